@@ -1,0 +1,237 @@
+"""Proofs of lower bounds: what they hold, how they are kept in a file. `checker.py` says whether they are true."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.validation import BoolArray, FloatArray, IntArray
+
+DualArray = NDArray[np.floating[Any]]
+Pair = tuple[int, int]
+ROW, COLUMN = 0, 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One set of duals: any numbers at all prove some bound, good ones a tight bound.
+
+    Attributes
+    ----------
+    U, V
+        (m, m, m): U[i, j, k] moves cost from the pairs {(i, j), (k, l)}, for all l, to the pair (i, j) itself, and
+        V[i, j, l] from {(i, j), (k, l)}, for all k. Entries with k == i or l == j are ignored.
+    column_duals
+        (m,): duals of the columns in the assignment problem of the leaders.
+    forbidden
+        (m, m): pairs that these duals need not care for, each ruled out by an earlier stage or by the problem.
+    """
+
+    U: DualArray
+    V: DualArray
+    column_duals: FloatArray
+    forbidden: BoolArray
+
+    @property
+    def size(self) -> int:
+        """Side of the (reduced) problem that the duals belong to."""
+        return len(self.column_duals)
+
+    def permuted(self, rows: IntArray, columns: IntArray) -> Stage:
+        """The stage of ``problem.permuted(rows, columns)``."""
+        return Stage(
+            self.U[np.ix_(rows, columns, rows)],
+            self.V[np.ix_(rows, columns, columns)],
+            self.column_duals[columns],
+            self.forbidden[np.ix_(rows, columns)],
+        )
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the proof tree: the problem with some pairs fixed.
+
+    Attributes
+    ----------
+    parent
+        Index of the parent node, -1 for the root.
+    pair
+        The pair that is fixed on the way from the parent; None for the root.
+    stages
+        Duals of the problem that is left, over its free sources and targets in ascending order.
+    line
+        None for a leaf; otherwise (ROW, i) or (COLUMN, j): the children try every partner of this line but those that
+        the stages rule out.
+    spectral
+        Whether the projection bound counts as well; it needs no data, only the checker's time.
+    """
+
+    parent: int = -1
+    pair: Pair | None = None
+    stages: tuple[Stage, ...] = ()
+    line: Pair | None = None
+    spectral: bool = False
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof that no permutation costs less than some bound; ``bm.verify`` recomputes that bound from scratch.
+
+    Attributes
+    ----------
+    size
+        n, the side of the problem.
+    nodes
+        The proof tree, parents before children; a plain dual bound is a tree of one node.
+    forced
+        Pairs that the problem's forbidden pairs leave no choice about, in an order in which each is forced.
+    """
+
+    size: int
+    nodes: tuple[Node, ...] = field(default_factory=lambda: (Node(),))
+    forced: tuple[Pair, ...] = ()
+
+    @classmethod
+    def from_duals(cls, U: DualArray, V: DualArray, column_duals: FloatArray) -> Certificate:
+        """The certificate of a plain dual bound."""
+        n = len(column_duals)
+        stage = Stage(U, V, np.asarray(column_duals, dtype=np.float64), np.zeros((n, n), dtype=bool))
+        return cls(n, (Node(stages=(stage,)),))
+
+    def unshuffled(self, rows: IntArray, columns: IntArray) -> Certificate:
+        """The certificate of a problem, from the certificate of ``problem.permuted(rows, columns)``."""
+        free: list[tuple[list[int], list[int]]] = []
+        nodes = []
+        for node in self.nodes:
+            left = free[node.parent] if node.parent >= 0 else (list(range(self.size)), list(range(self.size)))
+            pair = node.pair
+            if pair is not None:
+                left = ([i for i in left[0] if i != pair[0]], [j for j in left[1] if j != pair[1]])
+                pair = (int(rows[pair[0]]), int(columns[pair[1]]))
+            free.append(left)
+            # Free items stay in ascending order of their own index, so their order changes with the numbering.
+            order = [
+                np.argsort(index[np.array(side, dtype=np.intp)])
+                for index, side in zip((rows, columns), left, strict=True)
+            ]
+            line = node.line
+            if line is not None:
+                line = (line[0], int((rows if line[0] == ROW else columns)[line[1]]))
+            stages = tuple(stage.permuted(*order) for stage in node.stages)
+            nodes.append(Node(node.parent, pair, stages, line, node.spectral))
+        return replace(self, nodes=tuple(nodes))
+
+    def lifted(self, size: int, forced: tuple[Pair, ...], rows: IntArray, columns: IntArray) -> Certificate:
+        """The certificate of a problem, from that of ``problem.reduced(forced)``; rows and columns map its indices."""
+        nodes = []
+        for node in self.nodes:
+            pair = None if node.pair is None else (int(rows[node.pair[0]]), int(columns[node.pair[1]]))
+            line = None if node.line is None else (node.line[0], int((rows, columns)[node.line[0]][node.line[1]]))
+            nodes.append(replace(node, pair=pair, line=line))
+        return Certificate(size, tuple(nodes), forced)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the duals take."""
+        return sum(stage.U.nbytes + stage.V.nbytes for node in self.nodes for stage in node.stages)
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate to an ``.npz`` file, whole or not at all."""
+        from blindmatch.files import write_atomically
+
+        stages = [(index, stage) for index, node in enumerate(self.nodes) for stage in node.stages]
+
+        def flat(values: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+            return np.concatenate([np.empty(0, dtype), *(value.ravel() for value in values)]).astype(dtype, copy=False)
+
+        dual_type = np.result_type(*(array.dtype for _, s in stages for array in (s.U, s.V)), np.float16)
+        none = (-1, -1)
+        write_atomically(
+            path,
+            lambda file: np.savez_compressed(
+                file,
+                format=np.array("blindmatch certificate 1"),
+                size=np.array(self.size),
+                forced=np.array(self.forced, dtype=np.int64).reshape(-1, 2),
+                parent=np.array([node.parent for node in self.nodes], dtype=np.int64),
+                pair=np.array([node.pair or none for node in self.nodes], dtype=np.int64).reshape(-1, 2),
+                line=np.array([node.line or none for node in self.nodes], dtype=np.int64).reshape(-1, 2),
+                spectral=np.array([node.spectral for node in self.nodes], dtype=bool),
+                stage_node=np.array([index for index, _ in stages], dtype=np.int64),
+                stage_size=np.array([stage.size for _, stage in stages], dtype=np.int64),
+                U=flat([stage.U for _, stage in stages], dual_type),
+                V=flat([stage.V for _, stage in stages], dual_type),
+                column_duals=flat([stage.column_duals for _, stage in stages], np.float64),
+                forbidden=np.packbits(flat([stage.forbidden for _, stage in stages], bool)),
+            ),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certificate:
+        """Read a certificate; a file that is not one gets a ValueError."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in _FIELDS}
+            return cls._from_arrays(arrays)
+        except (
+            KeyError,
+            IndexError,
+            ValueError,
+            zipfile.BadZipFile,
+            EOFError,
+            OSError,
+            TypeError,
+            AttributeError,
+        ) as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise ValueError(f"{path}: not a blindmatch certificate ({error})") from None
+
+    @classmethod
+    def _from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Certificate:
+        if str(arrays["format"]) != "blindmatch certificate 1":
+            raise ValueError(f"format {str(arrays['format'])!r}")
+        sizes = arrays["stage_size"].astype(np.int64)
+        squares, cubes = sizes**2, sizes**3
+        bits = np.unpackbits(arrays["forbidden"], count=int(squares.sum())).astype(bool)
+        parts = {
+            "U": _cut(arrays["U"], cubes),
+            "V": _cut(arrays["V"], cubes),
+            "column_duals": _cut(arrays["column_duals"].astype(np.float64), sizes),
+            "forbidden": _cut(bits, squares),
+        }
+        stages: dict[int, list[Stage]] = {}
+        for index, (node, m) in enumerate(zip(arrays["stage_node"].tolist(), sizes.tolist(), strict=True)):
+            stage = Stage(
+                parts["U"][index].reshape(m, m, m),
+                parts["V"][index].reshape(m, m, m),
+                parts["column_duals"][index],
+                parts["forbidden"][index].reshape(m, m),
+            )
+            stages.setdefault(node, []).append(stage)
+        nodes = []
+        rows = zip(*(arrays[name].tolist() for name in ("parent", "pair", "line", "spectral")), strict=True)
+        for index, (parent, pair, line, spectral) in enumerate(rows):
+            nodes.append(Node(parent, _pair(pair), tuple(stages.get(index, ())), _pair(line), bool(spectral)))
+        return cls(int(arrays["size"]), tuple(nodes), tuple((i, j) for i, j in arrays["forced"].tolist()))
+
+
+_FIELDS = (
+    *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
+    *("U", "V", "column_duals", "forbidden"),
+)
+
+
+def _pair(values: list[int]) -> Pair | None:
+    return None if values[0] < 0 else (int(values[0]), int(values[1]))
+
+
+def _cut(values: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
+    if (lengths < 0).any() or values.ndim != 1 or len(values) != lengths.sum():
+        raise ValueError(f"{len(values)} numbers where {lengths.sum()} are announced")
+    return np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []

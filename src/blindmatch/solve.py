@@ -1,0 +1,168 @@
+"""Run a solver on a problem so that the promises of the result hold, whatever the solver does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from blindmatch.checker import verify
+from blindmatch.errors import unknown_name
+from blindmatch.problem import QAP
+from blindmatch.result import Result, Status
+from blindmatch.solvers import SOLVERS
+from blindmatch.solvers.base import Budget, Callback, Outcome, Solver
+from blindmatch.solvers.feasible import feasible_permutation, forced_pairs
+from blindmatch.validation import at_least, positive
+
+RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
+ROUNDING_TOLERANCE = 1e-12  # of the size of the numbers that are summed: below it float64 cannot tell costs apart
+
+
+def solve(
+    problem: QAP,
+    solver: str | Solver = "auto",
+    *,
+    time_limit: float | None = None,
+    rng: int | np.random.Generator | None = None,
+    callback: Callback | None = None,
+    threads: int | None = None,
+) -> Result:
+    """Solve a quadratic assignment problem.
+
+    Parameters
+    ----------
+    problem
+        What to solve.
+    solver
+        A name from ``bm.SOLVERS`` or a solver object with options of your own.
+    time_limit
+        Seconds; the best so far is returned when they are over.
+    rng
+        A seed or a generator. The same seed gives the same result, unless a time limit cut the run short.
+    callback
+        Called with a ``Progress`` now and then. If it raises, the run stops and the exception goes on to you, with the
+        best result so far as its attribute ``result``.
+    threads
+        How many to use; all cores by default.
+
+    Examples
+    --------
+    >>> import blindmatch as bm
+    >>> problem = bm.QAP([[0, 1, 2], [1, 0, 3], [2, 3, 0]], [[0, 4, 1], [4, 0, 1], [1, 1, 0]])
+    >>> result = bm.solve(problem, rng=0)
+    >>> result.status, result.cost
+    ('optimal', 18.0)
+    """
+    if not isinstance(problem, QAP):
+        raise ValueError(f"problem={problem!r} is no QAP; bm.QAP(...) or a distortion's .problem(X, Y) makes one")
+    chosen = as_solver(solver)
+    if time_limit is not None:
+        positive(time_limit, "time_limit")
+    if threads is not None:
+        at_least(threads, 1, "threads")
+    generator = as_generator(rng)
+    budget = Budget(time_limit, threads, callback)
+
+    forced = forced_pairs(problem)
+    rest, rows, columns = problem.reduced(forced) if forced else (problem, np.arange(problem.n), np.arange(problem.n))
+    _refuse(rest, chosen)
+    outcome = _run_shuffled(rest, chosen, budget, generator)
+
+    permutation = np.empty(problem.n, dtype=np.intp)
+    for i, j in forced:
+        permutation[i] = j
+    permutation[rows] = columns[outcome.permutation]
+    if outcome.certificate is not None and forced:
+        lifted = outcome.certificate.lifted(problem.n, tuple(forced), rows, columns)
+        outcome = replace(outcome, certificate=lifted)
+    result = _result(problem, replace(outcome, permutation=permutation), budget, chosen.name)
+    if budget.error is not None:
+        budget.error.result = result  # type: ignore[attr-defined]
+        raise budget.error
+    return result
+
+
+def as_solver(solver: str | Solver) -> Solver:
+    """Look a solver up by its name; an object is returned as it is."""
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise unknown_name("solver", solver, SOLVERS)
+        return SOLVERS[solver]()
+    if not callable(solver) or not hasattr(solver, "capabilities"):
+        raise ValueError(f"solver={solver!r} is neither a name nor a solver object")
+    return solver
+
+
+def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """A generator from a seed; a generator is returned as it is."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"rng={rng!r}; expected a seed (an integer of at least 0) or a numpy Generator") from error
+
+
+def tolerance(problem: QAP, cost: float) -> float:
+    """How far below the cost a proved bound may be for the cost to count as optimal."""
+    return max(RELATIVE_TOLERANCE * abs(cost), ROUNDING_TOLERANCE * problem.scale)
+
+
+def _refuse(problem: QAP, solver: Solver) -> None:
+    can = solver.capabilities
+    if not can.linear and problem.normal_form.linear.any():
+        raise ValueError(f"solver={solver.name!r} cannot use a linear term (or diagonals that act as one)")
+    if not can.forbidden and problem.forbidden is not None and problem.forbidden.any():
+        raise ValueError(f"solver={solver.name!r} cannot use forbidden pairs")
+    if not can.asymmetric and not problem.symmetric:
+        raise ValueError(f"solver={solver.name!r} cannot use asymmetric matrices or sums of factor pairs")
+    if can.max_size is not None and problem.n > can.max_size:
+        raise ValueError(f"solver={solver.name!r} takes problems up to n={can.max_size}; this one has n={problem.n}")
+
+
+def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.Generator) -> Outcome:
+    """Run on a shuffled copy: where costs tie, the order of the input must not decide."""
+    rows, columns = rng.permutation(problem.n), rng.permutation(problem.n)
+    shuffled = problem.permuted(rows, columns)
+    start = feasible_permutation(shuffled)
+    budget.offer(start, shuffled.objective(start))
+    try:
+        outcome = solver(shuffled, budget=budget, rng=rng)
+    except KeyboardInterrupt:
+        budget.interrupted = True
+        outcome = Outcome(start, "interrupted")
+    assert budget.best is not None
+    if budget.best[0] < shuffled.objective(outcome.permutation):
+        outcome = replace(outcome, permutation=budget.best[1])
+    permutation = np.empty(problem.n, dtype=np.intp)
+    permutation[rows] = columns[outcome.permutation]
+    certificate = outcome.certificate
+    if certificate is not None:
+        certificate = certificate.unshuffled(rows, columns)
+    return replace(outcome, permutation=permutation, certificate=certificate)
+
+
+def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result:
+    """Re-score on the caller's own data: nothing that the solver claims is taken over unchecked."""
+    cost = problem.objective(outcome.permutation)
+    if not problem.allows(outcome.permutation):
+        raise RuntimeError(f"solver {name!r} used a forbidden pair: please report this")
+    bound = outcome.lower_bound if outcome.certificate is None else verify(problem, outcome.certificate)
+    status: Status = outcome.status
+    if bound is not None:
+        bound = min(bound, cost) if not math.isnan(bound) else -math.inf
+        if cost - bound <= tolerance(problem, cost):
+            status = "optimal"
+        elif status == "optimal":
+            status = "stalled"
+    return Result(
+        permutation=outcome.permutation,
+        cost=cost,
+        lower_bound=bound,
+        status=status,
+        solver=name,
+        seconds=budget.seconds,
+        certificate=outcome.certificate,
+        trace=tuple(budget.trace),
+        message=outcome.message,
+    )

@@ -1,0 +1,125 @@
+"""What every solver is: a frozen dataclass of options, called on a problem."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from blindmatch.certificate import Certificate
+from blindmatch.problem import QAP
+from blindmatch.result import Progress, Status
+from blindmatch.validation import IntArray
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a solver can do; `solve` refuses what it cannot, so that nothing is ever ignored."""
+
+    bound: bool = False
+    exact: bool = False
+    linear: bool = True
+    forbidden: bool = False
+    asymmetric: bool = True
+    max_size: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a solver found, in the order of the problem that it was given.
+
+    `lower_bound` is for solvers whose proof is not a certificate (enumeration, other people's branch and bound);
+    with a certificate the bound is what the checker makes of it.
+    """
+
+    permutation: IntArray
+    status: Status
+    certificate: Certificate | None = None
+    lower_bound: float | None = None
+    message: str = ""
+
+
+class Solver(Protocol):
+    """The protocol of all solvers."""
+
+    name: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Solve; return when done or when the budget says stop, with the best that was found."""
+        ...
+
+
+class Budget:
+    """Time, threads and the incumbent of one run. The C++ core calls `report`, `fail` and reads `remaining`."""
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        threads: int | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.start = time.perf_counter()
+        self.time_limit = math.inf if time_limit is None else time_limit
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self.trace: list[Progress] = []
+        self.interrupted = False
+        self.error: BaseException | None = None
+        self.best: tuple[float, IntArray] | None = None
+        self._callback = callback
+        self._bound: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left; may be infinite."""
+        return self.time_limit - self.seconds
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a solver should return now."""
+        return self.interrupted or self.error is not None or self.remaining <= 0
+
+    @property
+    def stop_status(self) -> Status:
+        """The status of a run that was cut short."""
+        return "interrupted" if self.interrupted or self.error is not None else "time_limit"
+
+    def offer(self, permutation: IntArray, cost: float) -> None:
+        """Remember a permutation if it is the best so far: it survives Ctrl-C and a failing callback."""
+        if self.best is None or cost < self.best[0]:
+            self.best = (cost, np.array(permutation, dtype=np.intp))
+
+    def report(self, lower_bound: float | None, cost: float | None, iteration: int = 0) -> bool:
+        """Note progress and tell the caller; returns whether to go on."""
+        if lower_bound is not None and math.isfinite(lower_bound):
+            self._bound = lower_bound if self._bound is None else max(self._bound, lower_bound)
+        if self.best is not None:
+            cost = self.best[0] if cost is None else min(cost, self.best[0])
+        progress = Progress(self.seconds, iteration, self._bound, cost)
+        self.trace.append(progress)
+        if self._callback is not None:
+            try:
+                self._callback(progress)
+            except BaseException as error:
+                self.fail(error)
+        return not self.stopped
+
+    def fail(self, error: BaseException) -> None:
+        """Take an exception out of a callback or a signal handler: stop, keep the best, raise it later if need be."""
+        if isinstance(error, KeyboardInterrupt):
+            self.interrupted = True
+        elif self.error is None:
+            self.error = error

@@ -1,0 +1,112 @@
+"""The paper's solver: dual ascent after Hahn and Grant (Alg. 1), and the same on factored costs (Alg. 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from blindmatch import _core
+from blindmatch.certificate import Certificate
+from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.core_problem import core_problem
+from blindmatch.solvers.faq import FAQ
+from blindmatch.solvers.two_opt import improve
+from blindmatch.validation import at_least
+
+LapMethod = Literal["jonker-volgenant", "auction", "hungarian"]
+
+
+@dataclass(frozen=True)
+class FactorizedHahnGrant:
+    """The factorised Hahn-Grant solver (Alg. 2): memory O(n^3).
+
+    Parameters
+    ----------
+    lap
+        How the assignment problems are solved.
+    evaluate_laps
+        Score the solution of every assignment problem as a match (the paper's "LAP solutions").
+    primal_heuristic
+        Start from the best of `restarts` runs of FAQ, improved by 2-opt.
+    restarts
+        Seeds of the primal heuristic.
+    tolerance
+        Stop when a sweep raises the bound by less than this, absolutely or relatively, or when bound and cost are
+        this close.
+    max_sweeps
+        Stop after so many sweeps; None for no limit.
+    """
+
+    lap: LapMethod = "jonker-volgenant"
+    evaluate_laps: bool = True
+    primal_heuristic: bool = True
+    restarts: int = 100
+    tolerance: float = 1e-6
+    max_sweeps: int | None = None
+
+    name: ClassVar[str] = "factorized-hahn-grant"
+    capabilities: ClassVar[Capabilities] = Capabilities(bound=True, note="the paper's Alg. 2; proves, may stall")
+    factorized: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.lap not in get_args(LapMethod):
+            raise ValueError(f"lap={self.lap!r}; expected one of {', '.join(get_args(LapMethod))}")
+        at_least(self.restarts, 1, "restarts")
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance={self.tolerance!r}; expected a number of at least 0")
+        if self.max_sweeps is not None:
+            at_least(self.max_sweeps, 1, "max_sweeps")
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Ascend until the bound stalls, meets the cost, or the budget is over."""
+        ascent = _core.HahnGrant(core_problem(problem), self.factorized, self.lap, self.evaluate_laps, budget.threads)
+        if self.primal_heuristic:  # Alg. 2, l. 4
+            start = FAQ(restarts=self.restarts)(problem, budget=budget, rng=rng).permutation
+            ascent.offer(improve(problem, start).astype(np.int32))
+        status = None
+        before = -math.inf
+        sweep = 0
+        while status is None:  # Alg. 2, l. 5
+            if budget.stopped or not ascent.sweep(budget):
+                status = budget.stop_status
+            sweep += 1
+            budget.offer(ascent.permutation, ascent.cost)
+            if not budget.report(ascent.bound, ascent.cost, sweep):
+                status = budget.stop_status
+            elif status is None:
+                status = self._verdict(before, ascent.bound, ascent.cost, sweep)
+            before = ascent.bound
+        certificate = Certificate.from_duals(*ascent.duals())
+        return Outcome(ascent.permutation, status, certificate)
+
+    def _verdict(self, before: float, bound: float, cost: float, sweep: int) -> Literal["optimal", "stalled"] | None:
+        """The paper's stopping rule."""
+        if cost - bound <= self.tolerance * max(1.0, abs(cost)):  # absolutely or relatively
+            return "optimal"
+        # The bound moves when the next leader problem is solved, so the first two sweeps say nothing yet.
+        gain = bound - before
+        if sweep > 2 and gain <= self.tolerance * max(1.0, abs(bound)):
+            return "stalled"
+        return "stalled" if self.max_sweeps is not None and sweep >= self.max_sweeps else None
+
+
+@dataclass(frozen=True)
+class HahnGrant(FactorizedHahnGrant):
+    """The Hahn-Grant solver on the dense cost tensor (Alg. 1): memory O(n^4), the same bounds.
+
+    The options are those of `FactorizedHahnGrant`; by default it is the method of 1998, without its primal parts.
+    """
+
+    lap: LapMethod = "hungarian"
+    evaluate_laps: bool = False
+    primal_heuristic: bool = False
+
+    name: ClassVar[str] = "hahn-grant"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        bound=True, max_size=128, note="the paper's Alg. 1 on the dense tensor, n^4 numbers"
+    )
+    factorized: ClassVar[bool] = False

@@ -1,0 +1,23 @@
+"""A random permutation: the baseline of all baselines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget, Capabilities, Outcome
+
+
+@dataclass(frozen=True)
+class Random:
+    """One permutation, drawn uniformly."""
+
+    name: ClassVar[str] = "random"
+    capabilities: ClassVar[Capabilities] = Capabilities(note="a baseline")
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Draw."""
+        return Outcome(rng.permutation(problem.n), "heuristic")

@@ -1,0 +1,48 @@
+"""2-opt: swap two partners as long as that lowers the cost; many random starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from blindmatch import _core
+from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.core_problem import core_problem
+from blindmatch.validation import IntArray, at_least
+
+
+@dataclass(frozen=True)
+class TwoOpt:
+    """Multi-start pairwise exchange, in C++ on all threads.
+
+    Parameters
+    ----------
+    restarts
+        Local searches from random permutations.
+    """
+
+    restarts: int = 100
+
+    name: ClassVar[str] = "two-opt"
+    capabilities: ClassVar[Capabilities] = Capabilities(forbidden=True, note="local; best of many restarts")
+
+    def __post_init__(self) -> None:
+        at_least(self.restarts, 1, "restarts")
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Best local optimum of all restarts."""
+        seed = int(rng.integers(2**63))
+        permutation, _, completed = _core.two_opt(
+            core_problem(problem), seed, self.restarts, budget.threads, [], budget
+        )
+        return Outcome(permutation, "heuristic" if completed else budget.stop_status)
+
+
+def improve(problem: QAP, start: IntArray) -> IntArray:
+    """The local optimum that pairwise exchange reaches from `start`."""
+    begin = np.ascontiguousarray(start, dtype=np.int32)
+    permutation, _, _ = _core.two_opt(core_problem(problem), 0, 1, 1, [begin], Budget())
+    return np.asarray(permutation, dtype=np.intp)

@@ -1,0 +1,87 @@
+"""Turn what a user hands over into clean arrays, or say exactly what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+
+
+def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
+    """Return a float64 copy of `values`: finite numbers, `ndim` axes, not empty.
+
+    >>> as_floats([[1, 2], [3, float("nan")]], "X")
+    Traceback (most recent call last):
+    ...
+    ValueError: X holds nan at [1, 1]; every value must be finite
+    """
+    try:
+        raw = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is ragged: its rows differ in length ({error})") from None
+    if raw.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {raw.dtype}; expected real numbers")
+    if raw.ndim != ndim:
+        raise ValueError(f"{name} has shape {raw.shape}; expected {ndim} axes")
+    if raw.size == 0:
+        raise ValueError(f"{name} is empty: its shape is {raw.shape}")
+    array = np.array(raw, dtype=np.float64)
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        where = ", ".join(str(index) for index in bad[0])
+        raise ValueError(f"{name} holds {array[tuple(bad[0])]} at [{where}]; every value must be finite")
+    return array
+
+
+def as_square(values: ArrayLike, name: str, size: int | None = None) -> FloatArray:
+    """Return a float64 copy of a square matrix, of side `size` where that is given."""
+    array = as_floats(values, name)
+    if array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} has shape {array.shape}; expected a square matrix")
+    if size is not None and len(array) != size:
+        raise ValueError(f"{name} has shape {array.shape}; expected ({size}, {size})")
+    return array
+
+
+def as_permutation(values: ArrayLike, size: int, name: str = "permutation") -> IntArray:
+    """Return `values` as an index array that holds each of 0..size-1 once."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.shape != (size,):
+        raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}; expected {size} integers")
+    if not np.array_equal(np.sort(array), np.arange(size)):
+        raise ValueError(f"{name}={array.tolist()} is not a permutation of 0..{size - 1}")
+    return array.astype(np.intp)
+
+
+def as_pairs(pairs: Iterable[Any], sizes: tuple[int, int], name: str) -> list[tuple[int, int]]:
+    """Return pairs (source, target) of indices in range."""
+    checked = []
+    for pair in pairs:
+        try:
+            i, j = (int(index) for index in pair)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} holds {pair!r}; expected pairs (source index, target index)") from None
+        if not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
+            raise ValueError(f"{name} holds ({i}, {j}); source must be below {sizes[0]} and target below {sizes[1]}")
+        checked.append((i, j))
+    return checked
+
+
+def positive(value: float, name: str) -> float:
+    """Return `value` if it is a number above zero."""
+    if not isinstance(value, int | float | np.number) or not value > 0:
+        raise ValueError(f"{name}={value!r}; expected a number above 0")
+    return float(value)
+
+
+def at_least(value: int, least: int, name: str) -> int:
+    """Return `value` if it is an integer not below `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r}; expected an integer of at least {least}")
+    return int(value)

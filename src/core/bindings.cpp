@@ -1,0 +1,221 @@
+// The only file that knows of both the core and Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "hahn_grant.h"
+#include "lap.h"
+#include "problem.h"
+#include "stop.h"
+#include "two_opt.h"
+
+namespace nb = nanobind;
+using namespace blindmatch;
+
+namespace {
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const int, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Hands a vector over to numpy without a copy.
+template <class T, class... Sizes>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values, Sizes... sizes) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T>(owned->data(), {static_cast<std::size_t>(sizes)...}, owner);
+}
+
+std::vector<double> copy_of(const Matrix& matrix, int n, const char* name) {
+    if (static_cast<int>(matrix.shape(0)) != n || static_cast<int>(matrix.shape(1)) != n)
+        throw std::invalid_argument(std::string(name) + ": expected a square matrix, all of one size");
+    return {matrix.data(), matrix.data() + matrix.size()};
+}
+
+Problem make_problem(const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear, double constant,
+                     const nb::object& forbidden) {
+    Problem problem;
+    problem.n = static_cast<int>(linear.shape(0));
+    for (const auto& [source, target] : factors)
+        problem.factors.push_back({copy_of(source, problem.n, "source"), copy_of(target, problem.n, "target")});
+    problem.linear = copy_of(linear, problem.n, "linear");
+    problem.constant = constant;
+    if (!forbidden.is_none()) {
+        const auto mask = nb::cast<Mask>(forbidden);
+        problem.forbidden.assign(mask.data(), mask.data() + mask.size());
+    }
+    return problem;
+}
+
+// The budget of a run, as the core sees it: a Stop that looks for Ctrl-C, and reports that may ask to stop. Exceptions
+// never cross the core: the budget keeps them, and `solve` raises them when the incumbent is safe.
+class Run {
+ public:
+    explicit Run(nb::object budget)
+        : budget_(std::move(budget)),
+          stop(nb::cast<double>(budget_.attr("remaining")), [this] { return signalled(); }) {}
+
+    bool signalled() {
+        nb::gil_scoped_acquire lock;
+        if (PyErr_CheckSignals() == 0) return false;
+        nb::python_error error;
+        budget_.attr("fail")(error.value());
+        return true;
+    }
+
+    // For searches: passes the best permutation so far on to the budget.
+    Progress progress() {
+        return [this](double cost, const std::vector<int>& permutation, double) {
+            nb::gil_scoped_acquire lock;
+            try {
+                budget_.attr("offer")(to_numpy(permutation, permutation.size()), cost);
+                if (!nb::cast<bool>(budget_.attr("report")(nb::none(), cost))) stop.request();
+            } catch (nb::python_error& error) {
+                budget_.attr("fail")(error.value());
+                stop.request();
+            }
+        };
+    }
+
+ private:
+    nb::object budget_;  // before `stop`, which is built from it
+
+ public:
+    Stop stop;
+};
+
+LapMethod lap_method(const std::string& name) {
+    static const std::map<std::string, LapMethod> methods = {{"jonker-volgenant", LapMethod::jonker_volgenant},
+                                                             {"auction", LapMethod::auction},
+                                                             {"hungarian", LapMethod::hungarian}};
+    const auto found = methods.find(name);
+    if (found == methods.end()) throw std::invalid_argument("unknown LAP method " + name);
+    return found->second;
+}
+
+void bind_problem(nb::module_& m) {
+    nb::class_<Problem>(m, "Problem")
+        .def(
+            "__init__",
+            [](Problem* self, const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear,
+               double constant,
+               const nb::object& forbidden) { new (self) Problem(make_problem(factors, linear, constant, forbidden)); },
+            nb::arg("factors"), nb::arg("linear"), nb::arg("constant"), nb::arg("forbidden") = nb::none())
+        .def("cost", [](const Problem& self, const Indices& permutation) { return self.cost(permutation.data()); });
+}
+
+void bind_lap(nb::module_& m) {
+    m.def(
+        "solve_lap",
+        [](const Matrix& cost, const std::string& method, double epsilon, const nb::object& warm) {
+            const int n = static_cast<int>(cost.shape(0));
+            if (cost.shape(1) != cost.shape(0)) throw std::invalid_argument("cost: expected a square matrix");
+            Lap lap(n);
+            std::vector<int> start;
+            if (!warm.is_none()) {
+                const auto given = nb::cast<Indices>(warm);
+                if (static_cast<int>(given.size()) != n) throw std::invalid_argument("warm: expected n columns");
+                start.assign(given.data(), given.data() + n);
+            }
+            const LapMethod how = lap_method(method);
+            bool feasible;
+            {
+                nb::gil_scoped_release release;
+                feasible = lap.solve(cost.data(), n, n, how, epsilon, start.empty() ? nullptr : start.data());
+            }
+            return nb::make_tuple(to_numpy(std::vector<int>(lap.row_to_col(), lap.row_to_col() + n), n),
+                                  to_numpy(std::vector<double>(lap.u(), lap.u() + n), n),
+                                  to_numpy(std::vector<double>(lap.v(), lap.v() + n), n), feasible);
+        },
+        nb::arg("cost"), nb::arg("method") = "jonker-volgenant", nb::arg("epsilon") = 0.0, nb::arg("warm") = nb::none(),
+        "Solve a linear assignment problem: (column of each row, row duals, column duals, feasible).");
+}
+
+// Transposed duals of the core (u[k][i][j]) to the certificate's order (U[i, j, k]).
+template <class From, class To>
+std::vector<To> certificate_order(const std::vector<From>& duals, int n) {
+    std::vector<To> out(duals.size());
+    const auto cell = static_cast<std::size_t>(n) * n;
+    for (int k = 0; k < n; ++k)
+        for (std::size_t ij = 0; ij < cell; ++ij) out[ij * n + k] = static_cast<To>(duals[k * cell + ij]);
+    return out;
+}
+
+void bind_hahn_grant(nb::module_& m) {
+    nb::class_<HahnGrant>(m, "HahnGrant")
+        .def(
+            "__init__",
+            [](HahnGrant* self, const Problem& problem, bool factorized, const std::string& lap, bool evaluate_laps,
+               int threads) { new (self) HahnGrant(problem, factorized, lap_method(lap), evaluate_laps, threads); },
+            nb::arg("problem"), nb::arg("factorized"), nb::arg("lap"), nb::arg("evaluate_laps"), nb::arg("threads"))
+        .def("sweep",
+             [](HahnGrant& self, nb::object budget) {
+                 Run run(std::move(budget));
+                 nb::gil_scoped_release release;
+                 return self.sweep(run.stop);
+             })
+        .def("offer", [](HahnGrant& self, const Indices& permutation) { self.offer(permutation.data()); })
+        .def_prop_ro("bound", [](const HahnGrant& self) { return self.bound_is_valid() ? self.bound() : -INFINITY; })
+        .def_prop_ro("gain", &HahnGrant::leader_gain)
+        .def_prop_ro("cost", &HahnGrant::cost)
+        .def_prop_ro(
+            "permutation",
+            [](const HahnGrant& self) { return to_numpy(self.permutation(), self.permutation().size()); },
+            nb::rv_policy::move)
+        .def("duals", [](HahnGrant& self) {
+            const int n = self.duals().n;
+            return nb::make_tuple(to_numpy(certificate_order<double, double>(self.duals().u, n), n, n, n),
+                                  to_numpy(certificate_order<double, double>(self.duals().v, n), n, n, n),
+                                  to_numpy(self.column_duals(), n));
+        });
+}
+
+nb::tuple search_tuple(SearchResult result) {
+    const std::size_t n = result.permutation.size();
+    return nb::make_tuple(to_numpy(std::move(result.permutation), n), result.cost, result.completed);
+}
+
+std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) {
+    std::vector<std::vector<int>> copies;
+    for (const Indices& p : permutations) copies.emplace_back(p.data(), p.data() + p.size());
+    return copies;
+}
+
+void bind_searches(nb::module_& m) {
+    m.def(
+        "two_opt",
+        [](const Problem& problem, std::uint64_t seed, long restarts, int threads, const std::vector<Indices>& initial,
+           nb::object budget) {
+            Run run(std::move(budget));
+            TwoOptOptions options;
+            options.seed = seed;
+            options.restarts = restarts;
+            options.threads = threads;
+            options.initial = copy_of(initial);
+            const Progress progress = run.progress();
+            SearchResult result;
+            {
+                nb::gil_scoped_release release;
+                result = two_opt(problem, options, run.stop, progress);
+            }
+            return search_tuple(std::move(result));
+        },
+        nb::arg("problem"), nb::arg("seed"), nb::arg("restarts"), nb::arg("threads"), nb::arg("initial"),
+        nb::arg("budget"), "Multi-start 2-swap local search: (permutation, cost, completed).");
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "The C++ core of blindmatch.";
+    bind_problem(m);
+    bind_lap(m);
+    bind_hahn_grant(m);
+    bind_searches(m);
+}

@@ -1,0 +1,47 @@
+#include "leader_lap.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "subproblem_lap.h"
+
+namespace blindmatch {
+namespace {
+
+BLINDMATCH_KERNEL void solve(LapWorkspace<double>& w) {
+    for (int i = 0; i < w.size; ++i) {
+        w.row_dual[i] = row_minimum(w.matrix.data() + static_cast<std::size_t>(i) * w.stride, w.stride);
+    }
+    solve_lap<double>(w, -1, -1, nullptr, 0.0);
+}
+
+BLINDMATCH_KERNEL void centre(LapWorkspace<double>& w) { centre_duals<double>(w, -1, 2); }
+
+}  // namespace
+
+LeaderDuals solve_leader(const std::vector<double>& leader, int n) {
+    LapWorkspace<double> w(n);
+    double largest = 1.0;
+    for (double x : leader) {
+        if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+    }
+    const double blocked = 4.0 * (n + 1) * largest;
+    for (int i = 0; i < n; ++i) {
+        double* row = w.matrix.data() + static_cast<std::size_t>(i) * w.stride;
+        std::fill(row, row + w.stride, static_cast<double>(kPadding));
+        for (int j = 0; j < n; ++j) {
+            const double x = leader[static_cast<std::size_t>(i) * n + j];
+            row[j] = std::isfinite(x) ? x : blocked;
+        }
+    }
+    solve(w);
+    LeaderDuals result;
+    result.assignment = w.column_of;
+    centre(w);
+    result.alpha.assign(w.row_dual.begin(), w.row_dual.begin() + n);
+    result.beta.assign(w.column_dual.begin(), w.column_dual.begin() + n);
+    for (int i = 0; i < n; ++i) result.value += result.alpha[i] + result.beta[i];
+    return result;
+}
+
+}  // namespace blindmatch

@@ -1,0 +1,49 @@
+// The quadratic assignment problem in the core's normal form.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace blindmatch {
+
+// cost(p) = constant + sum_i linear[i][p_i] + sum_{i != k} sum_f source_f[i][k] * target_f[p_i][p_k]
+//
+// Every matrix is n x n, row-major. The diagonals of the factors are zero (their products live in `linear`), and the
+// two matrices of a factor pair are both symmetric or both antisymmetric. So the cost of the unordered pair {(i,j),
+// (k,l)} is 2 * sum_f source_f[i][k] * target_f[j][l], whichever of the two comes first.
+struct Factor {
+    std::vector<double> source, target;
+};
+
+struct Problem {
+    int n = 0;
+    std::vector<Factor> factors;
+    std::vector<double> linear;
+    double constant = 0.0;
+    std::vector<std::uint8_t> forbidden;  // n x n, 1 = this pair may not be used; empty = everything is allowed
+
+    bool allowed(int i, int j) const { return forbidden.empty() || !forbidden[static_cast<std::size_t>(i) * n + j]; }
+
+    // Cost of the unordered pair {(i,j), (k,l)}, i != k and j != l.
+    double pair_cost(int i, int j, int k, int l) const {
+        double sum = 0.0;
+        for (const Factor& f : factors) {
+            sum += f.source[static_cast<std::size_t>(i) * n + k] * f.target[static_cast<std::size_t>(j) * n + l];
+        }
+        return 2.0 * sum;
+    }
+
+    double cost(const int* permutation) const {
+        double sum = 0.0;
+        for (int i = 0; i < n; ++i) {
+            const int j = permutation[i];
+            sum += linear[static_cast<std::size_t>(i) * n + j];
+            for (int k = i + 1; k < n; ++k) sum += pair_cost(i, j, k, permutation[k]);
+        }
+        return constant + sum;
+    }
+};
+
+}  // namespace blindmatch

@@ -1,0 +1,83 @@
+// Threads that wait for work: run(count, task) calls task(index, worker) for every index, on all of them and the caller.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace blindmatch {
+
+// Which worker gets which index is not fixed, so tasks must write to places that depend on the index alone: then results
+// do not depend on the number of threads.
+class ThreadPool {
+   public:
+    explicit ThreadPool(int threads) {
+        for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { serve(worker); });
+    }
+
+    ~ThreadPool() {
+        {
+            std::lock_guard lock(mutex_);
+            closing_ = true;
+        }
+        wake_.notify_all();
+        for (std::thread& thread : workers_) thread.join();
+    }
+
+    ThreadPool(const ThreadPool&) = delete;
+    ThreadPool& operator=(const ThreadPool&) = delete;
+
+    int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+    void run(int count, const std::function<void(int, int)>& task) {
+        if (workers_.empty() || count <= 1) {
+            for (int index = 0; index < count; ++index) task(index, 0);
+            return;
+        }
+        {
+            std::lock_guard lock(mutex_);
+            task_ = &task;
+            count_ = count;
+            next_ = 0;
+            busy_ = static_cast<int>(workers_.size());
+            ++round_;
+        }
+        wake_.notify_all();
+        work(0);
+        std::unique_lock lock(mutex_);
+        done_.wait(lock, [this] { return busy_ == 0; });
+    }
+
+   private:
+    void work(int worker) {
+        for (int index = next_++; index < count_; index = next_++) (*task_)(index, worker);
+    }
+
+    void serve(int worker) {
+        for (long seen = 0;;) {
+            {
+                std::unique_lock lock(mutex_);
+                wake_.wait(lock, [&] { return closing_ || round_ != seen; });
+                if (closing_) return;
+                seen = round_;
+            }
+            work(worker);
+            std::lock_guard lock(mutex_);
+            if (--busy_ == 0) done_.notify_one();
+        }
+    }
+
+    std::vector<std::thread> workers_;
+    std::mutex mutex_;
+    std::condition_variable wake_, done_;
+    const std::function<void(int, int)>* task_ = nullptr;
+    int count_ = 0, busy_ = 0;
+    long round_ = 0;
+    std::atomic<int> next_{0};
+    bool closing_ = false;
+};
+
+}  // namespace blindmatch

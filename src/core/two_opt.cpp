@@ -1,0 +1,202 @@
+#include "two_opt.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "swap_delta.h"
+
+namespace blindmatch {
+
+void Incumbent::offer(double cost, const std::vector<int>& permutation, long stream) {
+    const std::lock_guard lock(mutex_);
+    const double best = cost_.load();
+    if (!permutation_.empty() && (cost > best || (cost == best && stream >= stream_))) return;
+    cost_ = cost;
+    permutation_ = permutation;
+    stream_ = stream;
+}
+
+void Incumbent::add_iterations(long count) {
+    const std::lock_guard lock(mutex_);
+    iterations_ += count;
+}
+
+void Incumbent::report(double fraction) {
+    if (!progress_ || !(cost() < reported_) || Stop::Clock::now() < next_report_) return;
+    next_report_ = Stop::Clock::now() + std::chrono::milliseconds(10);
+    std::unique_lock lock(mutex_);
+    const std::vector<int> permutation = permutation_;
+    reported_ = cost_;
+    lock.unlock();  // the callback may take long, and the helpers must not wait for it
+    progress_(reported_, permutation, fraction);
+}
+
+SearchResult Incumbent::result(bool completed) const {
+    const std::lock_guard lock(mutex_);
+    return {permutation_, cost_, !permutation_.empty(), completed, iterations_};
+}
+
+bool is_feasible(const Problem& problem, const std::vector<int>& permutation) {
+    if (static_cast<int>(permutation.size()) != problem.n) return false;
+    std::vector<char> used(problem.n, 0);
+    for (int i = 0; i < problem.n; ++i) {
+        const int j = permutation[i];
+        if (j < 0 || j >= problem.n || used[j] || !problem.allowed(i, j)) return false;
+        used[j] = 1;
+    }
+    return true;
+}
+
+namespace {
+
+// Breadth-first augmenting path from `row`, which has no column yet. False if there is none.
+bool augment(const Problem& problem, std::vector<int>& column_of, std::vector<int>& row_of, int row,
+             const std::vector<int>& columns) {
+    const int n = problem.n;
+    std::vector<int> reached_from(n, -1), queue{row};
+    for (std::size_t head = 0; head < queue.size(); ++head) {
+        const int i = queue[head];
+        for (const int j : columns) {
+            if (reached_from[j] >= 0 || !problem.allowed(i, j)) continue;
+            reached_from[j] = i;
+            if (row_of[j] >= 0) {
+                queue.push_back(row_of[j]);
+                continue;
+            }
+            for (int column = j; column >= 0;) {  // turn the path around
+                const int owner = reached_from[column], previous = column_of[owner];
+                column_of[owner] = column;
+                row_of[column] = owner;
+                column = previous;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+// Finds a column for every row that has none, by augmenting paths. False if there is no such matching.
+bool match(const Problem& problem, std::vector<int>& permutation, Random& random) {
+    std::vector<int> row_of(problem.n, -1), columns(problem.n), rows;
+    for (int i = 0; i < problem.n; ++i) {
+        if (permutation[i] >= 0) row_of[permutation[i]] = i;
+        else rows.push_back(i);
+    }
+    std::iota(columns.begin(), columns.end(), 0);
+    random.shuffle(rows);
+    for (const int i : rows) {
+        random.shuffle(columns);
+        if (!augment(problem, permutation, row_of, i, columns)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+std::vector<int> random_feasible(const Problem& problem, Random& random) {
+    std::vector<int> permutation(problem.n, -1);
+    if (!complete(problem, permutation, random)) permutation.clear();
+    return permutation;
+}
+
+bool complete(const Problem& problem, std::vector<int>& permutation, Random& random) {
+    if (!problem.forbidden.empty()) return match(problem, permutation, random);
+    std::vector<char> used(problem.n, 0);
+    for (const int j : permutation) {
+        if (j >= 0) used[j] = 1;
+    }
+    std::vector<int> free;
+    for (int j = 0; j < problem.n; ++j) {
+        if (!used[j]) free.push_back(j);
+    }
+    random.shuffle(free);
+    for (int& j : permutation) {
+        if (j < 0) j = free.back(), free.pop_back();
+    }
+    return true;
+}
+
+namespace {
+
+template <class Real>
+struct Descent {
+    explicit Descent(const Problem& problem) : table(problem) {}
+
+    // Makes the best swap until none improves. (Best improvement beat first improvement: fewer swaps, better optima.)
+    // False if the clock cut it short.
+    bool run(const std::vector<int>& start, Stop& stop) {
+        if (!table.reset(start, stop)) return false;
+        const int interval = 1 + 100'000 / (table.n() * table.n() + 1);  // swaps between two looks at the clock
+        for (long step = 1; step % interval != 0 || !stop(); ++step) {
+            const auto swap = table.best();
+            if (!(swap.delta < -table.noise())) return true;
+            table.swap(swap.r, swap.s);
+            ++swaps;
+        }
+        return false;
+    }
+
+    SwapTable<Real> table;
+    long swaps = 0;
+};
+
+// One restart: a local optimum, then `kicks` times the best of it and of a local optimum near it. False if cut short.
+template <class Real>
+bool restart(const Problem& problem, const TwoOptOptions& options, long index, Stop& stop, Descent<Real>& descent,
+             Incumbent& incumbent) {
+    Random random(options.seed, static_cast<std::uint64_t>(index));
+    std::vector<int> start = random_feasible(problem, random);
+    if (index < static_cast<long>(options.initial.size())) start = options.initial[index];
+    std::vector<int> best = start;
+    double best_cost = problem.cost(best.data());
+    std::vector<int> rows(problem.n);
+    std::iota(rows.begin(), rows.end(), 0);
+    bool finished = true;
+    for (int kick = 0; kick <= options.kicks && finished; ++kick) {
+        finished = descent.run(start, stop);
+        const double cost = problem.cost(descent.table.permutation().data());
+        if (cost < best_cost) best = descent.table.permutation(), best_cost = cost;
+        if (problem.n < 3) break;
+        start = best;
+        random.shuffle(rows);
+        const int count = std::min(problem.n, 3 + random.below(problem.n / 4 + 1));
+        for (int i = 0; i < count; ++i) start[rows[i]] = -1;
+        complete(problem, start, random);
+    }
+    incumbent.offer(best_cost, best, index);
+    return finished;
+}
+
+template <class Real>
+SearchResult search(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress) {
+    Incumbent incumbent(progress);
+    const auto caller = std::this_thread::get_id();
+    std::atomic<long> done{0};
+    const auto fraction = [&] { return static_cast<double>(done) / static_cast<double>(options.restarts); };
+    std::atomic<bool> cut{false};
+    const auto work = [&](long index) {
+        if (index > 0 && stop()) {  // restart 0 always gives something to return
+            cut = true;
+            return;
+        }
+        Descent<Real> descent(problem);
+        if (!restart(problem, options, index, stop, descent, incumbent)) cut = true;
+        incumbent.add_iterations(descent.swaps);
+        ++done;
+        if (std::this_thread::get_id() == caller) incumbent.report(fraction());
+    };
+    for_each_stream(options.restarts, options.threads, stop, work, [&] { stop(), incumbent.report(fraction()); });
+    return incumbent.result(!cut);
+}
+
+}  // namespace
+
+SearchResult two_opt(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress) {
+    Random random(options.seed);
+    if (random_feasible(problem, random).empty()) return Incumbent(progress).result(true);
+    const bool small = SwapTable<float>::exact(problem);
+    return small ? search<float>(problem, options, stop, progress) : search<double>(problem, options, stop, progress);
+}
+
+}  // namespace blindmatch

