@@ -1,16 +1,22 @@
 """Match two sets of embeddings with no pairs at all, and prove how good the match is."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from blindmatch.certificate import Certificate
 from blindmatch.checker import verify
 from blindmatch.distortion import CKA, KL, GromovWasserstein, InnerProduct, MutualKNN
 from blindmatch.errors import SolverUnavailable
-from blindmatch.matcher import match
+from blindmatch.matching import match
 from blindmatch.problem import QAP
 from blindmatch.result import Progress, Result
 from blindmatch.solve import solve
 from blindmatch.solvers import SOLVERS
+
+if TYPE_CHECKING:
+    from blindmatch.classifier import BlindClassifier
+    from blindmatch.matcher import BlindMatcher
 
 __version__ = version("blindmatch")
 __all__ = [
@@ -18,6 +24,8 @@ __all__ = [
     "KL",
     "QAP",
     "SOLVERS",
+    "BlindClassifier",
+    "BlindMatcher",
     "Certificate",
     "GromovWasserstein",
     "InnerProduct",
@@ -29,3 +37,12 @@ __all__ = [
     "solve",
     "verify",
 ]
+
+# Estimators need scikit-learn, which takes a second to import: only who uses them waits for it.
+_LAZY = {"BlindClassifier": "blindmatch.classifier", "BlindMatcher": "blindmatch.matcher"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'blindmatch' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.result import Status
 from blindmatch.solvers.base import Budget
 
 _Matrix = NDArray[np.float64]
 _Indices = NDArray[np.int32]
+_Stage = tuple[NDArray[np.float32], NDArray[np.float32], _Matrix, NDArray[np.uint8]]
 
 class Problem:
     def __init__(
@@ -31,12 +33,55 @@ class HahnGrant:
     @property
     def cost(self) -> float: ...
     @property
-    def permutation(self) -> NDArray[np.intp]: ...
+    def permutation(self) -> _Indices: ...
     def duals(self) -> tuple[_Matrix, _Matrix, _Matrix]: ...
 
 def solve_lap(
     cost: _Matrix, method: str = ..., epsilon: float = ..., warm: _Indices | None = None
 ) -> tuple[_Indices, _Matrix, _Matrix, bool]: ...
 def two_opt(
-    problem: Problem, seed: int, restarts: int, threads: int, initial: Sequence[_Indices], budget: Budget
-) -> tuple[NDArray[np.intp], float, bool]: ...
+    problem: Problem,
+    seed: int,
+    restarts: int,
+    threads: int,
+    initial: Sequence[_Indices],
+    budget: Budget,
+    kicks: int = 0,
+) -> tuple[_Indices, float, bool]: ...
+def tabu(
+    problem: Problem,
+    seed: int,
+    streams: int,
+    iterations: int,
+    threads: int,
+    target: float,
+    initial: Sequence[_Indices],
+    budget: Budget,
+) -> tuple[_Indices, float, bool]: ...
+def enumerate(problem: Problem, seed: int, threads: int, budget: Budget) -> tuple[_Indices, float, bool]: ...
+def dual_ascent(
+    problem: Problem,
+    granularity: float,
+    memory_limit: int,
+    relaxation: bool,
+    seed: int,
+    threads: int,
+    initial: _Indices,
+    budget: Budget,
+) -> tuple[_Indices, Status, list[_Stage]]: ...
+def branch_and_bound(
+    problem: Problem,
+    granularity: float,
+    memory_limit: int,
+    proof_limit: int,
+    seed: int,
+    threads: int,
+    initial: _Indices,
+    budget: Budget,
+) -> tuple[_Indices, Status, float, int, list[tuple[int, tuple[int, int], list[_Stage], tuple[int, int]]]]: ...
+def search_subsets(
+    cost: _Matrix, size: int, k: int, seed: int, restarts: int, iterations: int, threads: int, budget: Budget
+) -> tuple[_Indices, bool]: ...
+def exact_subsets(
+    cost: _Matrix, size: int, k: int, known: _Indices, budget: Budget
+) -> tuple[_Indices, float, bool]: ...

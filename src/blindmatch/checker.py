@@ -17,12 +17,13 @@ import math
 
 import numpy as np
 
-from blindmatch.certificate import ROW, Certificate, DualArray, Node, Pair, Stage
+from blindmatch.certificate import COLUMN, ROW, Certificate, DualArray, Node, Pair, Stage
 from blindmatch.problem import QAP
 from blindmatch.spectral import projection_bound
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 EPS = 2.0**-53
+_LARGEST = 1e300  # sums of larger numbers may overflow, and then prove nothing
 
 
 def verify(problem: QAP, certificate: Certificate) -> float:
@@ -42,23 +43,19 @@ def verify(problem: QAP, certificate: Certificate) -> float:
     if certificate.size != problem.n:
         raise ValueError(f"certificate is for n={certificate.size}, the problem has n={problem.n}")
     _check_forced(problem, certificate.forced)
-    children: list[list[int]] = [[] for _ in certificate.nodes]
-    for index, node in enumerate(certificate.nodes):
-        if index == 0 and (node.parent != -1 or node.pair is not None):
-            raise ValueError("certificate: node 0 must be the root")
-        if index > 0:
-            if not 0 <= node.parent < index or node.pair is None:
-                raise ValueError(f"certificate: node {index} has parent {node.parent}; expected an earlier node")
-            children[node.parent].append(index)
-    bounds = np.full(len(certificate.nodes), -math.inf)
-    fixed: list[tuple[Pair, ...]] = []
-    for node in certificate.nodes:
-        before = fixed[node.parent] if node.parent >= 0 else certificate.forced
-        fixed.append(before if node.pair is None else (*before, node.pair))
-    for index in reversed(range(len(certificate.nodes))):
-        found = {certificate.nodes[child].pair: float(bounds[child]) for child in children[index]}
-        bounds[index] = _node_bound(problem, certificate.nodes[index], fixed[index], found)
-    return problem.round_up(float(bounds[0]))
+    views: list[NodeView] = []
+    for index, node in enumerate(certificate.nodes):  # parents first: what they rule out holds for their children
+        if (index == 0) != (node.parent == -1) or (index == 0) != (node.pair is None) or node.parent >= index:
+            raise ValueError(
+                f"certificate: node {index} has parent {node.parent}; expected the root, then earlier nodes"
+            )
+        parent = None if index == 0 else views[node.parent]
+        views.append(NodeView(problem, node, parent, certificate.forced))
+    for view, node in zip(reversed(views), reversed(certificate.nodes), strict=True):  # children first
+        view.close(node)
+        if node.parent >= 0:
+            views[node.parent].children[node.pair] = view.bound
+    return problem.round_up(views[0].bound)
 
 
 def _check_forced(problem: QAP, forced: tuple[Pair, ...]) -> None:
@@ -72,59 +69,68 @@ def _check_forced(problem: QAP, forced: tuple[Pair, ...]) -> None:
         free[i, :] = free[:, j] = False
 
 
-def _node_bound(problem: QAP, node: Node, fixed: tuple[Pair, ...], children: dict[Pair | None, float]) -> float:
-    """Bound of all permutations that use the fixed pairs."""
-    if len(fixed) == problem.n:
-        permutation = np.array([j for _, j in sorted(fixed)])
-        return _lowered(problem.objective(permutation), problem.scale, problem.n)
-    if fixed:
-        rest, rows, columns = problem.reduced(fixed)
-    else:
-        rest, rows, columns = problem, np.arange(problem.n), np.arange(problem.n)
-    ruled_out = np.zeros((rest.n, rest.n), dtype=bool) if rest.forbidden is None else rest.forbidden.copy()
-    pair_bounds = np.where(ruled_out, math.inf, -math.inf)
-    best = projection_bound(rest) if node.spectral else -math.inf
-    for stage in node.stages:
+class NodeView:
+    """A node as the checker sees it: the problem that is left, and bounds that hold for all of its permutations."""
+
+    def __init__(self, problem: QAP, node: Node, parent: NodeView | None, forced: tuple[Pair, ...]) -> None:
+        before = forced if parent is None else parent.fixed
+        self.fixed: tuple[Pair, ...] = before if node.pair is None else (*before, node.pair)
+        self.children: dict[Pair | None, float] = {}
+        # Fixing pairs rounds the data of the problem that is left: allow for it on the scale of the whole.
+        self.error = 4 * len(self.fixed) * EPS * problem.scale
+        if len(self.fixed) == problem.n:
+            permutation = np.array([j for _, j in sorted(self.fixed)])
+            self.bound = _cost_from_below(problem, permutation)
+            self.rows = self.columns = np.arange(0)
+            self.pair_bounds = np.zeros((0, 0))
+            return
+        whole = (problem, np.arange(problem.n), np.arange(problem.n))
+        rest, self.rows, self.columns = problem.reduced(self.fixed) if self.fixed else whole
+        excluded = np.zeros((rest.n, rest.n), dtype=bool) if rest.forbidden is None else rest.forbidden
+        self.pair_bounds = np.where(excluded, math.inf, -math.inf)
+        if parent is not None and node.pair is not None:
+            keep = np.ix_(parent.rows != node.pair[0], parent.columns != node.pair[1])
+            self.pair_bounds = np.maximum(self.pair_bounds, parent.pair_bounds[keep])
+        self.bound = projection_bound(rest) - self.error if node.spectral else -math.inf
+        for stage in node.stages:
+            self._use(rest, stage)
+
+    def _use(self, rest: QAP, stage: Stage) -> None:
         if stage.size != rest.n:
             raise ValueError(f"certificate: a stage has size {stage.size}, its node has {rest.n}")
-        # Pairs that this stage leaves out count with what earlier stages proved for them, be it nothing.
-        excluded = stage.forbidden | ruled_out
+        # Pairs that this stage leaves out count with what was proved for them before, be it nothing.
+        excluded = stage.forbidden | np.isposinf(self.pair_bounds)
         bound, bounds = stage_bounds(rest, stage, excluded)
-        floor = float(pair_bounds[excluded].min(initial=math.inf))
-        pair_bounds = np.maximum(pair_bounds, np.where(excluded, -math.inf, np.minimum(bounds, floor)))
-        best = max(best, min(bound, floor))
-    if node.line is not None:
-        best = max(best, _branch_bound(node.line, (rows, columns), pair_bounds, children))
-    # Fixing pairs rounds the reduced problem's data: allow for it once more on the scale of the whole.
-    return _lowered(best, problem.scale, 4 * len(fixed))
+        floor = float(self.pair_bounds[excluded].min(initial=math.inf))
+        better = np.where(excluded, -math.inf, np.minimum(bounds, floor) - self.error)
+        self.pair_bounds = np.maximum(self.pair_bounds, better)
+        self.bound = max(self.bound, min(bound, floor) - self.error)
 
-
-def _branch_bound(
-    line: Pair, free: tuple[IntArray, IntArray], pair_bounds: FloatArray, children: dict[Pair | None, float]
-) -> float:
-    """Every permutation pairs the line with one of its free partners: the least of their bounds holds for all."""
-    side, index = line
-    rows, columns = free
-    at = np.flatnonzero(free[side] == index) if side in (0, 1) else np.array([])
-    if len(at) != 1:
-        raise ValueError(f"certificate: a node branches on {line}, which is not free there")
-    values = []
-    for other in range(len(rows)):
-        a, b = (int(at[0]), other) if side == ROW else (other, int(at[0]))
-        values.append(max(pair_bounds[a, b], children.get((int(rows[a]), int(columns[b])), -math.inf)))
-    return float(min(values))
+    def close(self, node: Node) -> None:
+        """Take the children's bounds in: every permutation pairs the line with one of its free partners."""
+        if node.line is None:
+            return
+        side, index = node.line
+        lines = (self.rows, self.columns)
+        at = np.flatnonzero(lines[side] == index) if side in (ROW, COLUMN) else np.array([])
+        if len(at) != 1:
+            raise ValueError(f"certificate: a node branches on {node.line}, which is not free there")
+        values = []
+        for other in range(len(self.rows)):
+            a, b = (int(at[0]), other) if side == ROW else (other, int(at[0]))
+            child = self.children.get((int(self.rows[a]), int(self.columns[b])), -math.inf)
+            values.append(max(float(self.pair_bounds[a, b]), child))
+        self.bound = max(self.bound, min(values))
 
 
 def stage_bounds(problem: QAP, stage: Stage, excluded: BoolArray) -> tuple[float, FloatArray]:
     """Bound of all permutations without excluded pairs, and of those that use a given pair."""
     n = problem.n
     if n == 1:
-        value = _lowered(problem.objective([0]), problem.scale, 1)
+        value = _cost_from_below(problem, np.zeros(1, dtype=np.intp))
         return value, np.full((1, 1), value)
     with np.errstate(invalid="ignore", over="ignore"):
-        leader = _leaders(problem, stage)
-        for i in range(n):
-            leader[i] += _charges(problem, stage, excluded, i)
+        leader = _leaders(problem, stage) + _charges(problem, stage, excluded)
         leader[excluded] = math.inf
         beta = np.where(np.isfinite(stage.column_duals), stage.column_duals, 0.0)
         slack = leader - beta
@@ -133,11 +139,15 @@ def stage_bounds(problem: QAP, stage: Stage, excluded: BoolArray) -> tuple[float
             return -math.inf, np.full((n, n), -math.inf)
         if np.isposinf(alpha).any():  # some source has no partner left: nothing is feasible
             return math.inf, np.full((n, n), math.inf)
-        total = math.fsum([*alpha, *beta, problem.constant])
         size = float(np.abs(alpha).sum() + np.abs(beta).sum() + abs(problem.constant))
+        if not size < _LARGEST:
+            return -math.inf, np.full((n, n), -math.inf)
+        total = math.fsum([*alpha, *beta, problem.constant])
         bounds = total + (slack - alpha[:, None])
         finite = np.where(np.isfinite(slack), np.abs(slack), 0.0)
-        return _lowered(total, size, 4), bounds - 4 * EPS * (size + 4 * finite.max() + np.abs(bounds))
+        # Infinite bounds (no permutation goes through the pair) stay so; a NaN could hide a pair that proves nothing.
+        bounds -= 4 * EPS * (size + 4 * finite.max() + np.where(np.isfinite(bounds), np.abs(bounds), 0.0))
+        return _lowered(total, size, 4), np.where(np.isnan(bounds), -math.inf, bounds)
 
 
 def _leaders(problem: QAP, stage: Stage) -> FloatArray:
@@ -151,29 +161,33 @@ def _leaders(problem: QAP, stage: Stage) -> FloatArray:
     return np.asarray(sum(terms) - (2 * n + len(terms) + 4) * EPS * size)
 
 
-def _charges(problem: QAP, stage: Stage, excluded: BoolArray, i: int) -> FloatArray:
-    """For each j: half of the least residuals against all other rows; +inf where a row has no partner left."""
+def _charges(problem: QAP, stage: Stage, excluded: BoolArray) -> FloatArray:
+    """For each pair (i, j): half of the least residuals in all other rows; +inf where a row has no partner left."""
     n = problem.n
-    U, V = stage.U.astype(np.float64, copy=False), stage.V.astype(np.float64, copy=False)
-    residual = np.zeros((n, n, n))  # [j, k, l]
-    for A, B in problem.factors:
-        residual += A[i][None, :, None] * B[:, None, :]
-        residual += A[:, i][None, :, None] * B.T[:, None, :]
-    size = float(
-        sum(np.abs(A[i]).max() * np.abs(B).max() + np.abs(A[:, i]).max() * np.abs(B).max() for A, B in problem.factors)
-    )
-    for part in (U[i][:, :, None], V[i][:, None, :], U[:, :, i][None], V.transpose(2, 0, 1)):
-        residual -= part
-        size += float(np.abs(part).max())
-    residual[:, excluded] = math.inf
-    j = np.arange(n)
-    residual[j, :, j] = math.inf
-    least = residual.min(axis=2)
-    least[:, i] = 0.0
-    error = (2 * len(problem.factors) + 6) * EPS * size * n + n * EPS * np.abs(least).sum(
-        axis=1, where=np.isfinite(least)
-    )
-    return np.asarray(0.5 * (least.sum(axis=1) - error))
+    # Subtracting -inf makes +inf: excluded pairs, and pairs that would use a column twice, never are the least.
+    by_row = np.ascontiguousarray(stage.U.transpose(2, 0, 1), dtype=np.float64)  # U[k, l, i] at [i, k, l]
+    by_column = np.ascontiguousarray(stage.V.transpose(2, 0, 1), dtype=np.float64)  # V[k, l, j] at [j, k, l]
+    size = 2 * float(np.abs(by_row).max() + np.abs(by_column).max())
+    size += sum(2 * float(np.abs(A).max() * np.abs(B).max()) for A, B in problem.factors)
+    error = (2 * len(problem.factors) + 6) * EPS * size * n
+    by_row[:, excluded] = -math.inf
+    own = stage.V.astype(np.float64)
+    own[:, np.arange(n), np.arange(n)] = -math.inf
+    charges = np.full((n, n), math.inf)
+    pairs = np.argwhere(~excluded)
+    for block in np.array_split(pairs, max(1, len(pairs) * n * n // 50_000)):  # blocks that stay in the cache
+        i, j = block[:, 0], block[:, 1]
+        residual = -by_row[i]  # [pair, k, l]
+        for A, B in problem.factors:
+            residual += A[i][:, :, None] * B[j][:, None, :]
+            residual += A.T[i][:, :, None] * B.T[j][:, None, :]
+        residual -= by_column[j]
+        residual -= own[i, j][:, None, :]
+        rows = residual.min(axis=2) - stage.U[i, j]
+        rows[np.arange(len(block)), i] = 0.0
+        rounding = error + n * EPS * np.abs(rows).sum(axis=1, where=np.isfinite(rows))
+        charges[i, j] = 0.5 * (rows.sum(axis=1) - rounding)
+    return charges
 
 
 def _without_diagonal(duals: DualArray, axis: int) -> DualArray:
@@ -185,6 +199,12 @@ def _without_diagonal(duals: DualArray, axis: int) -> DualArray:
     else:
         copy[:, index, index] = 0
     return copy
+
+
+def _cost_from_below(problem: QAP, permutation: IntArray) -> float:
+    """What a permutation costs, less the error of n^2 products and sums a factor pair, and n + 2 further sums."""
+    operations = len(problem.factors) * (problem.n**2 + 2) + problem.n + 4
+    return _lowered(problem.objective(permutation), problem.scale, operations)
 
 
 def _lowered(value: float, size: float, operations: int) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch import kernels as kernel_functions
+from blindmatch.errors import unknown_name
 from blindmatch.problem import QAP
 from blindmatch.validation import FloatArray, as_floats, as_permutation, as_square, at_least
 
@@ -78,6 +79,10 @@ class Distortion:
     ) -> QAP:
         """The quadratic assignment problem whose objective is this distortion under a pairing.
 
+        Of unequal sets, the smaller one is matched completely: the problem has the larger size n, and partners from
+        the dummies (indices beyond the smaller set) mean "left over". Then the part of the loss that belongs to the
+        larger set alone depends on the choice, so the cost is a sum of two products.
+
         Examples
         --------
         >>> import numpy as np
@@ -86,11 +91,21 @@ class Distortion:
         >>> round(problem.objective([1, 2, 0]), 12)
         0.0
         """
-        K, G = self.kernels(source, target, kernels=kernels)
-        if len(K) != len(G):
-            raise ValueError(f"source has {len(K)} items and target has {len(G)}; expected equal numbers")
-        constant = float(self.f1(K).sum() + self.f2(G).sum())
-        return QAP(-self.h1(K), self.h2(G), constant=constant)
+        return self.problem_of(*self.kernels(source, target, kernels=kernels))
+
+    def problem_of(self, K: FloatArray, G: FloatArray) -> QAP:
+        """The problem of two kernels that are on their common scale already."""
+        with np.errstate(over="ignore"):  # QAP refuses numbers that overflow
+            product = (-self.h1(K), self.h2(G))
+            own_source, own_target = self.f1(K), self.f2(G)
+        if len(K) == len(G):
+            return QAP(*product, constant=float(own_source.sum() + own_target.sum()))
+        n = max(len(K), len(G))
+        if len(K) < len(G):
+            alone, constant = (np.ones_like(K), own_target), float(own_source.sum())
+        else:
+            alone, constant = (own_source, np.ones_like(G)), float(own_target.sum())
+        return QAP.from_factors([(_padded(A, n), _padded(B, n)) for A, B in (alone, product)], constant=constant)
 
     def evaluate(
         self,
@@ -109,7 +124,11 @@ class Distortion:
 
     def _kernel_of(self, values: ArrayLike, name: str) -> FloatArray:
         points = as_floats(values, name)
-        return self.kernel(kernel_functions.unit_rows(points) if self.normalize else points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernel = self.kernel(kernel_functions.unit_rows(points) if self.normalize else points)
+        if not np.isfinite(kernel).all():
+            raise ValueError(f"{name} holds numbers so large that its kernel overflows")
+        return kernel
 
 
 @dataclass(frozen=True)
@@ -225,6 +244,11 @@ class KL(Distortion):
         return np.asarray(np.log(b))
 
 
+def _padded(matrix: FloatArray, n: int) -> FloatArray:
+    """The matrix with zero rows and columns appended: relations of dummies cost nothing."""
+    return np.pad(matrix, (0, n - len(matrix)))
+
+
 DISTORTIONS: dict[str, type[Distortion]] = {
     "gw": GromovWasserstein,
     "cka": CKA,
@@ -232,3 +256,12 @@ DISTORTIONS: dict[str, type[Distortion]] = {
     "kl": KL,
     "inner-product": InnerProduct,
 }
+
+
+def as_distortion(distortion: str | Distortion, standardize: bool = True) -> Distortion:
+    """Look a distortion up by its name, or take an object; `standardize=False` turns that off in either."""
+    if isinstance(distortion, str):
+        if distortion not in DISTORTIONS:
+            raise unknown_name("distortion", distortion, DISTORTIONS)
+        distortion = DISTORTIONS[distortion]()
+    return distortion if standardize else replace(distortion, standardize=False)

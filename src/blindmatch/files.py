@@ -1,12 +1,20 @@
-"""Write files whole or not at all."""
+"""Read arrays and problems from files that nobody vouches for; write files whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.problem import QAP
+
+Arrays = dict[str, NDArray[Any]]
 
 
 def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
@@ -22,3 +30,100 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def reading(path: str | Path, kind: str) -> Iterator[None]:
+    """Turn whatever a parser raises on a broken file into one ValueError that names the file.
+
+    What says itself which file is meant (a missing file, a folder) or asks for a package passes through.
+    """
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:  # parsers of foreign bytes raise anything: zlib.error, ArrowInvalid, struct.error, ...
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        if isinstance(error, ValueError) and str(error).startswith(str(path)):
+            raise
+        raise ValueError(f"{path}: not a readable {kind} file ({_first_line(error)})") from None
+
+
+def read_npy(path: str | Path) -> NDArray[Any]:
+    """Return the array of a ``.npy`` file; pickled objects are refused."""
+    with reading(path, ".npy"):
+        with Path(path).open("rb") as file:
+            if file.read(6) != b"\x93NUMPY":
+                raise ValueError("it does not start as a numpy array does")
+        # A map compares the announced shape with the size of the file before any memory is taken.
+        try:
+            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        except ValueError as error:
+            raise ValueError(_explained(error)) from None
+
+
+def read_npz(path: str | Path) -> Arrays:
+    """Return the arrays of a ``.npz`` file; pickled objects are refused."""
+    arrays: Arrays = {}
+    # Opened here, because numpy leaves its own file open when the archive is damaged.
+    with reading(path, ".npz"), Path(path).open("rb") as file:
+        if file.read(2) != b"PK":
+            raise ValueError("it does not start as a zip archive does")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            for name in archive.files:
+                try:
+                    value = archive[name]
+                except ValueError as error:
+                    raise ValueError(f"array {name!r}: {_explained(error)}") from None
+                if not isinstance(value, np.ndarray):
+                    raise ValueError(f"{name!r} in it is no array")
+                arrays[name] = value
+    return arrays
+
+
+def load_problem(path: str | Path) -> QAP:
+    """Read a quadratic assignment problem.
+
+    Parameters
+    ----------
+    path
+        A QAPLIB ``.dat`` file, or an ``.npz`` file with the arrays ``source_cost`` and ``target_cost`` and, if you
+        like, ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".dat":
+        return QAP.from_qaplib(path)
+    if suffix != ".npz":
+        raise ValueError(f"{path}: unknown kind of problem file {suffix!r}; expected .dat (QAPLIB) or .npz")
+    arrays = read_npz(path)
+    missing = [name for name in ("source_cost", "target_cost") if name not in arrays]
+    if missing:
+        found = ", ".join(arrays) or "nothing"
+        raise ValueError(f"{path}: no array {' and '.join(missing)} in it; it holds {found}")
+    try:
+        return QAP(
+            arrays["source_cost"],
+            arrays["target_cost"],
+            arrays.get("linear"),
+            arrays.get("constant", 0.0),  # type: ignore[arg-type]  # a 0-d array; QAP checks and converts it
+            forbidden=arrays.get("forbidden"),
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _explained(error: ValueError) -> str:
+    """Numpy's words for the two common faults, in words that help."""
+    text = str(error)
+    if "pickle" in text or "Python objects" in text:
+        return "it holds pickled Python objects, which are never loaded; save numbers, and text with dtype=str"
+    if "mmap length" in text:
+        return "it is shorter than its header announces"
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__

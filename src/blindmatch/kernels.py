@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.metrics import pairwise_distances
+from scipy.spatial.distance import pdist, squareform
 
 from blindmatch.validation import FloatArray
 
 
 def distances(points: FloatArray) -> FloatArray:
     """Euclidean distances, exactly symmetric with an exact zero diagonal."""
-    matrix = pairwise_distances(points, metric="euclidean")
-    # The fast formula |x|^2 + |y|^2 - 2xy loses half of the digits where points nearly coincide.
-    near = np.argwhere(np.triu(matrix < 1e-6 * max(matrix.max(), np.finfo(float).tiny), 1))
-    for i, j in near:
-        matrix[i, j] = np.linalg.norm(points[i] - points[j])
-    upper = np.triu(matrix, 1)
-    return np.asarray(upper + upper.T)
+    # From the differences: |x|^2 + |y|^2 - 2xy is faster but loses its digits where points are near, or far from zero.
+    return np.asarray(squareform(pdist(points))) if len(points) > 1 else np.zeros((1, 1))
 
 
 def inner_products(points: FloatArray) -> FloatArray:
@@ -28,14 +23,20 @@ def inner_products(points: FloatArray) -> FloatArray:
 def centred(kernel: FloatArray) -> FloatArray:
     """H K H with H = I - 11^T/n; both sides, so that it stays the same kernel under any reordering."""
     half = kernel - kernel.mean(axis=0, keepdims=True)
-    return np.asarray(half - half.mean(axis=1, keepdims=True))
+    matrix = half - half.mean(axis=1, keepdims=True)
+    # Rounding must not make a symmetric kernel asymmetric: the problem would need a second factor pair.
+    return np.asarray((matrix + matrix.T) / 2 if (kernel == kernel.T).all() else matrix)
 
 
 def cka_kernel(kernel: FloatArray) -> FloatArray:
     """Centre on both sides and scale to unit Frobenius norm: the inner product of two of them is their CKA."""
-    matrix = centred(kernel)
+    size = np.abs(kernel).max()
+    if size == 0:
+        return np.zeros_like(kernel)
+    matrix = centred(kernel / size)
     norm = np.linalg.norm(matrix)
-    return matrix / norm if norm > 0 else matrix
+    # Centring a constant kernel leaves rounding noise: a unit norm would make a kernel out of nothing.
+    return matrix / norm if norm > 1e-12 * len(kernel) else np.zeros_like(kernel)
 
 
 def knn_kernel(similarity: FloatArray, k: int) -> FloatArray:
@@ -57,12 +58,14 @@ def standardized(kernel: FloatArray) -> FloatArray:
     if n < 2:
         return np.zeros_like(kernel)
     off = ~np.eye(n, dtype=bool)
-    values = kernel[off]
-    deviation = values.std()
+    size = np.abs(kernel[off]).max()
     result = np.zeros_like(kernel)
-    # Rounding leaves a tiny deviation in constant kernels: dividing by it would make noise out of nothing.
-    if deviation > 1e-12 * np.abs(values).max(initial=0.0):
-        result[off] = (values - values.mean()) / deviation
+    if size > 0:
+        values = kernel[off] / size  # squares of huge or tiny numbers would overflow or vanish
+        deviation = values.std()
+        # Rounding leaves a tiny deviation in constant kernels: dividing by it would make noise out of nothing.
+        if deviation > 1e-12:
+            result[off] = (values - values.mean()) / deviation
     return result
 
 

@@ -12,9 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.validation import BoolArray, FloatArray, IntArray, as_floats, as_pairs, as_permutation, as_square
+from blindmatch.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_floats,
+    as_pairs,
+    as_permutation,
+    as_square,
+)
 
 FactorPair = tuple[FloatArray, FloatArray]
+_LARGEST = 1e200  # far below what overflows in sums and products of costs
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class QAP:
     constant
         Added to every cost.
     forbidden
-        (n, n) booleans; True at [i, j] means that source i must not be paired with target j.
+        (n, n) booleans; True at [i, j] means that source i must not be paired with target j. None if all is allowed.
 
     Examples
     --------
@@ -77,7 +87,11 @@ class QAP:
     ) -> QAP:
         """A problem whose quadratic part is a sum of products, one for each pair (A, B) of `factors`."""
         pairs: list[FactorPair] = []
-        for index, (A, B) in enumerate(factors):
+        for index, factor in enumerate(factors):
+            try:
+                A, B = factor
+            except (TypeError, ValueError):
+                raise ValueError(f"factors[{index}] is no pair of matrices (A, B)") from None
             size = len(pairs[0][0]) if pairs else None
             source = as_square(A, f"factors[{index}][0]", size)
             pairs.append((source, as_square(B, f"factors[{index}][1]", len(source))))
@@ -106,9 +120,14 @@ class QAP:
         self.factors = factors
         self.linear = np.zeros((n, n)) if linear is None else as_square(linear, "linear", n)
         self.constant = float(as_floats(constant, "constant", ndim=0))
-        self.forbidden = None if forbidden is None else _as_mask(forbidden, n)
+        mask = None if forbidden is None else _as_mask(forbidden, n)
+        self.forbidden = mask if mask is not None and mask.any() else None
         for array in (*(matrix for pair in factors for matrix in pair), self.linear):
             array.setflags(write=False)
+        if not self.scale <= _LARGEST:
+            raise ValueError(
+                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {_LARGEST:g}"
+            )
 
     def __repr__(self) -> str:
         extras = [f"{len(self.factors)} factor pairs"] if len(self.factors) > 1 else []
@@ -210,7 +229,8 @@ class QAP:
     @cached_property
     def scale(self) -> float:
         """Size of the numbers that are summed up to a cost: rounding errors are a small multiple of eps times this."""
-        quadratic = sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in self.factors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            quadratic = sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in self.factors)
         return abs(self.constant) + quadratic + float(np.abs(self.linear).max(axis=1).sum())
 
     @cached_property
@@ -249,7 +269,7 @@ def _gcd(values: FloatArray) -> int:
 
 
 def _as_mask(values: ArrayLike, n: int) -> BoolArray:
-    mask = np.asarray(values)
+    mask = as_array(values, "forbidden")
     if mask.dtype != bool or mask.shape != (n, n):
         raise ValueError(f"forbidden has dtype {mask.dtype} and shape {mask.shape}; expected booleans, ({n}, {n})")
     mask = mask.copy()

@@ -30,22 +30,23 @@ def read_sln(path: str | Path) -> tuple[float, IntArray]:
     n = _size(numbers, path)
     if len(numbers) != n + 2:
         raise ValueError(f"{path}: n={n} needs a cost and {n} indices after it, found {len(numbers) - 1} numbers")
-    permutation = numbers[2:].astype(np.intp)
-    if permutation.min() == 1:
-        permutation -= 1
-    if not np.array_equal(np.sort(permutation), np.arange(n)):
+    indices = numbers[2:] - (numbers[2:].min() == 1)
+    if not np.array_equal(np.sort(indices), np.arange(n)):
         raise ValueError(f"{path}: the {n} indices are not a permutation")
-    return float(numbers[1]), permutation
+    return float(numbers[1]), indices.astype(np.intp)
 
 
 def _numbers(path: str | Path) -> FloatArray:
     try:
         text = Path(path).read_text(encoding="ascii")
-        return np.array([float(word) for word in text.replace(",", " ").split()])
+        numbers = np.array([float(word) for word in text.replace(",", " ").split()])
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{path}: holds {numbers[~np.isfinite(numbers)][0]}; every number must be finite")
+    return numbers
 
 
 def _size(numbers: FloatArray, path: str | Path) -> int:

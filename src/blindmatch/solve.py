@@ -62,8 +62,11 @@ def solve(
         positive(time_limit, "time_limit")
     if threads is not None:
         at_least(threads, 1, "threads")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r}; expected a function of one argument")
+    feasible_permutation(problem)  # or a ValueError
     generator = as_generator(rng)
-    budget = Budget(time_limit, threads, callback)
+    budget = Budget(_solving_time(problem, chosen, time_limit), threads, callback)
 
     forced = forced_pairs(problem)
     rest, rows, columns = problem.reduced(forced) if forced else (problem, np.arange(problem.n), np.arange(problem.n))
@@ -90,7 +93,7 @@ def as_solver(solver: str | Solver) -> Solver:
         if solver not in SOLVERS:
             raise unknown_name("solver", solver, SOLVERS)
         return SOLVERS[solver]()
-    if not callable(solver) or not hasattr(solver, "capabilities"):
+    if isinstance(solver, type) or not callable(solver) or not hasattr(solver, "capabilities"):
         raise ValueError(f"solver={solver!r} is neither a name nor a solver object")
     return solver
 
@@ -108,6 +111,13 @@ def tolerance(problem: QAP, cost: float) -> float:
     return max(RELATIVE_TOLERANCE * abs(cost), ROUNDING_TOLERANCE * problem.scale)
 
 
+def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> float | None:
+    """The time limit less what the check of a certificate will take: about 1e-8 n^4 seconds."""
+    if time_limit is None or not solver.capabilities.bound:
+        return time_limit
+    return time_limit - min(1e-8 * problem.n**4, 0.3 * time_limit)
+
+
 def _refuse(problem: QAP, solver: Solver) -> None:
     can = solver.capabilities
     if not can.linear and problem.normal_form.linear.any():
@@ -116,6 +126,8 @@ def _refuse(problem: QAP, solver: Solver) -> None:
         raise ValueError(f"solver={solver.name!r} cannot use forbidden pairs")
     if not can.asymmetric and not problem.symmetric:
         raise ValueError(f"solver={solver.name!r} cannot use asymmetric matrices or sums of factor pairs")
+    if not can.unequal and len(problem.factors) > 1:
+        raise ValueError(f"solver={solver.name!r} cannot use sums of factor pairs (unequal sizes lead to them)")
     if can.max_size is not None and problem.n > can.max_size:
         raise ValueError(f"solver={solver.name!r} takes problems up to n={can.max_size}; this one has n={problem.n}")
 
@@ -147,8 +159,12 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result
     cost = problem.objective(outcome.permutation)
     if not problem.allows(outcome.permutation):
         raise RuntimeError(f"solver {name!r} used a forbidden pair: please report this")
-    bound = outcome.lower_bound if outcome.certificate is None else verify(problem, outcome.certificate)
     status: Status = outcome.status
+    try:
+        bound = outcome.lower_bound if outcome.certificate is None else verify(problem, outcome.certificate)
+    except KeyboardInterrupt:  # the run is over, so its result is kept; whoever presses Ctrl-C twice means it
+        status = "interrupted"
+        bound = outcome.lower_bound if outcome.certificate is None else verify(problem, outcome.certificate)
     if bound is not None:
         bound = min(bound, cost) if not math.isnan(bound) else -math.inf
         if cost - bound <= tolerance(problem, cost):

@@ -1,4 +1,4 @@
-"""The projection bound (Hadley, Rendl & Wolkowicz 1992): weak but cheap, O(n^3) time and O(n^2) memory, so for any size.
+"""The projection bound (Hadley, Rendl & Wolkowicz 1992): weak but cheap, O(n^3) time and O(n^2) memory.
 
 A permutation matrix is P = ee^T/n + V Q V^T with V an orthonormal basis of the complement of e and Q orthogonal. In
 

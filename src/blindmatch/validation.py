@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
 from typing import Any
 
 import numpy as np
@@ -21,22 +21,30 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
     ...
     ValueError: X holds nan at [1, 1]; every value must be finite
     """
-    try:
-        raw = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} is ragged: its rows differ in length ({error})") from None
+    raw = as_array(values, name)
     if raw.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {raw.dtype}; expected real numbers")
     if raw.ndim != ndim:
         raise ValueError(f"{name} has shape {raw.shape}; expected {ndim} axes")
     if raw.size == 0:
         raise ValueError(f"{name} is empty: its shape is {raw.shape}")
-    array = np.array(raw, dtype=np.float64)
+    with np.errstate(over="ignore"):  # numbers beyond float64 become infinite, and are named below
+        array = np.array(raw, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         where = ", ".join(str(index) for index in bad[0])
         raise ValueError(f"{name} holds {array[tuple(bad[0])]} at [{where}]; every value must be finite")
     return array
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as an array of whatever kind, or say that it is ragged."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array; fill or drop what is masked first")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is ragged: its rows differ in length ({error})") from None
 
 
 def as_square(values: ArrayLike, name: str, size: int | None = None) -> FloatArray:
@@ -51,7 +59,7 @@ def as_square(values: ArrayLike, name: str, size: int | None = None) -> FloatArr
 
 def as_permutation(values: ArrayLike, size: int, name: str = "permutation") -> IntArray:
     """Return `values` as an index array that holds each of 0..size-1 once."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "iu" or array.shape != (size,):
         raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}; expected {size} integers")
     if not np.array_equal(np.sort(array), np.arange(size)):
@@ -59,12 +67,16 @@ def as_permutation(values: ArrayLike, size: int, name: str = "permutation") -> I
     return array.astype(np.intp)
 
 
-def as_pairs(pairs: Iterable[Any], sizes: tuple[int, int], name: str) -> list[tuple[int, int]]:
+def as_pairs(pairs: Any, sizes: tuple[int, int], name: str) -> list[tuple[int, int]]:
     """Return pairs (source, target) of indices in range."""
     checked = []
-    for pair in pairs:
+    try:
+        listed = list(pairs)
+    except TypeError:
+        raise ValueError(f"{name}={pairs!r}; expected pairs (source index, target index)") from None
+    for pair in listed:
         try:
-            i, j = (int(index) for index in pair)
+            i, j = (operator.index(index) for index in pair)
         except (TypeError, ValueError):
             raise ValueError(f"{name} holds {pair!r}; expected pairs (source index, target index)") from None
         if not (0 <= i < sizes[0] and 0 <= j < sizes[1]):

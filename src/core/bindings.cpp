@@ -1,36 +1,16 @@
-// The only file that knows of both the core and Python.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/function.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
+// The module: problems, assignment problems, the paper's ascent and the searches.
 #include <map>
 #include <stdexcept>
 
+#include "bind.h"
+#include "enumerate.h"
 #include "hahn_grant.h"
 #include "lap.h"
 #include "problem.h"
-#include "stop.h"
+#include "tabu.h"
 #include "two_opt.h"
 
-namespace nb = nanobind;
-using namespace blindmatch;
-
 namespace {
-
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Indices = nb::ndarray<const int, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// Hands a vector over to numpy without a copy.
-template <class T, class... Sizes>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values, Sizes... sizes) {
-    auto* owned = new std::vector<T>(std::move(values));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T>(owned->data(), {static_cast<std::size_t>(sizes)...}, owner);
-}
 
 std::vector<double> copy_of(const Matrix& matrix, int n, const char* name) {
     if (static_cast<int>(matrix.shape(0)) != n || static_cast<int>(matrix.shape(1)) != n)
@@ -52,43 +32,6 @@ Problem make_problem(const std::vector<std::pair<Matrix, Matrix>>& factors, cons
     }
     return problem;
 }
-
-// The budget of a run, as the core sees it: a Stop that looks for Ctrl-C, and reports that may ask to stop. Exceptions
-// never cross the core: the budget keeps them, and `solve` raises them when the incumbent is safe.
-class Run {
- public:
-    explicit Run(nb::object budget)
-        : budget_(std::move(budget)),
-          stop(nb::cast<double>(budget_.attr("remaining")), [this] { return signalled(); }) {}
-
-    bool signalled() {
-        nb::gil_scoped_acquire lock;
-        if (PyErr_CheckSignals() == 0) return false;
-        nb::python_error error;
-        budget_.attr("fail")(error.value());
-        return true;
-    }
-
-    // For searches: passes the best permutation so far on to the budget.
-    Progress progress() {
-        return [this](double cost, const std::vector<int>& permutation, double) {
-            nb::gil_scoped_acquire lock;
-            try {
-                budget_.attr("offer")(to_numpy(permutation, permutation.size()), cost);
-                if (!nb::cast<bool>(budget_.attr("report")(nb::none(), cost))) stop.request();
-            } catch (nb::python_error& error) {
-                budget_.attr("fail")(error.value());
-                stop.request();
-            }
-        };
-    }
-
- private:
-    nb::object budget_;  // before `stop`, which is built from it
-
- public:
-    Stop stop;
-};
 
 LapMethod lap_method(const std::string& name) {
     static const std::map<std::string, LapMethod> methods = {{"jonker-volgenant", LapMethod::jonker_volgenant},
@@ -137,16 +80,6 @@ void bind_lap(nb::module_& m) {
         "Solve a linear assignment problem: (column of each row, row duals, column duals, feasible).");
 }
 
-// Transposed duals of the core (u[k][i][j]) to the certificate's order (U[i, j, k]).
-template <class From, class To>
-std::vector<To> certificate_order(const std::vector<From>& duals, int n) {
-    std::vector<To> out(duals.size());
-    const auto cell = static_cast<std::size_t>(n) * n;
-    for (int k = 0; k < n; ++k)
-        for (std::size_t ij = 0; ij < cell; ++ij) out[ij * n + k] = static_cast<To>(duals[k * cell + ij]);
-    return out;
-}
-
 void bind_hahn_grant(nb::module_& m) {
     nb::class_<HahnGrant>(m, "HahnGrant")
         .def(
@@ -187,30 +120,66 @@ std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) 
     return copies;
 }
 
+// Runs a search without Python's lock; what it finds on the way goes to the budget.
+template <class Search, class Options>
+nb::tuple run_search(Search search, const Problem& problem, const Options& options, nb::object budget) {
+    Run run(std::move(budget));
+    const Progress progress = run.progress();
+    SearchResult result;
+    {
+        nb::gil_scoped_release release;
+        result = search(problem, options, run.stop, progress);
+    }
+    return search_tuple(std::move(result));
+}
+
 void bind_searches(nb::module_& m) {
     m.def(
         "two_opt",
         [](const Problem& problem, std::uint64_t seed, long restarts, int threads, const std::vector<Indices>& initial,
-           nb::object budget) {
-            Run run(std::move(budget));
+           nb::object budget, int kicks) {
             TwoOptOptions options;
             options.seed = seed;
             options.restarts = restarts;
+            options.kicks = kicks;
             options.threads = threads;
             options.initial = copy_of(initial);
-            const Progress progress = run.progress();
-            SearchResult result;
-            {
-                nb::gil_scoped_release release;
-                result = two_opt(problem, options, run.stop, progress);
-            }
-            return search_tuple(std::move(result));
+            return run_search(two_opt, problem, options, std::move(budget));
         },
         nb::arg("problem"), nb::arg("seed"), nb::arg("restarts"), nb::arg("threads"), nb::arg("initial"),
-        nb::arg("budget"), "Multi-start 2-swap local search: (permutation, cost, completed).");
+        nb::arg("budget"), nb::arg("kicks") = 0, "Multi-start 2-swap local search: (permutation, cost, completed).");
+    m.def(
+        "tabu",
+        [](const Problem& problem, std::uint64_t seed, long streams, long iterations, int threads, double target,
+           const std::vector<Indices>& initial, nb::object budget) {
+            TabuOptions options;
+            options.seed = seed;
+            options.streams = streams;
+            options.iterations = iterations;
+            options.threads = threads;
+            options.target = target;
+            options.initial = copy_of(initial);
+            return run_search(tabu, problem, options, std::move(budget));
+        },
+        nb::arg("problem"), nb::arg("seed"), nb::arg("streams"), nb::arg("iterations"), nb::arg("threads"),
+        nb::arg("target"), nb::arg("initial"), nb::arg("budget"),
+        "Iterated tabu search; iterations=0 means until the budget ends: (permutation, cost, completed).");
+    m.def(
+        "enumerate",
+        [](const Problem& problem, std::uint64_t seed, int threads, nb::object budget) {
+            EnumerateOptions options;
+            options.seed = seed;
+            options.threads = threads;
+            return run_search(enumerate, problem, options, std::move(budget));
+        },
+        nb::arg("problem"), nb::arg("seed"), nb::arg("threads"), nb::arg("budget"),
+        "Every permutation, with pruning: (permutation, cost, completed).");
 }
 
 }  // namespace
+
+void bind_bounds(nb::module_& m);
+void bind_subsets(nb::module_& m);
 
 NB_MODULE(_core, m) {
     m.doc() = "The C++ core of blindmatch.";
@@ -218,4 +187,6 @@ NB_MODULE(_core, m) {
     bind_lap(m);
     bind_hahn_grant(m);
     bind_searches(m);
+    bind_bounds(m);
+    bind_subsets(m);
 }

@@ -159,6 +159,9 @@ HahnGrant::HahnGrant(const Problem& problem, bool factorized, LapMethod method, 
         costs_ = std::make_unique<DenseCosts>(problem_, duals_);
     }
     for (int w = 0; w < pool_.size(); ++w) workers_.emplace_back(problem.n);
+    std::vector<int> identity(problem.n);
+    std::iota(identity.begin(), identity.end(), 0);
+    offer(identity.data());  // so that a run cut short before its first sweep has a permutation
 }
 
 // The paper subtracts the least entries a, b from both matrices (end of its equivalence proof), so that all costs of
@@ -220,6 +223,8 @@ void HahnGrant::solve_leader() {
     offer(lap.row_to_col());  // Alg. 2, l. 7
     gain_ = lap.dual_sum();
     bound_ += gain_;
+    // The first sweep over costs of any sign leaves non-negative costs, but maybe negative leaders: those count from here on.
+    valid_ = nonnegative_ || sweeps_ > 0;
     for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) leader_[static_cast<std::size_t>(i) * n + j] -= lap.u()[i] + lap.v()[j];
     for (int j = 0; j < n; ++j) beta_[j] += lap.v()[j];

@@ -45,7 +45,7 @@ class HahnGrant {
     bool sweep(Stop& stop);
 
     double bound() const { return bound_; }  // l of the paper, with every constant added
-    bool bound_is_valid() const { return nonnegative_ || sweeps_ > 0; }
+    bool bound_is_valid() const { return valid_; }  // false until the leaders of non-negative costs are solved
     double leader_gain() const { return gain_; }  // what the last leader problem added to the bound
     int sweeps() const { return sweeps_; }
     double cost() const { return cost_; }
@@ -64,7 +64,7 @@ class HahnGrant {
 
     Problem problem_;
     LapMethod method_;
-    bool evaluate_laps_, nonnegative_ = false;
+    bool evaluate_laps_, nonnegative_ = false, valid_ = false;
     HahnGrantDuals duals_;
     std::unique_ptr<PairCosts> costs_;
     std::vector<double> leader_, beta_;

@@ -115,8 +115,8 @@ bool Lap::solve(const double* cost, int n, int stride, LapMethod method, double 
         throw std::invalid_argument("expected 0 <= n <= max_n and stride >= n, got n = " + std::to_string(n) +
                                     ", max_n = " + std::to_string(work.max_n) + ", stride = " + std::to_string(stride));
     }
-    if (!(tolerance >= 0.0)) {
-        throw std::invalid_argument("tolerance must be at least 0, got " + std::to_string(tolerance));
+    if (!(tolerance >= 0.0 && tolerance < kLapInfinity)) {
+        throw std::invalid_argument("tolerance must be finite and at least 0, got " + std::to_string(tolerance));
     }
     work.dual_sum = 0.0;
     LapMatrix c{cost, static_cast<std::size_t>(stride), n};
@@ -129,9 +129,15 @@ bool Lap::solve(const double* cost, int n, int stride, LapMethod method, double 
     bool solved = check_costs(work, c);
     if (solved) {
         switch (method) {
-            case LapMethod::jonker_volgenant: solved = lap_jonker_volgenant(work, c, warm, tolerance); break;
-            case LapMethod::auction: solved = lap_auction(work, c, epsilon); break;
-            case LapMethod::hungarian: solved = lap_hungarian(work, c); break;
+            case LapMethod::jonker_volgenant:
+                solved = lap_jonker_volgenant(work, c, warm, tolerance);
+                break;
+            case LapMethod::auction:
+                solved = lap_auction(work, c, epsilon);
+                break;
+            case LapMethod::hungarian:
+                solved = lap_hungarian(work, c);
+                break;
         }
     }
     if (!solved) {

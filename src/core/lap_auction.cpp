@@ -4,7 +4,7 @@
 //
 // Throughout u_i + v_j <= c_ij + epsilon, with equality on the assigned pairs.
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "lap_kernels.h"
 
@@ -73,7 +73,8 @@ bool bid_for_row(LapWork& work, const LapMatrix& c, double epsilon, int& row_cou
     return true;
 }
 
-// An epsilon beyond the spread of the costs changes nothing but the risk of overflow.
+// Between what rounding would swallow and the scale of the costs, beyond which only precision is lost. Zero if the
+// costs are zero or denormal.
 double sane_epsilon(const LapMatrix& c, double epsilon) {
     double least = kLapInfinity, most = -kLapInfinity;
     for (int i = 0; i < c.n; ++i) {
@@ -83,7 +84,9 @@ double sane_epsilon(const LapMatrix& c, double epsilon) {
             most = x > most && x < kLapInfinity ? x : most;
         }
     }
-    return epsilon > 0.0 ? std::min(epsilon, most - least) : 0.0;
+    const double scale = std::max({most - least, most, -least});
+    const double smallest = 4.0 * std::numeric_limits<double>::epsilon() * scale;
+    return epsilon > smallest ? std::min(epsilon, scale) : smallest;
 }
 
 bool every_column_allowed(const LapMatrix& c) {
@@ -105,10 +108,11 @@ BLINDMATCH_KERNEL bool lap_auction(LapWork& work, const LapMatrix& c, double eps
     int row_count = c.n;
     for (int i = 0; i < c.n; ++i) work.rows[i] = c.n - 1 - i;
     bool forward = true;
-    int last = 0;  // bid that assigned a pair without displacing another
-    for (int bid = 0; bid < kBidsPerRow * c.n && row_count > 0; ++bid) {
-        const bool assigned = forward ? bid_for_column(work, c, epsilon, row_count)
-                                      : bid_for_row(work, c, epsilon, row_count);
+    int last = 0;                                            // bid that assigned a pair without displacing another
+    const int bids = epsilon > 0.0 ? kBidsPerRow * c.n : 0;  // without an increment, ties would be bid for in circles
+    for (int bid = 0; bid < bids && row_count > 0; ++bid) {
+        const bool assigned =
+            forward ? bid_for_column(work, c, epsilon, row_count) : bid_for_row(work, c, epsilon, row_count);
         if (!assigned) continue;
         if (bid - last > kPatience * c.n) forward = !forward;
         last = bid;

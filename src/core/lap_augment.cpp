@@ -58,6 +58,7 @@ BLINDMATCH_INLINE Nearest relax(LapWork& work, const double* row, int i, double 
 
 // A free column among the (nearly) nearest ends the search: with many ties, much earlier than the nearest one would.
 BLINDMATCH_INLINE int near_free_column(const LapWork& work, double limit) {
+    limit = std::min(limit, std::numeric_limits<double>::max());  // forbidden pairs are not near
     int found = -1;
     for (int f = 0; f < work.free_column_count && found < 0; ++f) {
         const int j = work.free_columns[f];

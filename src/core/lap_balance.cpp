@@ -37,7 +37,8 @@ BLINDMATCH_INLINE void room_to_rise(LapWork& work, const LapMatrix& c) {
             }
             store(column_room + j, room);
         });
-        for (int t = 0; t < kLapRows && i + t < c.n; ++t) work.reached_distance[i + t] = smallest_lane<double>(least[t]);
+        for (int t = 0; t < kLapRows && i + t < c.n; ++t)
+            work.reached_distance[i + t] = smallest_lane<double>(least[t]);
     }
 }
 

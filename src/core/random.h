@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -62,8 +63,9 @@ class Random {
 template <class Work, class Idle>
 void for_each_stream(long count, int threads, Stop& stop, const Work& work, const Idle& idle) {
     std::atomic<long> next{0};
-    std::atomic<int> running{0};
-    std::mutex mutex;
+    std::mutex mutex;  // of all below
+    std::condition_variable ended;
+    int running = 0;
     std::exception_ptr failure;
     const auto guarded = [&](const auto& body) {
         try {
@@ -82,22 +84,22 @@ void for_each_stream(long count, int threads, Stop& stop, const Work& work, cons
     std::vector<std::thread> helpers;
     guarded([&] {
         for (long i = 1; i < std::min<long>(threads, count); ++i) {
-            ++running;
-            try {
-                helpers.emplace_back([&] {
-                    guarded(drain);
-                    --running;
-                });
-            } catch (const std::system_error&) {  // no more threads to be had: go on with those there are
+            helpers.emplace_back([&] {
+                guarded(drain);
+                const std::lock_guard lock(mutex);
                 --running;
-                break;
-            }
+                ended.notify_one();
+            });
+            const std::lock_guard lock(mutex);
+            ++running;
         }
         drain();
     });
-    while (running > 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto all_ended = [&] { return running == 0; };
+    for (std::unique_lock lock(mutex); !ended.wait_for(lock, std::chrono::milliseconds(10), all_ended);) {
+        lock.unlock();
         guarded(idle);
+        lock.lock();
     }
     for (std::thread& helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr float kNoVariable = -1e6f;  // as a V: makes the gradient of a y that does not exist huge, so it stays zero
 constexpr double kStep = 0.95;        // of the largest step for which the iteration converges
-constexpr double kSpread = 0.3;        // share of the primal start that is uniform
+constexpr double kLongest = 0.15;       // restart after this share of all iterations
+constexpr double kBalance = 0.7;        // of the measured ratio of dual to primal moves
 constexpr int kBlocks = 8;            // fixed, so that sums do not depend on the number of threads
 
 bool is_dense(int allowed, int n) { return 2 * allowed > n; }
@@ -124,9 +125,6 @@ BLINDMATCH_KERNEL double squared_distance(const float* x, const float* y, std::s
     return total;
 }
 
-// The primal start: mostly the permutation, the rest spread evenly.
-double start_value(bool used, int choices) { return (1.0 - kSpread) * used + kSpread / choices; }
-
 // A tournament: in each round every block meets at most one other; the last round holds each block with itself.
 std::vector<std::vector<std::pair<int, int>>> tournament(int blocks) {
     std::vector<std::vector<std::pair<int, int>>> rounds;
@@ -213,7 +211,7 @@ std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
     return 2 * sizeof(float) * size;
 }
 
-void RltLp::start(const Duals& duals, const std::vector<int>& permutation) {
+void RltLp::start(const Duals& duals, const std::vector<int>& permutation, double trust) {
     const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
     std::vector<double> leader(static_cast<std::size_t>(n_) * n_, std::numeric_limits<double>::infinity());
     for (int i = 0; i < n_; ++i) {
@@ -230,14 +228,14 @@ void RltLp::start(const Duals& duals, const std::vector<int>& permutation) {
         }
         for (std::size_t a = 0; a < row.active.size(); ++a) {
             const int s = row.active[a];
-            row.x[s] = start_value(row.column[s] == permutation[i], row.count());
+            row.x[s] = trust * (row.column[s] == permutation[i]) + (1.0 - trust) / row.count();
             for (int k = i + 1; k < n_; ++k) {
                 const Row& other = rows_[k];
                 float* y = y_of(i, k) + a * other.width;
                 for (int c : other.active) {
                     if (other.column[c] == row.column[s]) continue;
                     const bool used = row.column[s] == permutation[i] && other.column[c] == permutation[k];
-                    y[c] = static_cast<float>(start_value(used, row.count() * std::max(1, other.count() - 1)));
+                    y[c] = static_cast<float>(trust * used + (1.0 - trust) / (row.count() * std::max(1, other.count() - 1)));
                 }
             }
         }
@@ -409,7 +407,7 @@ bool RltLp::iterate(int count, Stop& stop) {
         if (first_residual_ < 0.0) first_residual_ = residual_;
         const bool far_down = residual_ <= 0.2 * first_residual_;
         const bool down_and_rising = residual_ <= 0.8 * first_residual_ && residual_ > last_residual_;
-        const bool too_long = age >= 0.36 * static_cast<double>(iteration_);
+        const bool too_long = age >= kLongest * static_cast<double>(iteration_);
         last_residual_ = residual_;
         if (age > 20 && (far_down || down_and_rising || too_long)) {
             ++iteration_;
@@ -428,7 +426,7 @@ void RltLp::restart() {
             dual += n_ * squared_distance(row.u.data(), row.u_anchor.data(), row.u.size());
             dual += n_ * squared_distance(row.v.data(), row.v_anchor.data(), row.v.size());
         }
-        if (primal > 1e-20 && dual > 1e-20) weight_ = std::sqrt(weight_ * std::sqrt(dual / primal));
+        if (primal > 1e-20 && dual > 1e-20) weight_ = std::sqrt(weight_ * kBalance * std::sqrt(dual / primal));
     }
     y_anchor_ = y_;
     for (Row& row : rows_) {

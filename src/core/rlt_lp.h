@@ -23,8 +23,9 @@ class RltLp {
     // Memory that the two copies of y take.
     static std::size_t bytes(int n, const std::vector<std::uint8_t>& forbidden);
 
-    // `permutation` is the primal start: where the relaxation is tight, the optimum of the problem is that of the program.
-    void start(const Duals& duals, const std::vector<int>& permutation);
+    // The primal starts at the permutation with weight `trust`, the rest is spread evenly: where the relaxation is tight,
+    // the optimum of the problem is that of the program.
+    void start(const Duals& duals, const std::vector<int>& permutation, double trust);
     // Goes on where `other`, a program with fewer forbidden pairs, stands.
     void start(const RltLp& other);
 
@@ -80,7 +81,7 @@ class RltLp {
     AlignedVector<float> column_step_;  // of V_ij,l: depends on how many rows may take l
     // Pairs of row blocks, in rounds: no two of a round share a row, so they can run at once.
     std::vector<std::vector<std::pair<int, int>>> rounds_;
-    double weight_ = 100.0, residual_ = 0.0, first_residual_ = -1.0, last_residual_ = 0.0;
+    double weight_ = 10.0, residual_ = 0.0, first_residual_ = -1.0, last_residual_ = 0.0;
     long iteration_ = 0, restarted_ = 0;
 };
 

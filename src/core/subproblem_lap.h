@@ -167,6 +167,7 @@ BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
                         second = x < second ? x : second;
                     }
                 }
+                if (second > first + kSlackCap) second = first + kSlackCap;
                 int owner = w.row_of[column];
                 if (owner >= 0 && !(first < second)) {  // a tie: prefer a column that nobody holds
                     for (int l = column + 1; l < w.size; ++l) {

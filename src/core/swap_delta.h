@@ -35,6 +35,25 @@ BLINDMATCH_KERNEL static inline void update(double* gain, double* delta, const d
     update_body(gain, delta, a, b, n, stride);
 }
 
+// row += scale * sum_k weight_k * (row k of matrix)
+template <class Real>
+BLINDMATCH_INLINE void accumulate_body(Real* row, Real scale, const Real* weight, const Real* matrix, int n, int stride) {
+    constexpr int width = Simd<Real>::width;
+    for (int s = 0; s < stride; s += width) {
+        Vector<Real> sum = {};
+        for (int k = 0; k < n; ++k) sum += weight[k] * load(matrix + static_cast<std::size_t>(k) * stride + s);
+        store(row + s, load(row + s) + scale * sum);
+    }
+}
+BLINDMATCH_KERNEL static inline void accumulate(float* row, float scale, const float* weight, const float* matrix, int n,
+                                                int stride) {
+    accumulate_body(row, scale, weight, matrix, n, stride);
+}
+BLINDMATCH_KERNEL static inline void accumulate(double* row, double scale, const double* weight, const double* matrix,
+                                                int n, int stride) {
+    accumulate_body(row, scale, weight, matrix, n, stride);
+}
+
 // The best swap among those that are not tabu (expiry <= tick) or that beat `aspiration`; all of them if `expiry` is null.
 // Each lane keeps its own best in registers (GCC's own vectoriser stores it for each row, under a mask, far slower).
 template <class Real>
@@ -168,13 +187,9 @@ bool SwapTable<Real>::reset(const std::vector<int>& permutation, Stop& stop) {
             gain[q] = static_cast<Real>(problem_->linear[static_cast<std::size_t>(r) * n_ + permutation_[q]]);
         }
         for (const Pair& pair : pairs_) {
-            // Row k of the target instead of column k: its sign turns with that of source[r][k] when antisymmetric.
-            for (int k = 0; k < n_; ++k) {
-                const Real x = 2 * pair.source[at(k, r)];
-                const Real* target = pair.target.data() + at(k, 0);
-                if (x == 0) continue;
-                for (int q = 0; q < stride_; ++q) gain[q] += x * target[q];
-            }
+            // Rows k of the target instead of columns k: the sign differs where it is antisymmetric.
+            const Real* source = pair.source.data() + at(r, 0);
+            swap_delta::accumulate(gain, pair.symmetric ? Real(2) : Real(-2), source, pair.target.data(), n_, stride_);
         }
     }
     for (int r = 0; r < n_; ++r) diagonal_[r] = gain_[at(r, r)];

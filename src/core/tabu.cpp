@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
-#include <numeric>
 
-#include "lap.h"
 #include "swap_delta.h"
 
 namespace blindmatch {
@@ -17,44 +14,6 @@ constexpr double kTenure = 5;         // longest tabu tenure, over n
 constexpr std::size_t kPopulation = 15;
 constexpr int kStale = 30;            // children without a new best until the population is renewed
 constexpr int kLargestStart = 2000;   // above this size the Gilmore-Lawler start, which no clock interrupts, is left out
-
-// The assignment that is best when each pair (i, j) could choose its own order of the others: sorted against reversely
-// sorted rows. On problems that can be aligned it is close to the optimum, which no random start is.
-std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop) {
-    const std::size_t n = problem.n;
-    std::vector<int> columns(n);  // in random order, so that the ties of the assignment favour nobody
-    std::iota(columns.begin(), columns.end(), 0);
-    random.shuffle(columns);
-    std::vector<double> cost(n * n), row(n), turned(n * n);
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t c = 0; c < n; ++c) {
-            cost[i * n + c] = problem.allowed(i, columns[c]) ? problem.linear[i * n + columns[c]] : INFINITY;
-        }
-    }
-    const auto sorted_row = [&](const std::vector<double>& matrix, std::size_t i, auto order) {
-        std::copy_n(matrix.begin() + i * n, n, row.begin());
-        std::swap(row[i], row[n - 1]);  // the diagonal does not take part
-        std::sort(row.begin(), row.end() - 1, order);
-    };
-    for (const Factor& factor : problem.factors) {
-        for (std::size_t c = 0; c < n; ++c) {
-            sorted_row(factor.target, columns[c], std::greater<>());
-            for (std::size_t k = 0; k + 1 < n; ++k) turned[k * n + c] = row[k];
-        }
-        for (std::size_t i = 0; i < n; ++i) {
-            if (i % 16 == 0 && stop()) return {};
-            sorted_row(factor.source, i, std::less<>());
-            for (std::size_t k = 0; k + 1 < n; ++k) {
-                for (std::size_t c = 0; c < n; ++c) cost[i * n + c] += row[k] * turned[k * n + c];
-            }
-        }
-    }
-    Lap lap(problem.n);
-    if (!lap.solve(cost.data(), problem.n, problem.n)) return {};
-    std::vector<int> permutation(n);
-    for (std::size_t i = 0; i < n; ++i) permutation[i] = columns[lap.row_to_col()[i]];
-    return permutation;
-}
 
 struct Shared {
     const Problem& problem;
@@ -96,7 +55,6 @@ class Stream {
     bool add();
     std::vector<int> first_start();
     std::vector<int> child();
-    std::vector<int> perturbed(std::vector<int> permutation, int count);
 
     Shared& shared_;
     const Problem& problem_;
@@ -151,7 +109,10 @@ void Stream<Real>::move(int u, int v) {
     const std::vector<int>& p = table_.permutation();
     const auto tabu = [&](int i, int j) -> Real& { return tabu_[static_cast<std::size_t>(i) * n_ + j]; };
     // Cubed, as in Taillard's own code: mostly short tenures, sometimes very long ones.
-    const auto until = [&] { return tick_ + 2 + static_cast<Real>(std::floor(std::pow(random_.uniform(), 3) * kTenure * n_)); };
+    const auto until = [&] {
+        const double x = random_.uniform();
+        return tick_ + 2 + static_cast<Real>(std::floor(x * x * x * kTenure * n_));
+    };
     tabu(u, p[u]) = until();
     tabu(v, p[v]) = until();
     table_.swap(u, v);
@@ -247,26 +208,17 @@ std::vector<int> Stream<Real>::child() {
     return permutation;
 }
 
-template <class Real>
-std::vector<int> Stream<Real>::perturbed(std::vector<int> permutation, int count) {
-    std::vector<int> rows(n_);
-    std::iota(rows.begin(), rows.end(), 0);
-    random_.shuffle(rows);
-    for (int i = 0; i < count; ++i) permutation[rows[i]] = -1;
-    complete(problem_, permutation, random_);
-    return permutation;
-}
-
 // Keeps the best of the population and moves all others away from where they are, further each time and then again.
 template <class Real>
 bool Stream<Real>::renew() {
     strength_ = strength_ < 1 ? strength_ + 0.25 : 0.25;
+    const int count = static_cast<int>(strength_ * n_);
     std::ranges::sort(population_, {}, &Member::cost);
     const std::vector<Member> old = std::move(population_);
     population_ = {old.front()};
     for (std::size_t i = 1; i < kPopulation; ++i) {
         const Member& parent = old[i % old.size()];
-        if (!improve(perturbed(parent.permutation, std::clamp(static_cast<int>(strength_ * n_), 3, n_)))) return false;
+        if (!improve(perturbed(problem_, parent.permutation, std::max(3, count), random_))) return false;
         add();
     }
     return true;

@@ -1,20 +1,21 @@
 #include "two_opt.h"
 
 #include <algorithm>
-#include <limits>
+#include <functional>
 #include <numeric>
 
+#include "lap.h"
 #include "swap_delta.h"
 
 namespace blindmatch {
 
 void Incumbent::offer(double cost, const std::vector<int>& permutation, long stream) {
     const std::lock_guard lock(mutex_);
-    const double best = cost_.load();
+    const double best = cost_;
     if (!permutation_.empty() && (cost > best || (cost == best && stream >= stream_))) return;
-    cost_ = cost;
     permutation_ = permutation;
-    stream_ = stream;
+    stream_ = stream;  // before the cost: see cost()
+    cost_ = cost;
 }
 
 void Incumbent::add_iterations(long count) {
@@ -23,7 +24,9 @@ void Incumbent::add_iterations(long count) {
 }
 
 void Incumbent::report(double fraction) {
-    if (!progress_ || !(cost() < reported_) || Stop::Clock::now() < next_report_) return;
+    if (!progress_ || (!(cost() < reported_) && fraction < reported_fraction_ + 0.01)) return;
+    if (Stop::Clock::now() < next_report_) return;
+    reported_fraction_ = fraction;
     next_report_ = Stop::Clock::now() + std::chrono::milliseconds(10);
     std::unique_lock lock(mutex_);
     const std::vector<int> permutation = permutation_;
@@ -117,13 +120,59 @@ bool complete(const Problem& problem, std::vector<int>& permutation, Random& ran
     return true;
 }
 
+std::vector<int> perturbed(const Problem& problem, std::vector<int> permutation, int count, Random& random) {
+    std::vector<int> rows(problem.n);
+    std::iota(rows.begin(), rows.end(), 0);
+    random.shuffle(rows);
+    for (int i = 0; i < std::min(count, problem.n); ++i) permutation[rows[i]] = -1;
+    complete(problem, permutation, random);
+    return permutation;
+}
+
+std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop) {
+    const std::size_t n = problem.n;
+    std::vector<int> columns(n);  // in random order, so that the ties of the assignment favour nobody
+    std::iota(columns.begin(), columns.end(), 0);
+    random.shuffle(columns);
+    std::vector<double> cost(n * n), row(n), turned(n * n);
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t c = 0; c < n; ++c) {
+            cost[i * n + c] = problem.allowed(i, columns[c]) ? problem.linear[i * n + columns[c]] : INFINITY;
+        }
+    }
+    const auto sorted_row = [&](const std::vector<double>& matrix, std::size_t i, auto order) {
+        std::copy_n(matrix.begin() + i * n, n, row.begin());
+        std::swap(row[i], row[n - 1]);  // the diagonal does not take part
+        std::sort(row.begin(), row.end() - 1, order);
+    };
+    for (const Factor& factor : problem.factors) {
+        for (std::size_t c = 0; c < n; ++c) {
+            sorted_row(factor.target, columns[c], std::greater<>());
+            for (std::size_t k = 0; k + 1 < n; ++k) turned[k * n + c] = row[k];
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i % 16 == 0 && stop()) return {};
+            sorted_row(factor.source, i, std::less<>());
+            for (std::size_t k = 0; k + 1 < n; ++k) {
+                for (std::size_t c = 0; c < n; ++c) cost[i * n + c] += row[k] * turned[k * n + c];
+            }
+        }
+    }
+    Lap lap(problem.n);
+    if (!lap.solve(cost.data(), problem.n, problem.n)) return {};
+    std::vector<int> permutation(n);
+    for (std::size_t i = 0; i < n; ++i) permutation[i] = columns[lap.row_to_col()[i]];
+    return permutation;
+}
+
 namespace {
 
 template <class Real>
 struct Descent {
     explicit Descent(const Problem& problem) : table(problem) {}
 
-    // Makes the best swap until none improves. (Best improvement beat first improvement: fewer swaps, better optima.)
+    // Makes the best swap until none improves. First improvement ends as well as this, or half a percent better on grids
+    // (sko49: 2.5 % above the best known against 3.1 %), but takes three times as long: kicks use that time far better.
     // False if the clock cut it short.
     bool run(const std::vector<int>& start, Stop& stop) {
         if (!table.reset(start, stop)) return false;
@@ -150,19 +199,13 @@ bool restart(const Problem& problem, const TwoOptOptions& options, long index, S
     if (index < static_cast<long>(options.initial.size())) start = options.initial[index];
     std::vector<int> best = start;
     double best_cost = problem.cost(best.data());
-    std::vector<int> rows(problem.n);
-    std::iota(rows.begin(), rows.end(), 0);
     bool finished = true;
     for (int kick = 0; kick <= options.kicks && finished; ++kick) {
         finished = descent.run(start, stop);
         const double cost = problem.cost(descent.table.permutation().data());
         if (cost < best_cost) best = descent.table.permutation(), best_cost = cost;
         if (problem.n < 3) break;
-        start = best;
-        random.shuffle(rows);
-        const int count = std::min(problem.n, 3 + random.below(problem.n / 4 + 1));
-        for (int i = 0; i < count; ++i) start[rows[i]] = -1;
-        complete(problem, start, random);
+        start = perturbed(problem, best, 3 + random.below(problem.n / 2 + 1), random);
     }
     incumbent.offer(best_cost, best, index);
     return finished;

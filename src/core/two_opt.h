@@ -27,7 +27,7 @@ using Progress = std::function<void(double cost, const std::vector<int>& permuta
 struct TwoOptOptions {
     std::uint64_t seed = 0;
     long restarts = 100;  // local searches; restart r depends on (seed, r) alone
-    int kicks = 0;        // after each local optimum: perturb it and search again, this many times; 0 is plain 2-opt
+    int kicks = 40;       // then, this many times: perturb the restart's best and search again; 0 is plain 2-opt
     int threads = 1;
     std::vector<std::vector<int>> initial;  // restart r begins at initial[r]; the others at random
 };
@@ -42,6 +42,14 @@ bool complete(const Problem& problem, std::vector<int>& permutation, Random& ran
 // A random permutation of allowed pairs; empty if there is none.
 std::vector<int> random_feasible(const Problem& problem, Random& random);
 
+// `permutation` with `count` random rows matched anew at random.
+std::vector<int> perturbed(const Problem& problem, std::vector<int> permutation, int count, Random& random);
+
+// The assignment that is best when each pair (i, j) could choose its own order of the others: sorted against reversely
+// sorted rows. On problems that can be aligned it is close to the optimum, which no random start is. Empty if `stop` came
+// first or no permutation of allowed pairs exists. O(n^3).
+std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop);
+
 bool is_feasible(const Problem& problem, const std::vector<int>& permutation);  // a permutation of allowed pairs?
 
 // The best permutation that any thread has found. Ties go to the smallest stream, which makes it independent of timing.
@@ -51,8 +59,11 @@ class Incumbent {
 
     void offer(double cost, const std::vector<int>& permutation, long stream);
     void add_iterations(long count);
-    void report(double fraction);  // calling thread only: tells `progress` what is new, at most every 10 ms
-    double cost() const { return cost_.load(std::memory_order_relaxed); }
+    // Calling thread only: tells `progress` of a better cost or of another hundredth done, at most every 10 ms.
+    void report(double fraction);
+    // A stream that reads cost() and then stream() never sees a cost with the stream of an earlier one.
+    double cost() const { return cost_; }
+    long stream() const { return stream_; }
     SearchResult result(bool completed) const;
 
    private:
@@ -60,8 +71,9 @@ class Incumbent {
     mutable std::mutex mutex_;
     std::vector<int> permutation_;
     std::atomic<double> cost_{INFINITY};
-    long stream_ = 0, iterations_ = 0;
-    double reported_ = INFINITY;
+    std::atomic<long> stream_{0};
+    long iterations_ = 0;
+    double reported_ = INFINITY, reported_fraction_ = 0;
     Stop::Clock::time_point next_report_{};
 };
 

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+from blindmatch.solvers.auto import Auto
+from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.brute_force import BruteForce
+from blindmatch.solvers.dual_ascent import DualAscent
+from blindmatch.solvers.entropic_gw import EntropicGW
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant, HahnGrant
+from blindmatch.solvers.local_cka import LocalCKA
 from blindmatch.solvers.random_match import Random
+from blindmatch.solvers.tabu import Tabu
 from blindmatch.solvers.two_opt import TwoOpt
 
-SOLVERS = {solver.name: solver for solver in (FactorizedHahnGrant, HahnGrant, FAQ, TwoOpt, Random)}
+SOLVERS = {
+    solver.name: solver
+    for solver in (
+        Auto,
+        BranchAndBound,
+        DualAscent,
+        FactorizedHahnGrant,
+        HahnGrant,
+        Tabu,
+        FAQ,
+        TwoOpt,
+        EntropicGW,
+        LocalCKA,
+        BruteForce,
+        Random,
+    )
+}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import math
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from blindmatch.certificate import Certificate
+from blindmatch.errors import SolverUnavailable
 from blindmatch.problem import QAP
 from blindmatch.result import Progress, Status
 from blindmatch.validation import IntArray
@@ -20,16 +23,50 @@ Callback = Callable[[Progress], object]
 
 
 @dataclass(frozen=True)
+class Dependency:
+    """An optional package that a solver needs: the module, and the line that installs it."""
+
+    module: str
+    install: str
+
+    @property
+    def installed(self) -> bool:
+        """Whether the module is there, without importing it."""
+        return importlib.util.find_spec(self.module) is not None
+
+    def load(self, solver: str) -> Any:
+        """Import the module; SolverUnavailable says how to get it."""
+        try:
+            return importlib.import_module(self.module)
+        except ImportError as error:
+            raise SolverUnavailable(
+                f"solver={solver!r} needs the module {self.module!r}, which cannot be imported ({error}); "
+                f"to install it: {self.install}"
+            ) from error
+
+
+@dataclass(frozen=True)
 class Capabilities:
-    """What a solver can do; `solve` refuses what it cannot, so that nothing is ever ignored."""
+    """What a solver can do; `solve` refuses what it cannot, so that nothing is ever ignored.
+
+    `unequal` is whether it takes a sum of several factor pairs, which is what sets of unequal sizes lead to. Known pairs
+    need no word of their own: `solve` fixes them, and what is left has a linear term.
+    """
 
     bound: bool = False
     exact: bool = False
     linear: bool = True
     forbidden: bool = False
     asymmetric: bool = True
+    unequal: bool = True
     max_size: int | None = None
+    requires: Dependency | None = None
     note: str = ""
+
+    @property
+    def installed(self) -> bool:
+        """Whether this machine has what the solver needs."""
+        return self.requires is None or self.requires.installed
 
 
 @dataclass(frozen=True)

@@ -12,4 +12,5 @@ def core_problem(problem: QAP) -> _core.Problem:
     """Hand the normal form over to the core."""
     form = problem.normal_form
     factors = [(np.ascontiguousarray(A), np.ascontiguousarray(B)) for A, B in form.factors]
-    return _core.Problem(factors, np.ascontiguousarray(form.linear), form.constant, form.forbidden)
+    forbidden = form.forbidden if form.forbidden is not None and form.forbidden.any() else None
+    return _core.Problem(factors, np.ascontiguousarray(form.linear), form.constant, forbidden)

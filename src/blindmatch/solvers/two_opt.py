@@ -22,21 +22,30 @@ class TwoOpt:
     ----------
     restarts
         Local searches from random permutations.
+    kicks
+        How often each restart shakes its local optimum and searches again; 0 is 2-opt as in the textbook.
     """
 
     restarts: int = 100
+    kicks: int = 20
 
     name: ClassVar[str] = "two-opt"
     capabilities: ClassVar[Capabilities] = Capabilities(forbidden=True, note="local; best of many restarts")
 
     def __post_init__(self) -> None:
         at_least(self.restarts, 1, "restarts")
+        at_least(self.kicks, 0, "kicks")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Best local optimum of all restarts."""
-        seed = int(rng.integers(2**63))
         permutation, _, completed = _core.two_opt(
-            core_problem(problem), seed, self.restarts, budget.threads, [], budget
+            core_problem(problem),
+            seed=int(rng.integers(2**63)),
+            restarts=self.restarts,
+            threads=budget.threads,
+            initial=[],
+            budget=budget,
+            kicks=self.kicks,
         )
         return Outcome(permutation, "heuristic" if completed else budget.stop_status)
 

@@ -1,0 +1,184 @@
+"""What the commands do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from blindmatch.certificate import Certificate
+from blindmatch.checker import verify
+from blindmatch.cli.console import FAILED, INTERRUPTED, complain, echo_json, live_progress, output
+from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile
+from blindmatch.cli.tables import demo_text, match_text, solver_legend, solver_rows, solver_table
+from blindmatch.demo import load_demo
+from blindmatch.distortion import GromovWasserstein
+from blindmatch.files import write_atomically
+from blindmatch.problem import QAP
+from blindmatch.report import Match, render
+from blindmatch.result import Result
+from blindmatch.solve import as_solver, solve
+
+
+@dataclass(frozen=True)
+class Run:
+    """How to solve, and where the answer goes."""
+
+    solver: str
+    time_limit: float | None
+    seed: int
+    threads: int | None
+    json: bool
+    certificate: Path | None
+    report: Path | None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What was asked for, for the report."""
+        return {
+            "solver": self.solver,
+            "time limit": "none" if self.time_limit is None else f"{self.time_limit:g} s",
+            "seed": str(self.seed),
+            "threads": "all cores" if self.threads is None else str(self.threads),
+        }
+
+    def check(self, inputs: Sequence[Path] = ()) -> None:
+        """Refuse now what would fail only after a long run."""
+        can = as_solver(self.solver).capabilities
+        if self.certificate is not None and not can.bound:
+            raise ValueError(f"--certificate: solver={self.solver!r} proves no bound; see 'blindmatch solvers'")
+        for option, path in (("--certificate", self.certificate), ("--report", self.report)):
+            if path is None:
+                continue
+            if not path.parent.is_dir() or path.is_dir():
+                raise ValueError(f"{option} {path}: expected a file in a folder that exists")
+            if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+                raise ValueError(f"{option} {path}: this would overwrite an input")
+
+    def solve(self, problem: QAP) -> Result:
+        """Solve with live progress."""
+        with live_progress() as callback:
+            return solve(
+                problem,
+                self.solver,
+                time_limit=self.time_limit,
+                rng=self.seed,
+                callback=callback,
+                threads=self.threads,
+            )
+
+
+def run_match(inputs: EmbeddingFiles, run: Run) -> None:
+    """Match two files of embeddings."""
+    run.check(inputs.paths)
+    loaded = inputs.load()
+    title = f"{inputs.source.name} matched with {inputs.target.name}"
+    _finish(_match_of(loaded, run.solve(loaded.problem), inputs.settings, run, title), run)
+
+
+def run_solve(path: Path, run: Run) -> None:
+    """Solve a problem from a file."""
+    inputs = ProblemFile(path)
+    run.check(inputs.paths)
+    loaded = inputs.load()
+    _finish(_match_of(loaded, run.solve(loaded.problem), inputs.settings, run, path.name), run)
+
+
+def run_demo(data: str, run: Run) -> None:
+    """Match bundled data whose answer is known."""
+    run.check()
+    demo = load_demo(data, run.seed)
+    distortion = GromovWasserstein()
+    kernels = distortion.kernels(demo.source, demo.target)
+    problem = distortion.problem_of(*kernels)
+    loaded = Loaded(problem, kernels, demo.source_names, demo.target_names)
+    settings = {"data": data, "source": demo.source_model, "target": demo.target_model, "distortion": "gw"}
+    result = run.solve(problem)
+    match = _match_of(loaded, result, settings, run, f"{demo.about[0].upper()}{demo.about[1:]}")
+    match = replace(match, truth=demo.truth.tolist())
+    proved = None if result.certificate is None else verify(problem, result.certificate)
+    _finish(match, run, demo_text(match, demo, proved, problem.objective(demo.truth)))
+
+
+def run_verify(inputs: ProblemFile | EmbeddingFiles, path: Path, json: bool) -> None:
+    """Check a certificate."""
+    start = time.perf_counter()
+    problem = inputs.load().problem
+    certificate = Certificate.load(path)
+    try:
+        bound = verify(problem, certificate)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    seconds = time.perf_counter() - start
+    if json:
+        echo_json({"lower_bound": bound, "size": problem.n, "seconds": seconds})
+    elif bound > float("-inf"):
+        output().print(f"Verified in {seconds:.2f} s: every pairing costs at least {bound!r}.", soft_wrap=True)
+    if bound == float("-inf"):
+        complain(f"{path}: proves nothing about this problem")
+        raise typer.Exit(FAILED)
+
+
+def run_solvers(json: bool) -> None:
+    """List the solvers."""
+    rows = solver_rows()
+    if json:
+        echo_json(rows)
+    else:
+        output().print(solver_table(rows), solver_legend())
+
+
+def _match_of(loaded: Loaded, result: Result, settings: dict[str, str], run: Run, title: str) -> Match:
+    return Match(
+        loaded.unpadded(result),
+        loaded.kernels,
+        loaded.source_names,
+        loaded.target_names,
+        settings={**settings, **run.settings},
+        title=title,
+    )
+
+
+def _finish(match: Match, run: Run, text: Sequence[object] | None = None) -> None:
+    """Write the files that were asked for, print the answer, and end with the right code."""
+    result = match.result
+    if run.certificate is not None and result.certificate is not None:
+        result.certificate.save(run.certificate)
+    if run.report is not None:
+        page = render(match).encode()
+        write_atomically(run.report, lambda file: file.write(page))
+    if run.json:
+        echo_json(as_json(match))
+    else:
+        console = output()
+        for part in match_text(match) if text is None else text:
+            console.print(part)
+        if run.report is not None:
+            console.print(f"Report: {run.report}", markup=False, soft_wrap=True)
+    if result.status == "interrupted":
+        complain("interrupted; this is the best so far")
+        raise typer.Exit(INTERRUPTED)
+    if run.certificate is not None and result.certificate is None:
+        complain(f"{run.certificate}: not written, for solver={result.solver!r} left no certificate")
+        raise typer.Exit(FAILED)
+
+
+def as_json(match: Match) -> dict[str, object]:
+    """The result with its pairs, ready for JSON."""
+    pairs = []
+    for i, j, source, target in match.named_pairs:
+        pair: dict[str, object] = {"source": i, "target": j}
+        if match.source_names is not None:
+            pair["source_name"] = source
+        if match.target_names is not None:
+            pair["target_name"] = target
+        if match.truth is not None:
+            pair["right"] = bool(match.truth[i] == j)
+        pairs.append(pair)
+    values: dict[str, object] = {**match.result.to_dict(), "pairs": pairs}
+    if match.right is not None:
+        values["right"] = match.right
+    return values

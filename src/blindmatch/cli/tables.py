@@ -1,0 +1,120 @@
+"""What the commands print on a terminal."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from blindmatch.cli.console import plain
+from blindmatch.demo import Demo
+from blindmatch.report import Match, proof_sentence, verdict
+from blindmatch.report.verdict import number, percent
+from blindmatch.solvers import SOLVERS
+from blindmatch.solvers.base import Capabilities
+
+
+def match_text(match: Match) -> list[object]:
+    """Table of pairs, then what is known about the match."""
+    result = match.result
+    lines = [_pairs(match), Text(verdict(result)), Text(proof_sentence(result)), Text(f"Gap {percent(result.gap)}.")]
+    return [*lines, Text(plain(result.message))] if result.message else [*lines]
+
+
+def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float) -> list[object]:
+    """The match of bundled data, and the plain truth about it."""
+    result, n = match.result, len(match.result.pairs)
+    if proved is None or not math.isfinite(proved):
+        check = "There is no certificate to check."
+    else:
+        check = f"Verified: the independent checker recomputed the bound {number(min(proved, result.cost))}."
+    if truth_cost > result.cost:
+        honest = (
+            f"The true pairing costs {number(truth_cost)}, more than this one: in these embeddings the cheapest "
+            "pairing is not the true one, and no solver can change that."
+        )
+    elif match.right == n:
+        honest = "The true pairing is the cheapest one here: the two geometries agree well enough."
+    else:
+        honest = f"The true pairing costs {number(truth_cost)}."
+    return [
+        Text(f"Data: {demo.about}; {n} each, shuffled, not one pair known."),
+        Text(f"  source: {demo.source_model}"),
+        Text(f"  target: {demo.target_model}\n"),
+        _pairs(match),
+        Text(f"{match.right} of {n} pairs are right (chance: 1).", style="bold"),
+        Text(verdict(result)),
+        Text(f"{proof_sentence(result)} Gap {percent(result.gap)}. {check}"),
+        Text(honest),
+    ]
+
+
+def _pairs(match: Match) -> Table:
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("source", overflow="fold")
+    table.add_column("target", overflow="fold")
+    if match.truth is not None:
+        table.add_column("right?")
+    for i, j, source, target in match.named_pairs:
+        row = [Text(plain(source)), Text(plain(target))]
+        if match.truth is not None:
+            row.append(Text("✓", style="green") if match.truth[i] == j else Text("✗", style="red"))
+        table.add_row(*row)
+    return table
+
+
+ABILITIES = {
+    "bound": ("bound", "proves a lower bound"),
+    "exact": ("exact", "ends with a proof of optimality, given time"),
+    "linear": ("linear", "takes a linear term (known pairs lead to one)"),
+    "forbidden": ("forbid", "takes forbidden pairs"),
+    "asymmetric": ("asym", "takes asymmetric matrices"),
+    "unequal": ("uneq", "takes sets of unequal sizes"),
+}
+
+
+def solver_rows() -> list[dict[str, Any]]:
+    """What each solver can do, ready for JSON."""
+    return [_solver_row(name, solver) for name, solver in SOLVERS.items()]
+
+
+def _solver_row(name: str, solver: Any) -> dict[str, Any]:
+    can: Capabilities = solver.capabilities
+    return {
+        "name": name,
+        "bound": can.bound,
+        "exact": can.exact,
+        "linear": can.linear,
+        "forbidden": can.forbidden,
+        "asymmetric": can.asymmetric,
+        "unequal": can.unequal,
+        "max_size": can.max_size,
+        "installed": can.installed,
+        "install": None if can.requires is None else can.requires.install,
+        "options": list(inspect.signature(solver).parameters),
+        "note": can.note,
+    }
+
+
+def solver_table(rows: list[dict[str, Any]]) -> Table:
+    """The solvers as a table; what is not installed shows how to get it."""
+    table = Table(show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), box=None)
+    table.add_column("solver", no_wrap=True)
+    for title, _ in ABILITIES.values():
+        table.add_column(title, justify="center", no_wrap=True)
+    table.add_column("max n", justify="right", no_wrap=True)
+    table.add_column("note", overflow="fold")
+    for row in rows:
+        marks = ["✓" if row[key] else "-" for key in ABILITIES]
+        size = "any" if row["max_size"] is None else str(row["max_size"])
+        note = row["note"] if row["installed"] else f"not installed: {row['install']}"
+        table.add_row(row["name"], *marks, size, Text(note))
+    return table
+
+
+def solver_legend() -> Text:
+    """What the columns mean."""
+    return Text("\n" + "; ".join(f"{title}: {meaning}" for title, meaning in ABILITIES.values()) + ".")

@@ -1,0 +1,58 @@
+"""The default: picks a solver by size, and says which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from blindmatch.certificate import Certificate, Node
+from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.faq import FAQ
+from blindmatch.solvers.tabu import Tabu
+from blindmatch.validation import at_least
+
+_TABU_WORK = 4e10  # swaps evaluated: about a minute
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Branch and bound as long as its duals fit; beyond that FAQ and tabu search, with the projection bound.
+
+    Parameters
+    ----------
+    largest
+        Largest size for branch and bound, whose duals take about 10 n^3 bytes (270 MB at 300).
+    """
+
+    largest: int = 300
+
+    name: ClassVar[str] = "auto"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        bound=True, exact=True, forbidden=True, note="branch-and-bound; faq + tabu + projection bound for large n"
+    )
+
+    def __post_init__(self) -> None:
+        at_least(self.largest, 1, "largest")
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Hand over to the solver that fits."""
+        if problem.n <= self.largest:
+            outcome = BranchAndBound()(problem, budget=budget, rng=rng)
+            return replace(outcome, message=f"branch-and-bound. {outcome.message}".strip())
+        return self._search(problem, budget, rng)
+
+    def _search(self, problem: QAP, budget: Budget, rng: np.random.Generator) -> Outcome:
+        certificate = Certificate(problem.n, (Node(spectral=True),))
+        message = f"faq and tabu with the projection bound: n={problem.n} is beyond branch and bound (n={self.largest})"
+        free = problem.forbidden is None or not problem.forbidden.any()
+        if free:
+            FAQ(restarts=1)(problem, budget=budget, rng=rng)
+        steps = max(1000, int(_TABU_WORK / problem.n**2))
+        search = Tabu(iterations=steps, streams=budget.threads)
+        outcome = search(problem, budget=budget, rng=rng)
+        status = "stalled" if outcome.status == "heuristic" else outcome.status
+        return replace(outcome, status=status, certificate=certificate, message=message)

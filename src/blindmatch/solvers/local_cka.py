@@ -1,0 +1,48 @@
+"""LocalCKA (Maniparambil et al. 2024) without any known pair: the CKA kernels, and one LAP on a linearised score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from blindmatch import _core
+from blindmatch.kernels import centred
+from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.validation import FloatArray
+
+
+@dataclass(frozen=True)
+class LocalCKA:
+    """One assignment problem on the local CKA of each pair.
+
+    The global CKA of a match is, up to scale, the inner product of both kernels, each centred on both sides. Maniparambil
+    et al. score a pair (i, j) by the CKA of a set of known pairs to which it is added. Here no pair is known, so the
+    score of (i, j) is the most that row i of one kernel and row j of the other can contribute to it: the two diagonal
+    entries with each other, and the other entries in sorted order. As in the paper's tables it optimises CKA whatever the
+    distortion of the problem is, so its cost is rarely good. A linear term is added to the score as it is.
+    """
+
+    name: ClassVar[str] = "local-cka"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        note="a baseline: one LAP on linearised CKA, whatever the distortion"
+    )
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Solve the one assignment problem."""
+        score = problem.linear + sum(_local_cost(centred(A), centred(B)) for A, B in problem.factors)
+        columns, *_ = _core.solve_lap(np.ascontiguousarray(score))
+        return Outcome(np.asarray(columns, dtype=np.intp), "heuristic")
+
+
+def _local_cost(A: FloatArray, B: FloatArray) -> FloatArray:
+    """The least that row i of A and row j of B can cost together: A_ii B_jj, the rest sorted against each other."""
+    return np.asarray(np.outer(np.diag(A), np.diag(B)) + _sorted_rest(A) @ _sorted_rest(B)[:, ::-1].T)
+
+
+def _sorted_rest(matrix: FloatArray) -> FloatArray:
+    """The rows without their diagonal entries, sorted."""
+    n = len(matrix)
+    return np.sort(matrix[~np.eye(n, dtype=bool)].reshape(n, n - 1), axis=1)

@@ -1,0 +1,64 @@
+"""Iterated robust tabu search (Taillard 1991): the strongest of the heuristics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from blindmatch import _core
+from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.core_problem import core_problem
+from blindmatch.validation import at_least
+
+_SWAPS = 1000  # a stream's default: this times n, with at least 20 items counted
+
+
+@dataclass(frozen=True)
+class Tabu:
+    """Iterated tabu search, in C++ on all threads.
+
+    Parameters
+    ----------
+    iterations
+        Swaps that each stream makes; "auto" is 1000 n. None goes on until the time limit (or Ctrl-C), so that the
+        result depends on the clock.
+    streams
+        Independent searches. With `iterations=None` one runs on each thread instead.
+    """
+
+    iterations: int | Literal["auto"] | None = "auto"
+    streams: int = 4
+
+    name: ClassVar[str] = "tabu"
+    capabilities: ClassVar[Capabilities] = Capabilities(forbidden=True, note="local; the strongest heuristic")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.iterations, str):
+            if self.iterations != "auto":
+                raise ValueError(f"iterations={self.iterations!r}; expected an integer of at least 1, 'auto' or None")
+        elif self.iterations is not None:
+            at_least(self.iterations, 1, "iterations")
+        at_least(self.streams, 1, "streams")
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Best of all streams."""
+        if self.iterations is None and math.isinf(budget.time_limit):
+            raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
+        swaps = _SWAPS * max(problem.n, 20) if self.iterations == "auto" else (self.iterations or 0)
+        permutation, _, completed = _core.tabu(
+            core_problem(problem),
+            seed=int(rng.integers(2**63)),
+            streams=self.streams,
+            iterations=swaps,
+            threads=budget.threads,
+            target=-math.inf,
+            initial=[],
+            budget=budget,
+        )
+        # Without a number of swaps the clock is the plan, not a cut.
+        cut = budget.interrupted or budget.error is not None or (self.iterations is not None and not completed)
+        return Outcome(permutation, budget.stop_status if cut else "heuristic")

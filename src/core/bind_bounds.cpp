@@ -1,0 +1,103 @@
+// The fast bounds for Python: dual ascent and branch and bound.
+#include <limits>
+
+#include "bind.h"
+#include "branch_and_bound.h"
+#include "dual_ascent.h"
+
+void bind_bounds(nb::module_& m);
+
+namespace {
+
+const char* name_of(BoundStatus status) {
+    switch (status) {
+        case BoundStatus::optimal:
+            return "optimal";
+        case BoundStatus::time_limit:
+            return "time_limit";
+        case BoundStatus::interrupted:
+            return "interrupted";
+        case BoundStatus::stalled:
+            return "stalled";
+    }
+    return "stalled";
+}
+
+// A stage in the certificate's order: (U, V, column duals, forbidden).
+nb::tuple to_tuple(const Stage& stage) {
+    const int n = stage.n;
+    return nb::make_tuple(to_numpy(certificate_order<float, float>(stage.u, n), n, n, n),
+                          to_numpy(certificate_order<float, float>(stage.v, n), n, n, n), to_numpy(stage.beta, n),
+                          to_numpy(stage.forbidden, n, n));
+}
+
+nb::list to_list(const std::vector<Stage>& stages) {
+    nb::list list;
+    for (const Stage& stage : stages) list.append(to_tuple(stage));
+    return list;
+}
+
+DualAscentOptions options_of(double granularity, std::size_t memory_limit, bool relaxation, std::uint64_t seed,
+                             int threads) {
+    DualAscentOptions options;
+    options.granularity = granularity;
+    options.memory_limit = memory_limit;
+    options.use_relaxation = relaxation;
+    options.seed = seed;
+    options.threads = threads;
+    return options;
+}
+
+// (parent, (row, column), stages, (side, index)), with -1 where there is none.
+nb::tuple to_tuple(const ProofNode& node) {
+    return nb::make_tuple(node.parent, nb::make_tuple(node.row, node.column), to_list(node.stages),
+                          nb::make_tuple(node.line < 0 ? -1 : node.line_is_row ? 0 : 1, node.line));
+}
+
+}  // namespace
+
+void bind_bounds(nb::module_& m) {
+    m.def(
+        "dual_ascent",
+        [](const Problem& problem, double granularity, std::size_t memory_limit, bool relaxation, std::uint64_t seed,
+           int threads, const Indices& initial, nb::object budget) {
+            Run run(std::move(budget));
+            const DualAscentOptions options = options_of(granularity, memory_limit, relaxation, seed, threads);
+            long steps = 0;
+            BoundResult result;
+            {
+                nb::gil_scoped_release release;
+                result = dual_ascent(problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
+                                     [&](const BoundProgress& now) { run.report(now.bound, now.cost, ++steps); });
+            }
+            const std::size_t n = result.permutation.size();
+            return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status),
+                                  to_list(result.stages));
+        },
+        nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("relaxation"), nb::arg("seed"),
+        nb::arg("threads"), nb::arg("initial"), nb::arg("budget"),
+        "The level-1 RLT bound by sweeps and a first-order method: (permutation, status, stages).");
+    m.def(
+        "branch_and_bound",
+        [](const Problem& problem, double granularity, std::size_t memory_limit, std::size_t proof_limit,
+           std::uint64_t seed, int threads, const Indices& initial, nb::object budget) {
+            Run run(std::move(budget));
+            BranchAndBoundOptions options;
+            options.root = options_of(granularity, memory_limit, true, seed, threads);
+            options.proof_limit = proof_limit;
+            TreeResult result;
+            {
+                nb::gil_scoped_release release;
+                result = branch_and_bound(problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
+                                          [&](const TreeProgress& now) { run.report(now.bound, now.cost, now.nodes); });
+            }
+            nb::list proof;
+            for (const ProofNode& node : result.proof) proof.append(to_tuple(node));
+            const std::size_t n = result.permutation.size();
+            return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status), result.bound,
+                                  result.nodes, proof);
+        },
+        nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("proof_limit"), nb::arg("seed"),
+        nb::arg("threads"), nb::arg("initial"), nb::arg("budget"),
+        "Branch and bound on the dual ascent: (permutation, status, bound, nodes, proof tree or nothing).");
+}

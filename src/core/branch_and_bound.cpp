@@ -1,0 +1,316 @@
+#include "branch_and_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "bounder.h"
+#include "tree_node.h"
+#include "two_opt.h"
+
+namespace blindmatch {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kNodeSweeps = 30;
+
+std::size_t bytes_of(const Stage& stage) {
+    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() + stage.forbidden.size();
+}
+
+class Tree {
+   public:
+    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop,
+         const std::function<void(const TreeProgress&)>& report)
+        : problem_(problem),
+          options_(options),
+          stop_(stop),
+          report_(report),
+          target_{options.root.tolerance, options.root.granularity, cost_noise(problem)} {}
+
+    TreeResult run(std::vector<int> initial) {
+        grow_root(std::move(initial));
+        if (!open_.empty()) work_on_all_threads();
+        result_.bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
+        const bool closed = result_.bound >= target();
+        result_.status = closed                 ? BoundStatus::optimal
+                         : stop_.interrupted() ? BoundStatus::interrupted
+                         : stop_()             ? BoundStatus::time_limit
+                                               : BoundStatus::stalled;
+        result_.trace.push_back({stop_.elapsed(), result_.cost, result_.bound});
+        return std::move(result_);
+    }
+
+   private:
+    double target() const { return target_.of(result_.cost); }
+
+    void grow_root(std::vector<int> initial) {
+        BoundResult root = dual_ascent(problem_, options_.root, std::move(initial), stop_, [this](const BoundProgress& p) {
+            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1});
+        });
+        result_.permutation = std::move(root.permutation);
+        result_.cost = root.cost;
+        result_.trace = std::move(root.trace);
+        result_.nodes = 1;
+        root_bound_ = root.bound;
+        result_.proof.resize(1);
+        if (root.stages.empty()) return;
+        BranchedNode node;
+        for (int i = 0; i < problem_.n; ++i) {
+            node.rows.push_back(i);
+            node.columns.push_back(i);
+        }
+        node.forbidden = root.stages.back().forbidden;
+        node.duals = root.stages.back();
+        keep_stages(result_.proof[0], std::move(root.stages));
+        if (root.status == BoundStatus::stalled) branch(std::move(node), root.pair_bound, 0);
+    }
+
+    void keep_stages(ProofNode& node, std::vector<Stage> stages) {
+        if (result_.proof_dropped) return;
+        for (const Stage& stage : stages) proof_bytes_ += bytes_of(stage);
+        node.stages = std::move(stages);
+        if (proof_bytes_ > options_.proof_limit) {
+            result_.proof = {};
+            result_.proof_dropped = true;
+        }
+    }
+
+    // The line with the fewest partners left; among those the one whose pair bounds are highest.
+    static std::pair<int, bool> choose_line(const std::vector<double>& pair_bound, int n, double bound, double target) {
+        std::pair<int, bool> best{0, true};
+        double best_score = kInfinity;
+        const double gap = std::max(target - bound, 1e-300);
+        for (int side = 0; side < 2; ++side) {
+            for (int x = 0; x < n; ++x) {
+                double score = 0.0;
+                for (int y = 0; y < n; ++y) {
+                    const double b = pair_bound[side == 0 ? static_cast<std::size_t>(x) * n + y : static_cast<std::size_t>(y) * n + x];
+                    if (b < target) score += weight((target - b) / gap);
+                }
+                if (score < best_score) {
+                    best_score = score;
+                    best = {x, side == 0};
+                }
+            }
+        }
+        return best;
+    }
+
+    // The expected size of the subtree of a child that still has this share of the gap to go.
+    static double weight(double share) { return std::exp(3.0 * std::min(share, 1.0)); }
+
+    // Called with the lock held (or before the threads start).
+    void branch(BranchedNode node, const std::vector<double>& pair_bound, int proof) {
+        const int n = static_cast<int>(node.rows.size());
+        const double goal = target();
+        double bound = kInfinity;
+        for (double b : pair_bound) bound = std::min(bound, b);
+        const auto [line, is_row] = choose_line(pair_bound, n, bound, goal);
+        for (std::size_t pair = 0; pair < pair_bound.size(); ++pair) {
+            if (pair_bound[pair] >= goal) {
+                node.forbidden[pair] = 1;
+                closed_bound_ = std::min(closed_bound_, pair_bound[pair]);
+            }
+        }
+        node.proof = proof;
+        if (!result_.proof_dropped) {
+            result_.proof[proof].line = is_row ? node.rows[line] : node.columns[line];
+            result_.proof[proof].line_is_row = is_row;
+        }
+        const auto parent = std::make_shared<const BranchedNode>(std::move(node));
+        for (int other = 0; other < n; ++other) {
+            const int i = is_row ? line : other, j = is_row ? other : line;
+            const double b = pair_bound[static_cast<std::size_t>(i) * n + j];
+            if (b < goal) push({b, next_id_++, i, j, parent});
+        }
+    }
+
+    // Best bound first, so that the global bound rises; the deeper node first among equals.
+    static bool later(const OpenNode& x, const OpenNode& y) {
+        if (x.bound != y.bound) return x.bound > y.bound;
+        return x.id < y.id;
+    }
+
+    void push(OpenNode node) {
+        open_.push_back(std::move(node));
+        std::push_heap(open_.begin(), open_.end(), later);
+    }
+
+    OpenNode pop() {
+        std::pop_heap(open_.begin(), open_.end(), later);
+        OpenNode node = std::move(open_.back());
+        open_.pop_back();
+        return node;
+    }
+
+    double global_bound() const {
+        double bound = closed_bound_;
+        for (const OpenNode& node : open_) bound = std::min(bound, node.bound);
+        for (double b : in_progress_) bound = std::min(bound, b);
+        return bound;
+    }
+
+    void work_on_all_threads() {
+        const int threads = std::max(1, options_.root.threads);
+        in_progress_.assign(threads, kInfinity);
+        std::vector<std::thread> helpers;
+        for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { work(worker); });
+        work(0);
+        for (std::thread& helper : helpers) helper.join();
+    }
+
+    void work(int worker) {
+        ThreadPool alone(1);
+        for (;;) {
+            OpenNode node;
+            {
+                std::unique_lock lock(mutex_);
+                changed_.wait_for(lock, std::chrono::milliseconds(50), [this] { return !open_.empty() || idle(); });
+                if (worker == 0) tell();
+                if (stop_() || (open_.empty() && idle())) {
+                    changed_.notify_all();
+                    return;
+                }
+                if (open_.empty()) continue;
+                node = pop();
+                in_progress_[worker] = node.bound;
+            }
+            expand(node, worker, alone);
+            changed_.notify_all();
+        }
+    }
+
+    bool idle() const {
+        return std::all_of(in_progress_.begin(), in_progress_.end(), [](double b) { return b == kInfinity; });
+    }
+
+    void tell() {
+        const double now = stop_.elapsed();
+        if (now < next_report_) return;
+        next_report_ = now + 0.1;
+        const double bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
+        result_.trace.push_back({now, result_.cost, bound});
+        if (report_) report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size())});
+    }
+
+    void expand(const OpenNode& open, int worker, ThreadPool& alone) {
+        double goal;
+        {
+            std::lock_guard lock(mutex_);
+            goal = target();
+        }
+        if (open.bound >= goal) {  // a better permutation was found since
+            std::lock_guard lock(mutex_);
+            closed_bound_ = std::min(closed_bound_, open.bound);
+            in_progress_[worker] = kInfinity;
+            return;
+        }
+        BranchedNode node = make_child(open);
+        const Problem problem = reduced_problem(problem_, node);
+        Bounder bounder(problem, node.forbidden, &node.duals, alone);
+        bool whole = ascend(bounder, problem, node, goal);
+        const int n = problem.n;
+
+        std::lock_guard lock(mutex_);
+        in_progress_[worker] = kInfinity;
+        if (!whole) {  // cut short: the node stays open
+            push(open);
+            return;
+        }
+        ++result_.nodes;
+        goal = target();
+        int proof = -1;
+        const double bound = std::max(open.bound, bounder.bound());
+        std::vector<double> pair_bound(static_cast<std::size_t>(n) * n);
+        for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < n; ++j) pair_bound[static_cast<std::size_t>(i) * n + j] = std::max(open.bound, bounder.pair_bound(i, j));
+        }
+        std::vector<Stage> stages = bounder.take_stages();
+        node.forbidden = stages.back().forbidden;
+        node.duals = stages.back();
+        if (!result_.proof_dropped) {
+            proof = static_cast<int>(result_.proof.size());
+            result_.proof.push_back({open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true});
+            keep_stages(result_.proof.back(), std::move(stages));
+        }
+        if (bound >= goal) {
+            closed_bound_ = std::min(closed_bound_, bound);
+        } else {
+            branch(std::move(node), pair_bound, proof);
+        }
+    }
+
+    // Sweeps until the node is closed or until it is clear that branching is cheaper. False if `stop` cut it short.
+    bool ascend(Bounder& bounder, const Problem& problem, const BranchedNode& node, double& goal) {
+        SweepOptions full;
+        double gap_before = goal - bounder.hint();
+        for (int sweep = 0; sweep < kNodeSweeps; ++sweep) {
+            if (!bounder.sweep(full, stop_)) return false;
+            try_assignment(bounder, problem, node, goal);
+            const double gap = goal - bounder.hint(), gain = gap_before - gap;
+            const bool hopeless = sweep > 0 && gain * (kNodeSweeps - sweep) < 0.5 * gap;
+            gap_before = gap;
+            const bool last = gap <= 0.0 || hopeless || sweep + 1 == kNodeSweeps;
+            const bool fixes = bounder.fixable_count(goal) >= 0.25 * bounder.allowed_count();
+            if (last || fixes) {
+                bounder.prove_and_fix(goal, fixes ? 0.25 : 2.0);
+                if (bounder.bound() >= goal) return true;
+            }
+            if (hopeless) return true;
+        }
+        if (bounder.bound() == -kInfinity) bounder.prove_and_fix(goal, 2.0);
+        return true;
+    }
+
+    void try_assignment(const Bounder& bounder, const Problem& problem, const BranchedNode& node, double& goal) {
+        const std::vector<int>& assignment = bounder.sweeps().leader_assignment();
+        for (int i = 0; i < problem.n; ++i) {
+            if (!problem.allowed(i, assignment[i])) return;
+        }
+        if (problem.cost(assignment.data()) >= goal) return;
+        std::vector<int> permutation(problem_.n);
+        for (const auto& [i, j] : node.fixed) permutation[i] = j;
+        for (int i = 0; i < problem.n; ++i) permutation[node.rows[i]] = node.columns[assignment[i]];
+        TwoOptOptions search;
+        search.restarts = 1;
+        search.initial = {permutation};
+        Stop brief(std::min(stop_.remaining(), 10.0));
+        const SearchResult found = two_opt(problem_, search, brief);
+        std::lock_guard lock(mutex_);
+        if (found.feasible && found.cost < result_.cost) {
+            result_.cost = found.cost;
+            result_.permutation = found.permutation;
+            goal = target();
+        }
+    }
+
+    const Problem& problem_;
+    const BranchAndBoundOptions& options_;
+    Stop& stop_;
+    const std::function<void(const TreeProgress&)>& report_;
+    Target target_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    TreeResult result_;
+    std::vector<OpenNode> open_;        // a heap
+    std::vector<double> in_progress_;   // bounds of the nodes that workers hold; infinite: none
+    double root_bound_ = -kInfinity;
+    double closed_bound_ = kInfinity;  // of everything that needs no further work
+    double next_report_ = 0.0;
+    std::size_t proof_bytes_ = 0;
+    long next_id_ = 0;
+};
+
+}  // namespace
+
+TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
+                            Stop& stop, const std::function<void(const TreeProgress&)>& report) {
+    return Tree(problem, options, stop, report).run(std::move(initial));
+}
+
+}  // namespace blindmatch

@@ -1,0 +1,171 @@
+#include "dual_ascent.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "bounder.h"
+#include "two_opt.h"
+
+namespace blindmatch {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kWorthAStage = 0.1;       // share of the allowed pairs that fixing must forbid, during the sweeps
+constexpr double kWorthALaterStage = 0.03;  // and during the relaxation, where each round takes longer
+constexpr double kWorthASweep = 0.04;      // share of the gap that a sweep must close, or the relaxation takes over
+constexpr int kMostSweeps = 400;
+constexpr int kRepairSweeps = 2;
+constexpr double kStalled = 2e-5;  // share of the gap that a round of the relaxation must close
+constexpr int kPatience = 6;       // rounds below that before giving up
+
+class Ascent {
+   public:
+    Ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
+           const std::function<void(const BoundProgress&)>& report)
+        : problem_(problem),
+          options_(options),
+          stop_(stop),
+          report_(report),
+          pool_(options.threads),
+          target_{options.tolerance, options.granularity, cost_noise(problem)},
+          bounder_(problem, all_forbidden(problem), options.start, pool_) {
+        if (initial.empty()) {
+            TwoOptOptions search;
+            search.seed = options.seed;
+            search.restarts = 20;
+            initial = two_opt(problem, search, stop).permutation;
+        }
+        if (!initial.empty()) offer(initial);
+    }
+
+    BoundResult run() {
+        if (problem_.n > 0 && !result_.permutation.empty()) {
+            prove(kWorthAStage);
+            if (!closed()) run_sweeps();
+            if (!closed() && !cut_short() && options_.use_relaxation) run_relaxation();
+        }
+        result_.bound = std::min(bounder_.bound(), result_.cost);
+        for (int i = 0; i < problem_.n; ++i) {
+            for (int j = 0; j < problem_.n; ++j) result_.pair_bound.push_back(bounder_.pair_bound(i, j));
+        }
+        result_.stages = bounder_.take_stages();
+        result_.status = closed()               ? BoundStatus::optimal
+                         : stop_.interrupted() ? BoundStatus::interrupted
+                         : cut_short_          ? BoundStatus::time_limit
+                                               : BoundStatus::stalled;
+        return std::move(result_);
+    }
+
+   private:
+    static std::vector<std::uint8_t> all_forbidden(const Problem& problem) {
+        if (!problem.forbidden.empty()) return problem.forbidden;
+        return std::vector<std::uint8_t>(static_cast<std::size_t>(problem.n) * problem.n, 0);
+    }
+
+    double target() const { return target_.of(result_.cost); }
+    bool closed() const { return bounder_.bound() >= target(); }
+    bool cut_short() { return cut_short_ = cut_short_ || stop_(); }
+
+    void offer(const std::vector<int>& permutation) {
+        for (int i = 0; i < problem_.n; ++i) {
+            if (!problem_.allowed(i, permutation[i])) return;
+        }
+        const double cost = problem_.cost(permutation.data());
+        if (!result_.permutation.empty() && cost >= result_.cost) return;
+        result_.permutation = permutation;
+        result_.cost = cost;
+    }
+
+    // The leader's assignment, improved by swaps. Each assignment is tried once.
+    void try_leader_assignment() {
+        const std::vector<int>& assignment = bounder_.sweeps().leader_assignment();
+        if (assignment == last_tried_) return;
+        last_tried_ = assignment;
+        for (int i = 0; i < problem_.n; ++i) {
+            if (!problem_.allowed(i, assignment[i])) return;
+        }
+        TwoOptOptions search;
+        search.restarts = 1;
+        search.initial = {assignment};
+        Stop brief(std::min(stop_.remaining(), 10.0), [this] { return stop_(); });
+        const SearchResult found = two_opt(problem_, search, brief);
+        if (found.feasible) offer(found.permutation);
+    }
+
+    int prove(double share) {
+        const int fixed = bounder_.prove_and_fix(target(), share);
+        result_.trace.push_back({stop_.elapsed(), result_.cost, bounder_.bound()});
+        if (report_) report_({stop_.elapsed(), result_.cost, bounder_.bound(), bounder_.allowed_count(), phase_});
+        return fixed;
+    }
+
+    // The sweeps and the relaxation end early enough for one last proof.
+    double seconds_to_work() const { return stop_.remaining() - 1.5 * bounder_.prove_seconds(); }
+
+    void run_sweeps() {
+        phase_ = "sweeps";
+        SweepOptions full;
+        double gap_before = target() - bounder_.hint();
+        for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+            Stop early(seconds_to_work(), [this] { return stop_(); });
+            const bool whole = bounder_.sweep(full, early);
+            if (stop_.interrupted()) return;
+            if (whole) try_leader_assignment();
+            const double gap = target() - bounder_.hint();
+            const bool fixes = bounder_.fixable_count(target()) >= kWorthAStage * bounder_.allowed_count();
+            const bool slow = gap_before - gap < kWorthASweep * gap_before;
+            const bool overdue = ++since_proof_ * sweep_seconds(early) > 10.0 * bounder_.prove_seconds();
+            int fixed = 0;
+            if (!whole || fixes || slow || gap <= 0.0 || overdue) {
+                fixed = prove(slow ? 0.0 : kWorthAStage);
+                since_proof_ = 0;
+            }
+            if (!whole) cut_short_ = true;
+            if (closed() || cut_short_ || (slow && fixed == 0 && sweep > 3)) return;
+            gap_before = target() - bounder_.hint();
+        }
+    }
+
+    double sweep_seconds(const Stop& since) const { return since.elapsed(); }
+
+    void run_relaxation() {
+        phase_ = "relaxation";
+        if (bounder_.relaxation_bytes() > options_.memory_limit) return;
+        int idle = 0;
+        for (int round = 0; idle < kPatience; ++round) {
+            const double before = bounder_.bound();
+            Stop early(seconds_to_work(), [this] { return stop_(); });
+            bool whole = bounder_.relax(round < 2 ? 150 : 300, result_.permutation, early);
+            for (int sweep = 0; whole && sweep < kRepairSweeps; ++sweep) whole = bounder_.sweep({}, early);
+            if (stop_.interrupted()) return;
+            if (whole) try_leader_assignment();
+            const int fixed = prove(idle > 0 ? 0.0 : kWorthALaterStage);
+            if (!whole) cut_short_ = true;
+            if (closed() || cut_short_) return;
+            idle = fixed > 0 || bounder_.bound() - before > kStalled * (target() - before) ? 0 : idle + 1;
+        }
+    }
+
+    const Problem& problem_;
+    const DualAscentOptions& options_;
+    Stop& stop_;
+    const std::function<void(const BoundProgress&)>& report_;
+    ThreadPool pool_;
+    Target target_;
+    Bounder bounder_;
+    BoundResult result_;
+    std::vector<int> last_tried_;
+    const char* phase_ = "sweeps";
+    bool cut_short_ = false;
+    int since_proof_ = 0;
+};
+
+}  // namespace
+
+BoundResult dual_ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
+                        const std::function<void(const BoundProgress&)>& report) {
+    return Ascent(problem, options, std::move(initial), stop, report).run();
+}
+
+}  // namespace blindmatch

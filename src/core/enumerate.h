@@ -1,0 +1,21 @@
+// Every permutation, with pruning: the exact solver for small problems, and the reference that the others are tested with.
+#pragma once
+
+#include <cstdint>
+
+#include "problem.h"
+#include "stop.h"
+#include "two_opt.h"
+
+namespace blindmatch {
+
+struct EnumerateOptions {
+    int threads = 1;
+    std::uint64_t seed = 0;  // of the short 2-opt that gives the first incumbent; never changes the cost
+};
+
+// The optimum if `completed`, else the best so far. Of several optimal permutations always the same one is returned. Meant for n <= 12.
+SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, Stop& stop,
+                       const Progress& progress = {});
+
+}  // namespace blindmatch

@@ -1,0 +1,18 @@
+"""What all tests share: the folder of helpers on the path, and hypothesis without deadlines (cores are shared)."""
+
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+# pytest's importlib mode leaves sys.path alone; the helpers in strategies.py are meant to be imported.
+sys.path.insert(0, str(Path(__file__).parent))
+
+settings.register_profile(
+    "blindmatch",
+    deadline=None,
+    max_examples=40,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("blindmatch")

@@ -1,0 +1,88 @@
+"""Proofs made by hand, and the exact value of what they prove: everything in Python's rational numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+import blindmatch as bm
+from blindmatch.certificate import COLUMN, ROW, Certificate, Node, Stage
+
+
+def random_stage(rng, n, scale=1.0, dtype=np.float64, forbidden=None) -> Stage:
+    """Duals without any sense."""
+    U, V = ((scale * rng.standard_normal((n, n, n))).astype(dtype) for _ in range(2))
+    mask = np.zeros((n, n), dtype=bool) if forbidden is None else forbidden
+    return Stage(U, V, scale * rng.standard_normal(n), mask)
+
+
+def branching_certificate(problem: bm.QAP, rng, *, dtype=np.float64, depth=2, leave_out=None) -> Certificate:
+    """A small branch and bound: random lines, random duals at every node; `leave_out` drops one child (by index)."""
+    nodes: list[Node] = []
+
+    def grow(parent, pair, rows, columns, level):
+        index = len(nodes)
+        nodes.append(Node(parent, pair))
+        stages = (random_stage(rng, len(rows), float(rng.choice([0.0, 0.1, 1.0])), dtype),) if rows else ()
+        line = None
+        if level < depth and rows:
+            side = int(rng.integers(2))
+            line = (side, int(rng.choice((rows, columns)[side])))
+            for partner in (columns, rows)[side]:
+                i, j = (line[1], partner) if side == ROW else (partner, line[1])
+                grow(index, (i, j), [x for x in rows if x != i], [x for x in columns if x != j], level + 1)
+        nodes[index] = Node(parent, pair, stages, line)
+
+    everything = list(range(problem.n))
+    grow(-1, None, everything, everything, 0)
+    if leave_out is not None:
+        leaves = [index for index, node in enumerate(nodes) if node.parent >= 0 and node.line is None]
+        gone = leaves[leave_out % len(leaves)]
+        nodes = [
+            Node(node.parent - (node.parent > gone), node.pair, node.stages, node.line)
+            for index, node in enumerate(nodes)
+            if index != gone
+        ]
+    return Certificate(problem.n, tuple(nodes))
+
+
+def exact_cost(problem: bm.QAP, p) -> Fraction:
+    total = Fraction(problem.constant) + sum(Fraction(problem.linear[i, p[i]]) for i in range(problem.n))
+    for A, B in problem.factors:
+        for i in range(problem.n):
+            for k in range(problem.n):
+                total += Fraction(A[i, k]) * Fraction(B[p[i], p[k]])
+    return total
+
+
+def exact_bound(problem: bm.QAP, stage: Stage) -> Fraction:
+    """What one stage proves without rounding; the formulas of checker.py, written down a second time."""
+    n = problem.n
+    U, V = ([[[Fraction(float(x)) for x in z] for z in y] for y in dual] for dual in (stage.U, stage.V))
+    A, B = (
+        [[[Fraction(float(x)) for x in row] for row in pair[side]] for pair in problem.factors] for side in (0, 1)
+    )
+    factors = range(len(A))
+    total = Fraction(problem.constant)
+    beta = [Fraction(float(x)) for x in stage.column_duals]
+    for i in range(n):
+        slacks = []
+        for j in range(n):
+            leader = Fraction(problem.linear[i, j]) + sum(A[f][i][i] * B[f][j][j] for f in factors)
+            leader += sum(U[i][j][k] for k in range(n) if k != i) + sum(V[i][j][l] for l in range(n) if l != j)
+            for k in range(n):
+                if k == i:
+                    continue
+                leader += min(
+                    sum(A[f][i][k] * B[f][j][l] + A[f][k][i] * B[f][l][j] for f in factors)
+                    - (U[i][j][k] + V[i][j][l] + U[k][l][i] + V[k][l][j])
+                    for l in range(n)
+                    if l != j
+                ) / 2
+            slacks.append(leader - beta[j])
+        total += min(slacks)
+    return total + sum(beta)
+
+
+__all__ = ["COLUMN", "ROW", "branching_certificate", "exact_bound", "exact_cost", "random_stage"]
