@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 import blindmatch as bm
-from blindmatch.certificate import COLUMN, ROW, Certificate, Node, Stage
+from blindmatch.certificate import ROW, Certificate, Node, Stage
 
 
 def random_stage(rng, n, scale=1.0, dtype=np.float64, forbidden=None) -> Stage:
@@ -60,29 +60,24 @@ def exact_bound(problem: bm.QAP, stage: Stage) -> Fraction:
     """What one stage proves without rounding; the formulas of checker.py, written down a second time."""
     n = problem.n
     U, V = ([[[Fraction(float(x)) for x in z] for z in y] for y in dual] for dual in (stage.U, stage.V))
-    A, B = (
-        [[[Fraction(float(x)) for x in row] for row in pair[side]] for pair in problem.factors] for side in (0, 1)
-    )
+    A, B = ([[[Fraction(float(x)) for x in row] for row in pair[side]] for pair in problem.factors] for side in (0, 1))
     factors = range(len(A))
+
+    def residual(i, j, k, m):
+        pair = sum(A[f][i][k] * B[f][j][m] + A[f][k][i] * B[f][m][j] for f in factors)
+        return pair - (U[i][j][k] + V[i][j][m] + U[k][m][i] + V[k][m][j])
+
     total = Fraction(problem.constant)
     beta = [Fraction(float(x)) for x in stage.column_duals]
     for i in range(n):
         slacks = []
         for j in range(n):
             leader = Fraction(problem.linear[i, j]) + sum(A[f][i][i] * B[f][j][j] for f in factors)
-            leader += sum(U[i][j][k] for k in range(n) if k != i) + sum(V[i][j][l] for l in range(n) if l != j)
+            leader += sum(U[i][j][k] for k in range(n) if k != i) + sum(V[i][j][m] for m in range(n) if m != j)
             for k in range(n):
                 if k == i:
                     continue
-                leader += min(
-                    sum(A[f][i][k] * B[f][j][l] + A[f][k][i] * B[f][l][j] for f in factors)
-                    - (U[i][j][k] + V[i][j][l] + U[k][l][i] + V[k][l][j])
-                    for l in range(n)
-                    if l != j
-                ) / 2
+                leader += min(residual(i, j, k, m) for m in range(n) if m != j) / 2
             slacks.append(leader - beta[j])
         total += min(slacks)
     return total + sum(beta)
-
-
-__all__ = ["COLUMN", "ROW", "branching_certificate", "exact_bound", "exact_cost", "random_stage"]

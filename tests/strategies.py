@@ -63,17 +63,22 @@ def all_permutations(n: int) -> np.ndarray:
 
 
 def all_costs(problem: bm.QAP) -> tuple[np.ndarray, np.ndarray]:
-    """Every permutation that is allowed, and its cost: by loops over pairs, vectorised over the permutations."""
-    p = all_permutations(problem.n)
-    if problem.forbidden is not None:
-        p = p[~problem.forbidden[np.arange(problem.n), p].any(axis=1)]
-    costs = np.full(len(p), problem.constant)
-    for i in range(problem.n):
-        costs += problem.linear[i, p[:, i]]
-        for k in range(problem.n):
-            for A, B in problem.factors:
-                if A[i, k]:
-                    costs += A[i, k] * B[p[:, i], p[:, k]]
+    """Every permutation that is allowed, and its cost: source after source, all partial permutations at once."""
+    n = problem.n
+    p, rest, costs = np.zeros((1, 0), dtype=np.int8), np.arange(n, dtype=np.int8)[None], np.array([problem.constant])
+    for i in range(n):
+        choices = range(n - i)
+        last = rest.T.ravel().astype(np.intp)
+        p, costs = np.tile(p, (n - i, 1)), np.tile(costs, n - i) + problem.linear[i, last]
+        rest = np.concatenate([np.delete(rest, choice, axis=1) for choice in choices])
+        for A, B in problem.factors:
+            costs += A[i, i] * B[last, last]
+            for k in range(i):
+                costs += A[i, k] * B[last, p[:, k]] + A[k, i] * B[p[:, k], last]
+        p = np.column_stack([p, last.astype(np.int8)])
+        if problem.forbidden is not None:
+            keep = ~problem.forbidden[i, last]
+            p, rest, costs = p[keep], rest[keep], costs[keep]
     return p, costs
 
 

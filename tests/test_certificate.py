@@ -188,7 +188,11 @@ def test_unshuffled_proves_the_same(problem, seed, tree):
     rng = rng_of(seed)
     rows, columns = rng.permutation(problem.n), rng.permutation(problem.n)
     shuffled = problem.permuted(rows, columns)
-    nodes = branching_certificate(shuffled, rng) if tree else Certificate(problem.n, (Node(stages=(random_stage(rng, problem.n),)),))
+    nodes = (
+        branching_certificate(shuffled, rng)
+        if tree
+        else Certificate(problem.n, (Node(stages=(random_stage(rng, problem.n),)),))
+    )
     expected = bm.verify(shuffled, nodes)
     assert bm.verify(problem, nodes.unshuffled(rows, columns)) == pytest.approx(expected, abs=1e-12 * problem.scale)
 

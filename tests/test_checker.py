@@ -1,5 +1,7 @@
 """The checker against enumeration and exact rational arithmetic: whatever it is given, its bound is a bound."""
 
+import ast
+import inspect
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +15,8 @@ from proofs import branching_certificate, exact_bound, exact_cost, random_stage
 from strategies import KINDS, all_costs, optimum, problems, random_problem, rng_of, seeds, slack
 
 import blindmatch as bm
+from blindmatch import certificate as certificate_module
+from blindmatch import checker
 from blindmatch.certificate import COLUMN, ROW, Certificate, Node, Stage
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
 
@@ -64,8 +68,9 @@ def test_integer_duals_lose_nothing_on_integer_problems(problem, seed):
     stage = Stage(U, V, np.zeros(n), np.zeros((n, n), dtype=bool))
     exact = exact_bound(problem, stage)
     bound = Fraction(bm.verify(problem, plain(stage)))
-    assert exact <= bound < exact + Fraction(max(1.0, problem.granularity))
     assert bound <= exact_optimum(problem)
+    if problem.granularity:  # 0 where all costs are equal
+        assert exact <= bound < exact + Fraction(problem.granularity)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,21 +164,23 @@ def test_pairs_forbidden_without_a_reason_prove_nothing(problem, seed, share):
 @given(problems(min_size=2, max_size=5), seeds)
 @settings(max_examples=60)
 def test_stages_that_build_on_each_other(problem, seed):
-    """Pairs with a bound may be left out later on; then the claim is the least of what is left and what was left out."""
+    """What has a bound may be left out later; then the claim is the least of what is left and what was left out."""
     rng = rng_of(seed)
     certificate, bound = solved(problem, max_sweeps=5)
     first = certificate.nodes[0].stages[0]
     stages = [first]
     for _ in range(3):
         mask = rng.random((problem.n, problem.n)) < 0.4
-        stages.append(replace(first, forbidden=mask) if rng.random() < 0.5 else random_stage(rng, problem.n, 0.3, forbidden=mask))
+        stages.append(
+            replace(first, forbidden=mask) if rng.random() < 0.5 else random_stage(rng, problem.n, 0.3, forbidden=mask)
+        )
     proved = bm.verify(problem, Certificate(problem.n, (Node(stages=tuple(stages)),)))
     assert proved >= bound
     assert Fraction(proved) <= exact_optimum(problem)
 
 
 def test_a_pair_that_no_permutation_uses_hides_no_other():
-    """A forgery that once worked: an infinite bound of one pair turned into NaN and silenced all pairs left out later."""
+    """A forgery that once worked: an infinite bound of one pair became NaN and silenced all pairs left out later."""
     problem = random_problem(0, 4, integer=True)
     p, costs = all_costs(problem)
     worst = p[costs.argmax()]
@@ -252,6 +259,7 @@ BROKEN_TREES = {
     "no nodes": (),
     "root with a parent": (Node(parent=0),),
     "root with a pair": (Node(pair=(0, 0)),),
+    "negative parent": (Node(line=(ROW, 0)), Node(parent=-2, pair=(0, 0))),
     "orphan": (Node(line=(ROW, 0)), Node(parent=-1, pair=(0, 0))),
     "its own parent": (Node(line=(ROW, 0)), Node(parent=1, pair=(0, 0))),
     "later parent": (Node(line=(ROW, 0)), Node(parent=2, pair=(0, 0)), Node(parent=0, pair=(0, 1))),
@@ -335,13 +343,28 @@ def test_the_checker_writes_to_nothing():
         assert (V == stage.V).all()
 
 
+@given(problems(min_size=1, max_size=5), seeds)
+def test_the_projection_bound_is_a_bound(problem, seed):
+    certificate = Certificate(problem.n, (Node(spectral=True),))
+    bound = bm.verify(problem, certificate)
+    assert math.isfinite(bound)
+    assert Fraction(bound) <= exact_optimum(problem)
+
+
+@pytest.mark.xfail(reason="spectral.py allows for rounding by the chosen entries only", strict=True)
+def test_the_projection_bound_survives_cancellation():
+    """L_ij = a_i - a_j + small: cheap permutations through huge numbers, where scipy's assignment is not the best."""
+    rng = rng_of(0)
+    for _ in range(400):
+        n = int(rng.integers(3, 6))
+        a = 2.0**54 * rng.integers(-4, 5, n)
+        problem = bm.QAP(np.zeros((n, n)), np.zeros((n, n)), (a[:, None] - a) + 4.0 * rng.integers(-6, 7, (n, n)))
+        bound = bm.verify(problem, Certificate(n, (Node(spectral=True),)))
+        assert Fraction(bound) <= exact_optimum(problem)
+
+
 def test_the_checker_shares_no_code_with_the_solvers():
-    import ast
-    import inspect
-
-    from blindmatch import certificate, checker
-
-    for module in (checker, certificate):
+    for module in (checker, certificate_module):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             origin = getattr(node, "module", None) or ""

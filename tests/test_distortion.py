@@ -197,7 +197,9 @@ def test_bad_embeddings_are_named(argument, values):
         bm.GromovWasserstein().problem(**arguments)
 
 
-@pytest.mark.parametrize("kernels", [(np.eye(2),), (np.eye(2),) * 3, (np.ones((2, 3)), np.eye(2)), (np.eye(2), [[np.nan]])])
+@pytest.mark.parametrize(
+    "kernels", [(np.eye(2),), (np.eye(2),) * 3, (np.ones((2, 3)), np.eye(2)), (np.eye(2), [[np.nan]])]
+)
 def test_bad_kernels_are_named(kernels):
     with pytest.raises(ValueError, match=r"^kernels\b"):
         bm.GromovWasserstein().problem(kernels=kernels)

@@ -79,6 +79,12 @@ def test_a_constant_kernel_becomes_zero_not_noise(function, n, value):
     assert not function(np.full((n, n), value)).any()
 
 
+@pytest.mark.parametrize("function", [kernels.standardized, kernels.cka_kernel])
+def test_rounding_noise_is_no_kernel(function):
+    noise = rng_of(0).integers(-2, 3, (9, 9)) * 2.0**-52
+    assert not function(1.0 + noise).any()
+
+
 def test_a_constant_kernel_of_equal_points_becomes_zero():
     X = np.tile(points(0, 1, 64), (13, 1))
     assert not kernels.cka_kernel(kernels.inner_products(X)).any()
@@ -107,9 +113,11 @@ def test_unit_rows():
     assert kernels.unit_rows(X).tolist() == [[0.6, 0.8], [0.0, 0.0], [-1.0, 0.0]]
 
 
-@pytest.mark.parametrize("function", [kernels.distances, kernels.inner_products, kernels.cka_kernel, kernels.standardized])
+@pytest.mark.parametrize(
+    "function", [kernels.distances, kernels.inner_products, kernels.cka_kernel, kernels.standardized]
+)
 def test_inputs_are_not_written_to(function):
     K = points(0, 5, 5)
     before = K.copy()
     function(K)
-    assert (K == before).all()
+    assert (before == K).all()

@@ -182,7 +182,7 @@ def test_forbidden_pairs(seed, n, share, method, kind):
     cost = np.where(rng.random((n, n)) < share, np.inf, kind(rng, n))
     columns, u, v, feasible = _core.solve_lap(cost, method, 1e-3)
     try:
-        rows, best = linear_sum_assignment(cost)
+        rows, _ = linear_sum_assignment(cost)
     except ValueError:
         assert not feasible
         assert (columns == -1).all()

@@ -92,8 +92,8 @@ def test_normal_form_equals_the_objective(problem, seed):
     total = form.constant + sum(form.linear[i, p[i]] for i in range(problem.n))
     for A, B in form.factors:
         sign = 1 if (A == A.T).all() else -1
-        assert (A.T == sign * A).all()
-        assert (B.T == sign * B).all()
+        assert (sign * A == A.T).all()
+        assert (sign * B == B.T).all()
         assert not np.diag(A).any()
         assert not np.diag(B).any()
         total += sum(2 * A[i, k] * B[p[i], p[k]] for i in range(problem.n) for k in range(i))
@@ -180,11 +180,13 @@ def test_bad_masks(mask):
 
 @pytest.mark.parametrize("values", [1e200, 1e300])
 def test_costs_that_overflow_are_refused(values):
-    with pytest.raises(ValueError, match=r"^source_cost, target_cost.*at most"):
+    with pytest.raises(ValueError, match=r"^source_cost, target_cost.*expected"):
         bm.QAP(np.full((3, 3), values), np.full((3, 3), values))
 
 
-@pytest.mark.parametrize("factors", [[], [np.eye(2)[0]], [3], [(np.eye(2),)], [(np.eye(2), np.eye(2)), (np.eye(3),) * 2]])
+@pytest.mark.parametrize(
+    "factors", [[], [np.eye(2)[0]], [3], [(np.eye(2),)], [(np.eye(2), np.eye(2)), (np.eye(3),) * 2]]
+)
 def test_bad_factors(factors):
     with pytest.raises(ValueError, match=r"^factors\b"):
         bm.QAP.from_factors(factors)
@@ -238,4 +240,7 @@ def test_forbidding_nothing_is_forbidding_nothing():
 
 def test_repr_says_what_is_in_it():
     assert repr(random_problem(0, 4)) == "QAP(n=4)"
-    assert repr(random_problem(0, 4, "sum", linear=True, forbidden=1.0)) == "QAP(n=4, 2 factor pairs, linear, 12 forbidden pairs)"
+    assert (
+        repr(random_problem(0, 4, "sum", linear=True, forbidden=1.0))
+        == "QAP(n=4, 2 factor pairs, linear, 12 forbidden pairs)"
+    )

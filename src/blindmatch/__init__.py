@@ -8,11 +8,14 @@ from blindmatch.certificate import Certificate
 from blindmatch.checker import verify
 from blindmatch.distortion import CKA, KL, GromovWasserstein, InnerProduct, MutualKNN
 from blindmatch.errors import SolverUnavailable
+from blindmatch.evaluation import evaluate, matching_accuracy
 from blindmatch.matching import match
 from blindmatch.problem import QAP
+from blindmatch.prototypes import class_means, prompt_means
 from blindmatch.result import Progress, Result
 from blindmatch.solve import solve
 from blindmatch.solvers import SOLVERS
+from blindmatch.subsets import Subsets, best_subsets
 
 if TYPE_CHECKING:
     from blindmatch.classifier import BlindClassifier
@@ -33,7 +36,13 @@ __all__ = [
     "Progress",
     "Result",
     "SolverUnavailable",
+    "Subsets",
+    "best_subsets",
+    "class_means",
+    "evaluate",
     "match",
+    "matching_accuracy",
+    "prompt_means",
     "solve",
     "verify",
 ]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from blindmatch.result import Status
 from blindmatch.solvers.base import Budget
+from blindmatch.solvers.core_problem import RescaledBudget
 
 _Matrix = NDArray[np.float64]
 _Indices = NDArray[np.int32]
@@ -67,7 +68,7 @@ def dual_ascent(
     seed: int,
     threads: int,
     initial: _Indices,
-    budget: Budget,
+    budget: RescaledBudget,
 ) -> tuple[_Indices, Status, list[_Stage]]: ...
 def branch_and_bound(
     problem: Problem,
@@ -77,7 +78,7 @@ def branch_and_bound(
     seed: int,
     threads: int,
     initial: _Indices,
-    budget: Budget,
+    budget: RescaledBudget,
 ) -> tuple[_Indices, Status, float, int, list[tuple[int, tuple[int, int], list[_Stage], tuple[int, int]]]]: ...
 def search_subsets(
     cost: _Matrix, size: int, k: int, seed: int, restarts: int, iterations: int, threads: int, budget: Budget

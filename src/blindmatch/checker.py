@@ -42,10 +42,13 @@ def verify(problem: QAP, certificate: Certificate) -> float:
     """
     if certificate.size != problem.n:
         raise ValueError(f"certificate is for n={certificate.size}, the problem has n={problem.n}")
+    if not certificate.nodes:
+        raise ValueError("certificate: it has no nodes; expected at least the root")
     _check_forced(problem, certificate.forced)
     views: list[NodeView] = []
     for index, node in enumerate(certificate.nodes):  # parents first: what they rule out holds for their children
-        if (index == 0) != (node.parent == -1) or (index == 0) != (node.pair is None) or node.parent >= index:
+        root = index == 0
+        if root != (node.parent == -1) or root != (node.pair is None) or not -1 <= node.parent < index:
             raise ValueError(
                 f"certificate: node {index} has parent {node.parent}; expected the root, then earlier nodes"
             )
@@ -77,7 +80,8 @@ class NodeView:
         self.fixed: tuple[Pair, ...] = before if node.pair is None else (*before, node.pair)
         self.children: dict[Pair | None, float] = {}
         # Fixing pairs rounds the data of the problem that is left: allow for it on the scale of the whole.
-        self.error = 4 * len(self.fixed) * EPS * problem.scale
+        operations = (len(self.fixed) + 4) * (len(self.fixed) + 4 * len(problem.factors)) if self.fixed else 0
+        self.error = operations * EPS * problem.scale
         if len(self.fixed) == problem.n:
             permutation = np.array([j for _, j in sorted(self.fixed)])
             self.bound = _cost_from_below(problem, permutation)
@@ -165,14 +169,14 @@ def _charges(problem: QAP, stage: Stage, excluded: BoolArray) -> FloatArray:
     """For each pair (i, j): half of the least residuals in all other rows; +inf where a row has no partner left."""
     n = problem.n
     # Subtracting -inf makes +inf: excluded pairs, and pairs that would use a column twice, never are the least.
-    by_row = np.ascontiguousarray(stage.U.transpose(2, 0, 1), dtype=np.float64)  # U[k, l, i] at [i, k, l]
-    by_column = np.ascontiguousarray(stage.V.transpose(2, 0, 1), dtype=np.float64)  # V[k, l, j] at [j, k, l]
+    U, V = _without_diagonal(stage.U, 0), _without_diagonal(stage.V, 1).astype(np.float64)
+    by_row = np.ascontiguousarray(U.transpose(2, 0, 1), dtype=np.float64)  # U[k, l, i] at [i, k, l]
+    by_column = np.ascontiguousarray(V.transpose(2, 0, 1))  # V[k, l, j] at [j, k, l]
     size = 2 * float(np.abs(by_row).max() + np.abs(by_column).max())
     size += sum(2 * float(np.abs(A).max() * np.abs(B).max()) for A, B in problem.factors)
     error = (2 * len(problem.factors) + 6) * EPS * size * n
     by_row[:, excluded] = -math.inf
-    own = stage.V.astype(np.float64)
-    own[:, np.arange(n), np.arange(n)] = -math.inf
+    V[:, np.arange(n), np.arange(n)] = -math.inf
     charges = np.full((n, n), math.inf)
     pairs = np.argwhere(~excluded)
     for block in np.array_split(pairs, max(1, len(pairs) * n * n // 50_000)):  # blocks that stay in the cache
@@ -182,8 +186,8 @@ def _charges(problem: QAP, stage: Stage, excluded: BoolArray) -> FloatArray:
             residual += A[i][:, :, None] * B[j][:, None, :]
             residual += A.T[i][:, :, None] * B.T[j][:, None, :]
         residual -= by_column[j]
-        residual -= own[i, j][:, None, :]
-        rows = residual.min(axis=2) - stage.U[i, j]
+        residual -= V[i, j][:, None, :]
+        rows = residual.min(axis=2) - U[i, j]
         rows[np.arange(len(block)), i] = 0.0
         rounding = error + n * EPS * np.abs(rows).sum(axis=1, where=np.isfinite(rows))
         charges[i, j] = 0.5 * (rows.sum(axis=1) - rounding)

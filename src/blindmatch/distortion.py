@@ -264,4 +264,6 @@ def as_distortion(distortion: str | Distortion, standardize: bool = True) -> Dis
         if distortion not in DISTORTIONS:
             raise unknown_name("distortion", distortion, DISTORTIONS)
         distortion = DISTORTIONS[distortion]()
+    if not isinstance(distortion, Distortion):
+        raise ValueError(f"distortion={distortion!r} is neither a name nor a distortion object")
     return distortion if standardize else replace(distortion, standardize=False)

@@ -239,6 +239,8 @@ class QAP:
         arrays = [matrix for pair in self.factors for matrix in pair] + [self.linear, np.array([self.constant])]
         if self.scale >= 2.0**52 or any((array != np.rint(array)).any() for array in arrays):
             return 0.0
+        if any(np.abs(array).max() >= 2.0**52 for array in arrays):
+            return 0.0
         step = _gcd(self.linear - self.linear[0, 0])
         for A, B in self.factors:
             # cost = sum over i < k of A_ik B_jl + A_ki B_lj; with both symmetric that is 2 A_ik B_jl

@@ -218,7 +218,7 @@ def _gurobi(task: _Task) -> _Found:
                     rows.append(np.flatnonzero(chosen.X > 0.5))
                 if model.Status != gp.GRB.OPTIMAL:
                     return rows, bound, False
-                # Not this one again. (Gurobi's own pool of the k best took minutes where these cuts take a second.)
+                # Not this one again. (On 14 items Gurobi's pool of the 10 best was not done in 20 s; cuts took 2 s.)
                 model.addConstr(chosen[rows[-1].tolist()].sum() <= task.size - 1)
             return rows, bound, True
     except gp.GurobiError as error:

@@ -48,6 +48,7 @@ class Bounder {
     int fixable_count(double target) const;  // by the hints: what a proof now would probably forbid
     double pair_bound(int i, int j) const;   // the largest that the stages prove
     const Sweeps& sweeps() const { return sweeps_; }
+    void start_assignments(std::vector<std::uint16_t> assignments) { sweeps_.start_assignments(std::move(assignments)); }
     double prove_seconds() const { return prove_seconds_; }
     // What proves bound() and pair_bound(): the stages that forbade pairs, and perhaps a last one.
     std::vector<Stage> take_stages();

@@ -58,7 +58,10 @@ class Tree {
         result_.nodes = 1;
         root_bound_ = root.bound;
         result_.proof.resize(1);
-        if (root.stages.empty()) return;
+        if (root.stages.empty()) {  // stopped before anything was proved
+            closed_bound_ = root_bound_;
+            return;
+        }
         BranchedNode node;
         for (int i = 0; i < problem_.n; ++i) {
             node.rows.push_back(i);
@@ -67,7 +70,11 @@ class Tree {
         node.forbidden = root.stages.back().forbidden;
         node.duals = root.stages.back();
         keep_stages(result_.proof[0], std::move(root.stages));
-        if (root.status == BoundStatus::stalled) branch(std::move(node), root.pair_bound, 0);
+        if (root.status == BoundStatus::stalled) {
+            branch(std::move(node), root.pair_bound, 0);
+        } else {
+            closed_bound_ = root_bound_;
+        }
     }
 
     void keep_stages(ProofNode& node, std::vector<Stage> stages) {
@@ -213,6 +220,7 @@ class Tree {
         BranchedNode node = make_child(open);
         const Problem problem = reduced_problem(problem_, node);
         Bounder bounder(problem, node.forbidden, &node.duals, alone);
+        if (!node.assignments.empty()) bounder.start_assignments(std::move(node.assignments));
         bool whole = ascend(bounder, problem, node, goal);
         const int n = problem.n;
 
@@ -233,6 +241,7 @@ class Tree {
         std::vector<Stage> stages = bounder.take_stages();
         node.forbidden = stages.back().forbidden;
         node.duals = stages.back();
+        node.assignments = bounder.sweeps().assignments();
         if (!result_.proof_dropped) {
             proof = static_cast<int>(result_.proof.size());
             result_.proof.push_back({open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true});

@@ -99,8 +99,8 @@ class Search {
         return cost;
     }
 
-    // Equal costs are cut only where sums are exact, and only in favour of a task that comes first: so the answer depends
-    // neither on rounding nor on the order in which threads finish.
+    // Equal costs are cut only where sums are exact, and only in favour of a task that comes first: so the answer
+    // depends neither on rounding nor on the order in which threads finish.
     bool hopeless(double bound) const {
         const double best = shared_.incumbent.cost();
         if (bound > best + shared_.margin) return true;
@@ -139,6 +139,7 @@ SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, 
     TwoOptOptions quick;
     quick.seed = options.seed;
     quick.restarts = 20L * problem.n;
+    quick.kicks = 0;
     const SearchResult first = two_opt(problem, quick, stop);
     if (!first.feasible) return first;
 
@@ -151,13 +152,13 @@ SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, 
     const auto caller = std::this_thread::get_id();
     const auto work = [&](long task) {
         Search search(shared, task);
-        if (stop() || !search.run()) completed = false;
+        if (!search.run()) completed = false;
         shared.incumbent.add_iterations(search.nodes());
         ++done;
         if (std::this_thread::get_id() == caller) report();
     };
-    for_each_stream(tasks, options.threads, stop, work, [&] { stop(), report(); });
-    return shared.incumbent.result(completed);
+    const bool all = for_each_stream(tasks, options.threads, stop, work, [&] { stop(), report(); });
+    return shared.incumbent.result(all && completed);
 }
 
 }  // namespace blindmatch

@@ -57,12 +57,14 @@ class Random {
     std::uint64_t state_[4];
 };
 
-// Calls work(0) ... work(count - 1), each once, on the calling thread and up to `threads` - 1 helpers. While helpers are
-// still busy the calling thread calls idle(), so that Ctrl-C and progress are served. An exception anywhere stops the
-// others and is thrown again here, after every helper has ended.
+// Calls work(0) ... work(count - 1), each once, on the calling thread and up to `threads` - 1 helpers. After a stop no
+// further ones are begun, except work(0), which always runs; false if any was left out. While helpers are still busy
+// the calling thread calls idle(), so that Ctrl-C and progress are served. An exception anywhere stops the others and
+// is thrown again here, after every helper has ended.
 template <class Work, class Idle>
-void for_each_stream(long count, int threads, Stop& stop, const Work& work, const Idle& idle) {
+bool for_each_stream(long count, int threads, Stop& stop, const Work& work, const Idle& idle) {
     std::atomic<long> next{0};
+    std::atomic<bool> left_out{false};
     std::mutex mutex;  // of all below
     std::condition_variable ended;
     int running = 0;
@@ -78,7 +80,13 @@ void for_each_stream(long count, int threads, Stop& stop, const Work& work, cons
         }
     };
     const auto drain = [&] {
-        for (long r; (r = next.fetch_add(1)) < count;) work(r);
+        for (long r; (r = next.fetch_add(1)) < count;) {
+            if (r > 0 && stop()) {
+                left_out = true;
+                return;
+            }
+            work(r);
+        }
     };
 
     std::vector<std::thread> helpers;
@@ -103,6 +111,7 @@ void for_each_stream(long count, int threads, Stop& stop, const Work& work, cons
     }
     for (std::thread& helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);
+    return !left_out;
 }
 
 }  // namespace blindmatch

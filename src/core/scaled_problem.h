@@ -20,8 +20,10 @@ struct ScaledProblem {
             for (double x : f.target) b = std::max(b, std::abs(x));
             largest += 2.0 * a * b;
         }
-        if (largest == 0.0) {  // no pair costs: the linear term sets the scale
-            for (double x : problem.linear) largest = std::max(largest, std::abs(x));
+        // A linear term that dwarfs the pair costs sets the scale: its differences end up in the duals, too.
+        if (!problem.linear.empty()) {
+            const auto [low, high] = std::minmax_element(problem.linear.begin(), problem.linear.end());
+            largest = std::max(largest, (*high - *low) / (largest > 0.0 ? 64.0 : 1.0));
         }
         // A power of two: scaling is exact, and what float32 duals prove does not depend on it.
         scale = largest > 0.0 && std::isfinite(largest) ? std::exp2(-std::ceil(std::log2(largest))) : 1.0;

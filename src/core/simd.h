@@ -68,10 +68,19 @@ BLINDMATCH_INLINE V larger(const V& x, const V& y) {
 }
 
 template <class Real>
-BLINDMATCH_INLINE Real smallest_lane(const Vector<Real>& v) {
-    Real best = v[0];
-    for (int t = 1; t < Simd<Real>::width; ++t) best = v[t] < best ? v[t] : best;
-    return best;
+BLINDMATCH_INLINE Real smallest_lane(const Vector<Real>& v);
+
+template <>
+BLINDMATCH_INLINE float smallest_lane<float>(const Vector<float>& v) {
+    const Vector<float> a = smaller(v, Vector<float>(__builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3)));
+    const Vector<float> b = smaller(a, Vector<float>(__builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5)));
+    return b[1] < b[0] ? b[1] : b[0];
+}
+
+template <>
+BLINDMATCH_INLINE double smallest_lane<double>(const Vector<double>& v) {
+    const Vector<double> a = smaller(v, Vector<double>(__builtin_shufflevector(v, v, 2, 3, 0, 1)));
+    return a[1] < a[0] ? a[1] : a[0];
 }
 
 template <class Real>

@@ -50,7 +50,7 @@ BLINDMATCH_INLINE Real row_minimum(const Real* row, int stride) {
 // Running minimum with its position, one candidate a lane. Positions are kept as Real so that one mask selects both.
 template <class Real>
 struct LaneMinimum {
-    Vector<Real> value = broadcast<Real>(2 * kPadding), position{}, here;
+    Vector<Real> value = broadcast<Real>(2 * kPadding), position{}, here{};
 
     BLINDMATCH_INLINE LaneMinimum() {
         for (int t = 0; t < Simd<Real>::width; ++t) here[t] = static_cast<Real>(t);
@@ -62,10 +62,9 @@ struct LaneMinimum {
         here += static_cast<Real>(Simd<Real>::width);
     }
     BLINDMATCH_INLINE int reduce(Real& lowest) const {
-        int lane = 0;
-        for (int t = 1; t < Simd<Real>::width; ++t) lane = value[t] < value[lane] ? t : lane;
-        lowest = value[lane];
-        return static_cast<int>(position[lane]);
+        lowest = smallest_lane<Real>(value);
+        const Vector<Real> candidates = value <= lowest ? position : broadcast<Real>(kPadding);
+        return static_cast<int>(smallest_lane<Real>(candidates));
     }
 };
 
@@ -157,16 +156,12 @@ BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
                     next = smaller(next, larger(low.value, x));
                     low.next(x);
                 }
-                Real first, second = smallest_lane<Real>(next);
+                Real first;
                 int column = low.reduce(first);
-                for (int t = 0, seen = 0; t < width; ++t) {  // another lane may hold the second smallest
-                    const Real x = low.value[t];
-                    if (x == first && !seen) {
-                        seen = 1;
-                    } else {
-                        second = x < second ? x : second;
-                    }
-                }
+                // The second smallest is the runner-up of some lane, or the winner of another lane.
+                const Vector<Real> others =
+                    low.position == static_cast<Real>(column) ? broadcast<Real>(kPadding) : low.value;
+                Real second = smallest_lane<Real>(smaller(next, others));
                 if (second > first + kSlackCap) second = first + kSlackCap;
                 int owner = w.row_of[column];
                 if (owner >= 0 && !(first < second)) {  // a tie: prefer a column that nobody holds

@@ -37,7 +37,8 @@ BLINDMATCH_KERNEL static inline void update(double* gain, double* delta, const d
 
 // row += scale * sum_k weight_k * (row k of matrix)
 template <class Real>
-BLINDMATCH_INLINE void accumulate_body(Real* row, Real scale, const Real* weight, const Real* matrix, int n, int stride) {
+BLINDMATCH_INLINE void accumulate_body(Real* row, Real scale, const Real* weight, const Real* matrix, int n,
+                                       int stride) {
     constexpr int width = Simd<Real>::width;
     for (int s = 0; s < stride; s += width) {
         Vector<Real> sum = {};
@@ -45,8 +46,8 @@ BLINDMATCH_INLINE void accumulate_body(Real* row, Real scale, const Real* weight
         store(row + s, load(row + s) + scale * sum);
     }
 }
-BLINDMATCH_KERNEL static inline void accumulate(float* row, float scale, const float* weight, const float* matrix, int n,
-                                                int stride) {
+BLINDMATCH_KERNEL static inline void accumulate(float* row, float scale, const float* weight, const float* matrix,
+                                                int n, int stride) {
     accumulate_body(row, scale, weight, matrix, n, stride);
 }
 BLINDMATCH_KERNEL static inline void accumulate(double* row, double scale, const double* weight, const double* matrix,
@@ -54,8 +55,8 @@ BLINDMATCH_KERNEL static inline void accumulate(double* row, double scale, const
     accumulate_body(row, scale, weight, matrix, n, stride);
 }
 
-// The best swap among those that are not tabu (expiry <= tick) or that beat `aspiration`; all of them if `expiry` is null.
-// Each lane keeps its own best in registers (GCC's own vectoriser stores it for each row, under a mask, far slower).
+// The best swap among those that are not tabu (expiry <= tick) or that beat `aspiration`; all if `expiry` is null. Each
+// lane keeps its own best in registers (GCC's own vectoriser stores it for each row, under a mask, far slower).
 template <class Real>
 struct Swap {
     Real delta = std::numeric_limits<Real>::infinity();
@@ -91,14 +92,24 @@ BLINDMATCH_KERNEL static inline Swap<double> best(const double* delta, const dou
     return best_body(delta, expiry, tick, aspiration, n, stride);
 }
 
+// It is symmetric or antisymmetric (see problem.h), so one entry tells.
+inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t k = i + 1; k < n; ++k) {
+            if (matrix[i * n + k] != 0) return (matrix[i * n + k] > 0) == (matrix[k * n + i] > 0);
+        }
+    }
+    return true;
+}
+
 }  // namespace swap_delta
 
-// With q_k = target_f[p_q][p_k], the table keeps
+// For the permutation p the table keeps
 //   gain(r, q)  = linear[r][p_q] + 2 sum_f sum_k source_f[r][k] target_f[p_q][p_k],
 //   delta(r, s) = gain(r,s) + gain(s,r) - gain(r,r) - gain(s,s) + 4 sum_{symmetric f} source_f[r][s] target_f[p_r][p_s]
-// where delta(r, s), r < s, is the change of cost when r and s exchange their targets. A swap (u, v) is a rank-one change
-// of `gain`; delta of the pairs without u and v then changes by -(a_r - a_s)(b_r - b_s) (Taillard's O(1) update), and the
-// 2n pairs with u or v are read off `gain` at O(1) each, where Taillard needs O(n).
+// where delta(r, s), r < s, is the change of cost when r and s exchange their targets. A swap (u, v) is a rank-one
+// change of `gain`; delta of the pairs without u and v then changes by -(a_r - a_s)(b_r - b_s) (Taillard's O(1) update),
+// and the 2n pairs with u or v are read off `gain` at O(1) each, where Taillard needs O(n).
 template <class Real>
 class SwapTable {
    public:
@@ -150,17 +161,10 @@ SwapTable<Real>::SwapTable(const Problem& problem)
     : problem_(&problem), n_(problem.n), stride_(padded(problem.n)), permutation_(n_), exact_(exact(problem)) {
     const std::size_t size = static_cast<std::size_t>(n_) * stride_;
     for (const Factor& factor : problem.factors) {
-        Pair pair{false, AlignedVector<Real>(size), AlignedVector<Real>(size)};
-        long agreeing = 0;  // signs of x_ik and x_ki, so that neither rounding nor a tiny scale can mislead
+        Pair pair{swap_delta::is_symmetric(factor.source, n_), AlignedVector<Real>(size), AlignedVector<Real>(size)};
         for (int i = 0; i < n_; ++i) {
-            for (int k = 0; k < n_; ++k) {
-                const double x = factor.source[static_cast<std::size_t>(i) * n_ + k];
-                pair.source[at(i, k)] = static_cast<Real>(x);
-                const double y = factor.source[static_cast<std::size_t>(k) * n_ + i];
-                if (x != 0 && y != 0) agreeing += (x > 0) == (y > 0) ? 1 : -1;
-            }
+            std::copy_n(factor.source.data() + static_cast<std::size_t>(i) * n_, n_, pair.source.data() + at(i, 0));
         }
-        pair.symmetric = agreeing > 0;
         pairs_.push_back(std::move(pair));
     }
     gain_.assign(size, 0);
@@ -176,6 +180,7 @@ bool SwapTable<Real>::reset(const std::vector<int>& permutation, Stop& stop) {
     for (std::size_t f = 0; f < pairs_.size(); ++f) {
         const std::vector<double>& target = problem_->factors[f].target;
         for (int q = 0; q < n_; ++q) {
+            if ((q & 63) == 0 && stop()) return false;
             const double* row = target.data() + static_cast<std::size_t>(permutation_[q]) * n_;
             for (int k = 0; k < n_; ++k) pairs_[f].target[at(q, k)] = static_cast<Real>(row[permutation_[k]]);
         }

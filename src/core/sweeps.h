@@ -42,10 +42,10 @@ class Sweeps {
     const Duals& duals() const { return duals_; }
     Duals take_duals() { return std::move(duals_); }
     const std::vector<std::uint8_t>& forbidden() const { return forbidden_; }
-    // The assignment found in the subproblem of (i,j) at its last visit: n entries.
-    const std::uint16_t* subproblem_assignment(int i, int j) const {
-        return previous_.data() + (static_cast<std::size_t>(i) * n_ + j) * n_;
-    }
+    // The assignment found in the subproblem of every pair at its last visit, n x n x n: the columns to try first. Entries
+    // of n mean none.
+    const std::vector<std::uint16_t>& assignments() const { return previous_; }
+    void start_assignments(std::vector<std::uint16_t> assignments) { previous_ = std::move(assignments); }
 
    private:
     void redistribute();

@@ -9,11 +9,11 @@ namespace blindmatch {
 namespace {
 
 // Measured on QAPLIB and on Gromov-Wasserstein instances; results change little within a factor of two of any of these.
-constexpr int kPatience = 10;         // a tabu search ends after this times n swaps without a new best
-constexpr double kTenure = 5;         // longest tabu tenure, over n
+constexpr int kPatience = 10;  // a tabu search ends after this times n swaps without a new best
+constexpr double kTenure = 5;  // longest tabu tenure, over n
 constexpr std::size_t kPopulation = 15;
-constexpr int kStale = 30;            // children without a new best until the population is renewed
-constexpr int kLargestStart = 2000;   // above this size the Gilmore-Lawler start, which no clock interrupts, is left out
+constexpr int kStale = 30;           // children without a new best until the population is renewed
+constexpr int kLargestStart = 2000;  // no Gilmore-Lawler start above this size: no clock interrupts its assignment
 
 struct Shared {
     const Problem& problem;
@@ -176,7 +176,8 @@ bool Stream<Real>::add() {
 
 template <class Real>
 std::vector<int> Stream<Real>::first_start() {
-    if (index_ < static_cast<long>(shared_.options.initial.size())) return shared_.options.initial[index_];
+    const std::vector<std::vector<int>>& initial = shared_.options.initial;
+    if (index_ < static_cast<long>(initial.size()) && is_feasible(problem_, initial[index_])) return initial[index_];
     std::vector<int> start;
     if (index_ == 0 && n_ <= kLargestStart) start = gilmore_lawler_start(problem_, random_, shared_.stop);
     return start.empty() ? random_feasible(problem_, random_) : start;
@@ -248,9 +249,11 @@ SearchResult run(Shared& shared) {
     const long streams = options.iterations > 0 ? std::max(1L, options.streams) : std::max(1, options.threads);
     std::vector<SearchResult> results(streams);
     const auto work = [&](long index) { results[index] = Stream<Real>(shared, index).run(); };
-    for_each_stream(streams, options.threads, shared.stop, work, [&] { shared.stop(), shared.incumbent.report(1.0); });
+    const auto idle = [&] { shared.stop(), shared.incumbent.report(1.0); };
+    const bool all = for_each_stream(streams, options.threads, shared.stop, work, idle);
     // In the order of the streams, and not beyond the first that reached the target, so that timing cannot matter.
     SearchResult best = std::move(results[0]);
+    best.completed = best.completed && (all || best.cost <= options.target);
     for (long index = 1; index < streams && best.cost > options.target; ++index) {
         SearchResult& other = results[index];
         if (!other.feasible) continue;

@@ -17,11 +17,12 @@ struct TabuOptions {
     long iterations = 0;  // swaps that a stream may make; 0: until `stop`, and then one stream runs on each thread
     int threads = 1;
     double target = -std::numeric_limits<double>::infinity();  // stop as soon as a cost is at most this
-    std::vector<std::vector<int>> initial;  // stream r begins at initial[r]; stream 0 else at a Gilmore-Lawler start
+    // Stream r begins at initial[r], if that is feasible; else stream 0 at gilmore_lawler_start, the others at random.
+    std::vector<std::vector<int>> initial;
 };
 
-// The best permutation of all streams, ties to the smallest stream (with a target: of those up to the first that reached
-// it). With an iteration budget the result is independent of `threads`; the clock alone can change it.
+// The best permutation of all streams, ties to the smallest stream (with a target: of those up to the first that
+// reached it). With an iteration budget the result is independent of `threads`; the clock alone can change it.
 SearchResult tabu(const Problem& problem, const TabuOptions& options, Stop& stop, const Progress& progress = {});
 
 }  // namespace blindmatch

@@ -25,6 +25,24 @@ std::vector<float> without_pair(const std::vector<float>& values, int n, int dro
     return rest;
 }
 
+// The assignments without row `row` and column `column`. Whoever held that column takes what the row held.
+std::vector<std::uint16_t> without_pair(const std::vector<std::uint16_t>& assignments, int n, int row, int column) {
+    std::vector<std::uint16_t> rest;
+    rest.reserve(static_cast<std::size_t>(n - 1) * (n - 1) * (n - 1));
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) {
+            if (i == row || j == column) continue;
+            const std::uint16_t* old = assignments.data() + (static_cast<std::size_t>(i) * n + j) * n;
+            for (int k = 0; k < n; ++k) {
+                if (k == row) continue;
+                const int l = old[k] == column ? old[row] : old[k];
+                rest.push_back(static_cast<std::uint16_t>(l >= n || l == column ? n - 1 : l - (l > column)));
+            }
+        }
+    }
+    return rest;
+}
+
 }  // namespace
 
 BranchedNode make_child(const OpenNode& open) {
@@ -43,6 +61,7 @@ BranchedNode make_child(const OpenNode& open) {
     child.duals.n = n - 1;
     child.duals.u = without_pair(parent.duals.u, n, open.row, open.row, open.column);
     child.duals.v = without_pair(parent.duals.v, n, open.column, open.row, open.column);
+    if (!parent.assignments.empty()) child.assignments = without_pair(parent.assignments, n, open.row, open.column);
     return child;
 }
 

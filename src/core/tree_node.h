@@ -17,6 +17,7 @@ struct BranchedNode {
     std::vector<std::pair<int, int>> fixed;  // original indices
     std::vector<std::uint8_t> forbidden;     // rows x columns
     Stage duals;                             // where the children start
+    std::vector<std::uint16_t> assignments;  // of the subproblems (see Sweeps); empty: none
     int proof = -1;                          // its place in the proof tree
 };
 

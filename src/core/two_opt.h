@@ -15,21 +15,21 @@ namespace blindmatch {
 struct SearchResult {
     std::vector<int> permutation;  // empty if not feasible
     double cost = INFINITY;        // problem.cost(permutation)
-    bool feasible = false;         // false: no permutation avoids the forbidden pairs (or none was found before the stop)
+    bool feasible = false;         // false: no permutation avoids the forbidden pairs
     bool completed = false;        // the whole budget was used; nothing cut the search short
     long iterations = 0;           // swaps made (enumerate: nodes visited)
 };
 
-// Called from the calling thread only, with the best permutation so far and the share of the work done in [0, 1] (0 where
-// only the clock limits the work).
+// Called from the calling thread only, with the best permutation so far and the share of the work done in [0, 1] (0
+// where only the clock limits the work).
 using Progress = std::function<void(double cost, const std::vector<int>& permutation, double fraction)>;
 
 struct TwoOptOptions {
     std::uint64_t seed = 0;
-    long restarts = 100;  // local searches; restart r depends on (seed, r) alone
+    long restarts = 100;  // at least one for each of `initial`; restart r depends on (seed, r) alone
     int kicks = 40;       // then, this many times: perturb the restart's best and search again; 0 is plain 2-opt
     int threads = 1;
-    std::vector<std::vector<int>> initial;  // restart r begins at initial[r]; the others at random
+    std::vector<std::vector<int>> initial;  // restart r begins at initial[r], if that is feasible; the others at random
 };
 
 // The best of all restarts, ties to the smallest restart, so independent of `threads`.
@@ -46,8 +46,8 @@ std::vector<int> random_feasible(const Problem& problem, Random& random);
 std::vector<int> perturbed(const Problem& problem, std::vector<int> permutation, int count, Random& random);
 
 // The assignment that is best when each pair (i, j) could choose its own order of the others: sorted against reversely
-// sorted rows. On problems that can be aligned it is close to the optimum, which no random start is. Empty if `stop` came
-// first or no permutation of allowed pairs exists. O(n^3).
+// sorted rows. On problems that can be aligned it is close to the optimum, which no random start is. Empty if `stop`
+// came first or no permutation of allowed pairs exists. O(n^3).
 std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop);
 
 bool is_feasible(const Problem& problem, const std::vector<int>& permutation);  // a permutation of allowed pairs?

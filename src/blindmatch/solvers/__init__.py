@@ -8,9 +8,12 @@ from blindmatch.solvers.brute_force import BruteForce
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.entropic_gw import EntropicGW
 from blindmatch.solvers.faq import FAQ
+from blindmatch.solvers.gurobi import Gurobi
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant, HahnGrant
 from blindmatch.solvers.local_cka import LocalCKA
+from blindmatch.solvers.mpopt import MPOpt
 from blindmatch.solvers.random_match import Random
+from blindmatch.solvers.scip import SCIP
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solvers.two_opt import TwoOpt
 
@@ -27,6 +30,9 @@ SOLVERS = {
         TwoOpt,
         EntropicGW,
         LocalCKA,
+        MPOpt,
+        Gurobi,
+        SCIP,
         BruteForce,
         Random,
     )

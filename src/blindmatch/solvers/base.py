@@ -49,8 +49,8 @@ class Dependency:
 class Capabilities:
     """What a solver can do; `solve` refuses what it cannot, so that nothing is ever ignored.
 
-    `unequal` is whether it takes a sum of several factor pairs, which is what sets of unequal sizes lead to. Known pairs
-    need no word of their own: `solve` fixes them, and what is left has a linear term.
+    `unequal` is whether it takes a sum of several factor pairs, which is what sets of unequal sizes lead to. Known
+    pairs need no word of their own: `solve` fixes them, and what is left has a linear term.
     """
 
     bound: bool = False

@@ -11,8 +11,8 @@ from blindmatch import _core
 from blindmatch.certificate import Certificate, Node, Pair
 from blindmatch.problem import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
-from blindmatch.solvers.core_problem import core_problem
-from blindmatch.solvers.dual_ascent import as_stages, first_match
+from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.dual_ascent import first_match
 from blindmatch.validation import at_least
 
 
@@ -43,22 +43,23 @@ class BranchAndBound:
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch."""
         start = first_match(problem, budget, rng)
+        scaled = ScaledProblem.of(problem)
         permutation, status, bound, nodes, proof = _core.branch_and_bound(
-            core_problem(problem),
-            problem.granularity,
+            scaled.core,
+            scaled.granularity,
             self.memory_limit,
             self.proof_limit,
             int(rng.integers(2**63)),
             budget.threads,
             start,
-            budget,
+            scaled.budget(budget),
         )
         match = permutation.astype(np.intp)
         if not proof:
             message = f"{nodes} nodes; the proof outgrew proof_limit={self.proof_limit} bytes and was dropped"
-            return Outcome(match, status, lower_bound=problem.round_up(bound), message=message)
+            return Outcome(match, status, lower_bound=problem.round_up(scaled.cost(bound)), message=message)
         tree = tuple(
-            Node(parent, _pair(pair), as_stages(stages), _pair(line), spectral=parent < 0)
+            Node(parent, _pair(pair), scaled.stages(stages), _pair(line), spectral=parent < 0)
             for parent, pair, stages, line in proof
         )
         return Outcome(match, status, Certificate(problem.n, tree), message=f"{nodes} nodes")

@@ -26,9 +26,10 @@ class BruteForce:
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search the whole tree, or as much of it as the budget allows."""
-        permutation, cost, completed = _core.enumerate(
+        found, cost, completed = _core.enumerate(
             core_problem(problem), seed=int(rng.integers(2**63)), threads=budget.threads, budget=budget
         )
+        permutation = np.asarray(found, dtype=np.intp)
         if not completed:
             return Outcome(permutation, budget.stop_status)
         # No sum that was compared is off by more than this; with integers all sums are exact.

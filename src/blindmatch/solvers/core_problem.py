@@ -2,15 +2,96 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
 from blindmatch import _core
+from blindmatch.certificate import Stage
 from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget
+from blindmatch.validation import FloatArray
 
 
 def core_problem(problem: QAP) -> _core.Problem:
     """Hand the normal form over to the core."""
     form = problem.normal_form
-    factors = [(np.ascontiguousarray(A), np.ascontiguousarray(B)) for A, B in form.factors]
-    forbidden = form.forbidden if form.forbidden is not None and form.forbidden.any() else None
-    return _core.Problem(factors, np.ascontiguousarray(form.linear), form.constant, forbidden)
+    return _core.Problem(_contiguous(form.factors), np.ascontiguousarray(form.linear), form.constant, _mask(problem))
+
+
+@dataclass(frozen=True)
+class ScaledProblem:
+    """The problem times a power of two, so that its costs are about one: what float32 duals need.
+
+    Scaling by powers of two is exact, so what is proved of the scaled problem is proved of the problem.
+    """
+
+    core: _core.Problem
+    granularity: float
+    exponent: int
+
+    @classmethod
+    def of(cls, problem: QAP) -> ScaledProblem:
+        """Scale so that the largest cost of a pair, or the spread of the linear term, is about one."""
+        form = problem.normal_form
+        sizes = [(float(np.abs(A).max()), float(np.abs(B).max())) for A, B in form.factors]
+        size = max(sum(2 * a * b for a, b in sizes), float(np.ptp(form.linear)), 1e-30 * abs(form.constant))
+        exponent = -math.frexp(size)[1] if size > 0 else 0
+        factors = []
+        for (A, B), (a, _) in zip(form.factors, sizes, strict=True):
+            part = -math.frexp(a)[1] if a > 0 else 0
+            factors.append((np.ldexp(A, part), np.ldexp(B, exponent - part)))
+        linear = np.ldexp(form.linear, exponent)
+        core = _core.Problem(_contiguous(tuple(factors)), linear, math.ldexp(form.constant, exponent), _mask(problem))
+        return cls(core, math.ldexp(problem.granularity, exponent), exponent)
+
+    def budget(self, budget: Budget) -> RescaledBudget:
+        """The budget, told of costs on the problem's own scale."""
+        return RescaledBudget(budget, self.exponent)
+
+    def cost(self, cost: float) -> float:
+        """A cost or bound of the scaled problem on the problem's own scale."""
+        return math.ldexp(cost, -self.exponent)
+
+    def stages(self, stages: list[_core._Stage]) -> tuple[Stage, ...]:
+        """The core's stages on the problem's own scale."""
+        # float32 keeps its digits only in the middle of its range.
+        dtype = np.float32 if abs(self.exponent) <= 40 else np.float64
+        back = -self.exponent
+        return tuple(
+            Stage(
+                np.ldexp(U, back, dtype=dtype), np.ldexp(V, back, dtype=dtype), np.ldexp(duals, back), mask.astype(bool)
+            )
+            for U, V, duals, mask in stages
+        )
+
+
+@dataclass(frozen=True)
+class RescaledBudget:
+    """What the core uses of a budget, with costs scaled back."""
+
+    inner: Budget
+    exponent: int
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left."""
+        return self.inner.remaining
+
+    def report(self, lower_bound: float, cost: float, iteration: int) -> bool:
+        """Pass progress on."""
+        return self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
+
+    def fail(self, error: BaseException) -> None:
+        """Pass an exception on."""
+        self.inner.fail(error)
+
+
+def _contiguous(factors: tuple[tuple[FloatArray, FloatArray], ...]) -> list[tuple[FloatArray, FloatArray]]:
+    return [(np.ascontiguousarray(A), np.ascontiguousarray(B)) for A, B in factors]
+
+
+def _mask(problem: QAP) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]] | None:
+    mask = problem.forbidden
+    return np.ascontiguousarray(mask) if mask is not None and mask.any() else None

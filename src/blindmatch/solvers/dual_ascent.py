@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.certificate import Certificate, Node, Stage
+from blindmatch.certificate import Certificate, Node
 from blindmatch.problem import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
-from blindmatch.solvers.core_problem import core_problem
+from blindmatch.solvers.core_problem import ScaledProblem
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least
 
@@ -42,17 +42,18 @@ class DualAscent:
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, then ascend."""
         start = first_match(problem, budget, rng)
+        scaled = ScaledProblem.of(problem)
         permutation, status, stages = _core.dual_ascent(
-            core_problem(problem),
-            problem.granularity,
+            scaled.core,
+            scaled.granularity,
             self.memory_limit,
             self.relaxation,
             int(rng.integers(2**63)),
             budget.threads,
             start,
-            budget,
+            scaled.budget(budget),
         )
-        node = Node(stages=as_stages(stages), spectral=True)
+        node = Node(stages=scaled.stages(stages), spectral=True)
         return Outcome(permutation.astype(np.intp), status, Certificate(problem.n, (node,)))
 
 
@@ -60,8 +61,3 @@ def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.nd
     """A good match to start from: a short tabu search, a fixed number of steps so that seeds repeat."""
     found = Tabu(iterations=max(1000, 20 * problem.n), streams=2)(problem, budget=budget, rng=rng)
     return found.permutation.astype(np.int32)
-
-
-def as_stages(stages: list[tuple[Any, Any, Any, Any]]) -> tuple[Stage, ...]:
-    """The core's stages as those of a certificate."""
-    return tuple(Stage(U, V, duals, forbidden.astype(bool)) for U, V, duals, forbidden in stages)

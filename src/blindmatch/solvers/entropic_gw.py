@@ -2,7 +2,7 @@
 
 With uniform weights the plans T are the doubly stochastic matrices S = n T (the paper's last appendix), and on those
 sum_ijkl (X_ik - Y_jl)^2 T_ij T_kl is a constant minus 2 sum_ijkl X_ik Y_jl T_ij T_kl. So X = -A / 2 and Y = B turn the
-quadratic cost into Gromov-Wasserstein, n^2 times as large, and a linear term L into the feature cost L / n of the fused form.
+quadratic cost, over n^2, into Gromov-Wasserstein, and a linear term L into the feature cost L / n of the fused form.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class EntropicGW:
         How many values of epsilon, in geometric progression; each begins at the plan of the one before. After each
         the plan is rounded, and the best permutation counts.
     max_iterations, tolerance
-        A stage ends after so many iterations, or when n times the plan changes by less than `tolerance` (largest entry).
+        A stage ends after so many iterations, or when no entry of n times the plan changes by `tolerance`.
     restarts
         The first run begins at the barycentre, the others at random plans.
     """

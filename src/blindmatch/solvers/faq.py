@@ -15,7 +15,7 @@ from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
 _BATCH = 16  # restarts that share each call of numpy; a constant, so that the result depends on nothing else
-_KICKS = 20  # of the local search that polishes, as in `TwoOpt`
+_KICKS = 50  # of the local search that polishes, as in `TwoOpt`
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Relaxation:
         slope = np.einsum("rij,rij->r", gradient, step)
         curvature = np.einsum("rij,rij->r", self.gradient(step) - self.linear, step) / 2
         inside = np.clip(-slope / np.where(curvature > 0, 2 * curvature, 1.0), 0.0, 1.0)
-        return np.where(curvature > 0, inside, (slope + curvature < 0).astype(float))
+        return np.asarray(np.where(curvature > 0, inside, slope + curvature < 0), dtype=np.float64)
 
 
 def barycentre(n: int) -> FloatArray:

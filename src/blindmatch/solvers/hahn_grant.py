@@ -74,14 +74,17 @@ class FactorizedHahnGrant:
             if budget.stopped or not ascent.sweep(budget):
                 status = budget.stop_status
             sweep += 1
-            budget.offer(ascent.permutation, ascent.cost)
+            permutation = np.asarray(ascent.permutation, dtype=np.intp)
+            budget.offer(permutation, ascent.cost)
             if not budget.report(ascent.bound, ascent.cost, sweep):
                 status = budget.stop_status
             elif status is None:
                 status = self._verdict(before, ascent.bound, ascent.cost, sweep)
             before = ascent.bound
         certificate = Certificate.from_duals(*ascent.duals())
-        return Outcome(ascent.permutation, status, certificate)
+        if not len(permutation):  # cut short before the first assignment problem gave a match
+            permutation = np.arange(problem.n)
+        return Outcome(permutation, status, certificate)
 
     def _verdict(self, before: float, bound: float, cost: float, sweep: int) -> Literal["optimal", "stalled"] | None:
         """The paper's stopping rule."""

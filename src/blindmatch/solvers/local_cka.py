@@ -18,11 +18,11 @@ from blindmatch.validation import FloatArray
 class LocalCKA:
     """One assignment problem on the local CKA of each pair.
 
-    The global CKA of a match is, up to scale, the inner product of both kernels, each centred on both sides. Maniparambil
-    et al. score a pair (i, j) by the CKA of a set of known pairs to which it is added. Here no pair is known, so the
-    score of (i, j) is the most that row i of one kernel and row j of the other can contribute to it: the two diagonal
-    entries with each other, and the other entries in sorted order. As in the paper's tables it optimises CKA whatever the
-    distortion of the problem is, so its cost is rarely good. A linear term is added to the score as it is.
+    The global CKA of a match is, up to scale, the inner product of both kernels, each centred on both sides.
+    Maniparambil et al. score a pair (i, j) by the CKA of a set of known pairs to which it is added. Here no pair is
+    known, so the score of (i, j) is the most that row i of one kernel and row j of the other can contribute to it: the
+    two diagonal entries with each other, and the other entries in sorted order. As in the paper's tables it optimises
+    CKA whatever the distortion of the problem is, so its cost is rarely good. A linear term is added to the score.
     """
 
     name: ClassVar[str] = "local-cka"

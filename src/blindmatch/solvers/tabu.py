@@ -61,4 +61,4 @@ class Tabu:
         )
         # Without a number of swaps the clock is the plan, not a cut.
         cut = budget.interrupted or budget.error is not None or (self.iterations is not None and not completed)
-        return Outcome(permutation, budget.stop_status if cut else "heuristic")
+        return Outcome(np.asarray(permutation, dtype=np.intp), budget.stop_status if cut else "heuristic")

@@ -27,7 +27,7 @@ class TwoOpt:
     """
 
     restarts: int = 100
-    kicks: int = 20
+    kicks: int = 50
 
     name: ClassVar[str] = "two-opt"
     capabilities: ClassVar[Capabilities] = Capabilities(forbidden=True, note="local; best of many restarts")
@@ -47,7 +47,8 @@ class TwoOpt:
             budget=budget,
             kicks=self.kicks,
         )
-        return Outcome(permutation, "heuristic" if completed else budget.stop_status)
+        best = np.asarray(permutation, dtype=np.intp)
+        return Outcome(best, "heuristic" if completed else budget.stop_status)
 
 
 def improve(problem: QAP, start: IntArray) -> IntArray:

@@ -1,0 +1,93 @@
+"""MPOpt: fusion moves and dual block-coordinate ascent (Hutschenreiter et al. 2021), by the module of libmpopt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blindmatch import dd
+from blindmatch.problem import QAP
+from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome
+from blindmatch.solvers.feasible import feasible_permutation
+from blindmatch.validation import IntArray, at_least
+
+_MPOPT = Dependency(
+    "mpopt",
+    "build libmpopt (it is not on PyPI): git clone https://github.com/vislearn/libmpopt, then "
+    "meson setup build && ninja -C build install",
+)
+_MARGIN = 1e-9  # of the model's scale: messages pile up rounding errors
+
+
+@dataclass(frozen=True)
+class MPOpt:
+    """The computer-vision solver that the paper compares with.
+
+    The model has n^4 / 2 edges, each an object of Python: n = 40 takes about a gigabyte. `blindmatch.dd` writes the
+    same model as a file for libmpopt's command line.
+
+    Parameters
+    ----------
+    batches, batch_size
+        How many batches of how many iterations; after each the clock is looked at.
+    greedy_generations
+        Greedy solutions that each batch makes and fuses.
+    """
+
+    batches: int = 100
+    batch_size: int = 10
+    greedy_generations: int = 10
+
+    name: ClassVar[str] = "mpopt"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        bound=True, forbidden=True, max_size=60, requires=_MPOPT, note="local with a weak bound; n^4 / 2 edges"
+    )
+
+    def __post_init__(self) -> None:
+        at_least(self.batches, 1, "batches")
+        at_least(self.batch_size, 1, "batch_size")
+        at_least(self.greedy_generations, 1, "greedy_generations")
+
+    def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
+        """Run batch by batch."""
+        _MPOPT.load(self.name)
+        qap = Dependency("mpopt.qap", _MPOPT.install).load(self.name)
+        best = feasible_permutation(problem)
+        best_cost, bound = problem.objective(best), -np.inf
+        model = dd.from_qap(problem)
+        decomposition = qap.ModelDecomposition(_as_mpopt(qap, model), with_uniqueness=True)
+        solver = qap.construct_solver(decomposition)
+        solver.set_random_seed(int(rng.integers(1, 2**31)))
+        margin = _MARGIN * (problem.scale + abs(model.offset))
+        for batch in range(self.batches):
+            solver.run(self.batch_size, 1, self.greedy_generations)
+            bound = max(bound, solver.lower_bound() + model.offset - margin)
+            permutation = _permutation(qap.extract_primals(decomposition, solver).labeling, problem)
+            if permutation is not None:
+                cost = problem.objective(permutation)
+                budget.offer(permutation, cost)
+                if cost < best_cost:
+                    best, best_cost = permutation, cost
+            if not budget.report(bound, best_cost, batch + 1):
+                return Outcome(best, budget.stop_status, lower_bound=bound)
+        return Outcome(best, "stalled", lower_bound=bound)
+
+
+def _as_mpopt(qap: Any, model: dd.GraphMatching) -> Any:
+    """The model as libmpopt's own object."""
+    copy = qap.Model(model.left, model.right, len(model.assignments), len(model.edges))
+    for index, ((left, right), cost) in enumerate(zip(model.assignments.tolist(), model.costs.tolist(), strict=True)):
+        copy.add_assignment(index, left, right, cost)
+    for (first, second), cost in zip(model.edges.tolist(), model.edge_costs.tolist(), strict=True):
+        copy.add_edge(first, second, cost)
+    return copy
+
+
+def _permutation(labels: list[int | None], problem: QAP) -> IntArray | None:
+    """A labelling as a permutation; None where an item was left out."""
+    if None in labels or sorted(labels) != list(range(problem.n)):  # type: ignore[type-var]
+        return None
+    permutation = np.array(labels, dtype=np.intp)
+    return permutation if problem.allows(permutation) else None
