@@ -351,7 +351,6 @@ def test_the_projection_bound_is_a_bound(problem, seed):
     assert Fraction(bound) <= exact_optimum(problem)
 
 
-@pytest.mark.xfail(reason="spectral.py allows for rounding by the chosen entries only", strict=True)
 def test_the_projection_bound_survives_cancellation():
     """L_ij = a_i - a_j + small: cheap permutations through huge numbers, where scipy's assignment is not the best."""
     rng = rng_of(0)

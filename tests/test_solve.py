@@ -267,7 +267,6 @@ def test_an_exception_in_the_callback_propagates_with_the_result(solver):
     assert result.lower_bound is None or result.lower_bound <= result.cost
 
 
-@pytest.mark.xfail(reason="Budget.report goes on calling a callback that has raised", strict=False)
 @pytest.mark.parametrize("solver", ["factorized-hahn-grant", "faq", "two-opt"])
 def test_a_callback_that_raised_is_not_called_again(solver):
     calls = []

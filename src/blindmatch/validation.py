@@ -92,6 +92,13 @@ def positive(value: float, name: str) -> float:
     return float(value)
 
 
+def boolean(value: bool, name: str) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r}; expected True or False")
+    return bool(value)
+
+
 def at_least(value: int, least: int, name: str) -> int:
     """Return `value` if it is an integer not below `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

@@ -1,7 +1,8 @@
 // The fast bounds for Python: dual ascent and branch and bound.
-#include <limits>
+#include <ctime>
 
 #include "bind.h"
+#include "bounder.h"
 #include "branch_and_bound.h"
 #include "dual_ascent.h"
 
@@ -77,6 +78,23 @@ void bind_bounds(nb::module_& m) {
         nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("relaxation"), nb::arg("seed"),
         nb::arg("threads"), nb::arg("initial"), nb::arg("budget"),
         "The level-1 RLT bound by sweeps and a first-order method: (permutation, status, stages).");
+    m.def(
+        "time_sweeps",
+        [](const Problem& problem, int count) {
+            nb::gil_scoped_release release;
+            ThreadPool pool(1);
+            const auto all = static_cast<std::size_t>(problem.n) * problem.n;
+            Stop total;
+            Bounder bounder(problem, std::vector<std::uint8_t>(all, 0), nullptr, pool);
+            std::vector<double> seconds;
+            const std::clock_t start = std::clock();
+            for (int sweep = 0; sweep < count; ++sweep) {
+                bounder.sweep({}, total);
+                seconds.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+            }
+            return seconds;
+        },
+        nb::arg("problem"), nb::arg("count"), "For benchmarks: CPU seconds from the start of the first sweep to the end of each.");
     m.def(
         "branch_and_bound",
         [](const Problem& problem, double granularity, std::size_t memory_limit, std::size_t proof_limit,

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kNodeSweeps = 30;
+constexpr int kMostSymmetries = 64;  // of each side
 
 std::size_t bytes_of(const Stage& stage) {
     return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() + stage.forbidden.size();
@@ -33,6 +34,7 @@ class Tree {
           target_{options.root.tolerance, options.root.granularity, cost_noise(problem)} {}
 
     TreeResult run(std::vector<int> initial) {
+        if (options_.use_symmetry) result_.symmetries = find_symmetries(problem_, kMostSymmetries);
         grow_root(std::move(initial));
         if (!open_.empty()) work_on_all_threads();
         result_.bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
@@ -87,15 +89,43 @@ class Tree {
         }
     }
 
-    // The line with the fewest partners left; among those the one whose pair bounds are highest.
-    static std::pair<int, bool> choose_line(const std::vector<double>& pair_bound, int n, double bound, double target) {
+    // The pairs of a line that need no child, because a symmetry that keeps all fixed pairs maps a sibling to them.
+    std::vector<SkippedChild> find_skipped(const BranchedNode& node, bool line_is_row) const {
+        std::vector<SkippedChild> skipped;
+        const std::vector<int>& others = line_is_row ? node.columns : node.rows;
+        std::vector<std::uint8_t> gone(problem_.n, 0);
+        for (std::size_t s = 0; s < result_.symmetries.size(); ++s) {
+            const Symmetry& symmetry = result_.symmetries[s];
+            if (symmetry.of_rows == line_is_row) continue;
+            const bool keeps = std::all_of(node.fixed.begin(), node.fixed.end(), [&](const std::pair<int, int>& pair) {
+                const int x = line_is_row ? pair.second : pair.first;
+                return symmetry.image[x] == x;
+            });
+            if (!keeps) continue;
+            for (int sibling : others) {  // the smallest index of an orbit stays
+                const int image = symmetry.image[sibling];
+                if (image <= sibling || gone[image] || gone[sibling]) continue;
+                gone[image] = 1;
+                skipped.push_back({image, sibling, static_cast<int>(s)});
+            }
+        }
+        return skipped;
+    }
+
+    // The line whose children, as far as they are needed, promise the least work.
+    std::pair<int, bool> choose_line(const BranchedNode& node, const std::vector<double>& pair_bound, double bound,
+                                     double target) const {
+        const int n = static_cast<int>(node.rows.size());
         std::pair<int, bool> best{0, true};
         double best_score = kInfinity;
         const double gap = std::max(target - bound, 1e-300);
         for (int side = 0; side < 2; ++side) {
+            std::vector<std::uint8_t> needed(problem_.n, 1);
+            for (const SkippedChild& child : find_skipped(node, side == 0)) needed[child.skipped] = 0;
             for (int x = 0; x < n; ++x) {
                 double score = 0.0;
                 for (int y = 0; y < n; ++y) {
+                    if (!needed[side == 0 ? node.columns[y] : node.rows[y]]) continue;
                     const double b = pair_bound[side == 0 ? static_cast<std::size_t>(x) * n + y : static_cast<std::size_t>(y) * n + x];
                     if (b < target) score += weight((target - b) / gap);
                 }
@@ -117,7 +147,8 @@ class Tree {
         const double goal = target();
         double bound = kInfinity;
         for (double b : pair_bound) bound = std::min(bound, b);
-        const auto [line, is_row] = choose_line(pair_bound, n, bound, goal);
+        const auto [line, is_row] = choose_line(node, pair_bound, bound, goal);
+        const std::vector<SkippedChild> skipped = find_skipped(node, is_row);
         for (std::size_t pair = 0; pair < pair_bound.size(); ++pair) {
             if (pair_bound[pair] >= goal) {
                 node.forbidden[pair] = 1;
@@ -128,12 +159,16 @@ class Tree {
         if (!result_.proof_dropped) {
             result_.proof[proof].line = is_row ? node.rows[line] : node.columns[line];
             result_.proof[proof].line_is_row = is_row;
+            result_.proof[proof].skipped = skipped;
         }
         const auto parent = std::make_shared<const BranchedNode>(std::move(node));
         for (int other = 0; other < n; ++other) {
             const int i = is_row ? line : other, j = is_row ? other : line;
             const double b = pair_bound[static_cast<std::size_t>(i) * n + j];
-            if (b < goal) push({b, next_id_++, i, j, parent});
+            const int original = is_row ? parent->columns[other] : parent->rows[other];
+            const bool skip = std::any_of(skipped.begin(), skipped.end(),
+                                          [original](const SkippedChild& child) { return child.skipped == original; });
+            if (b < goal && !skip) push({b, next_id_++, i, j, parent});
         }
     }
 
@@ -244,7 +279,7 @@ class Tree {
         node.assignments = bounder.sweeps().assignments();
         if (!result_.proof_dropped) {
             proof = static_cast<int>(result_.proof.size());
-            result_.proof.push_back({open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true});
+            result_.proof.push_back({open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true, {}});
             keep_stages(result_.proof.back(), std::move(stages));
         }
         if (bound >= goal) {

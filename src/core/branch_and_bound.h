@@ -7,25 +7,34 @@
 #include "dual_ascent.h"
 #include "problem.h"
 #include "stop.h"
+#include "symmetry.h"
 
 namespace blindmatch {
 
 struct BranchAndBoundOptions {
     DualAscentOptions root;  // tolerance, granularity and threads hold for the tree as well
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
-    std::size_t node_limit_bytes = std::size_t{4} << 30;  // of open nodes; beyond, the search goes depth first
+    std::size_t open_limit = std::size_t{4} << 30;  // bytes of the open nodes' duals; beyond, the search goes depth first
+    bool use_symmetry = false;  // skip children that a symmetry maps to a sibling
+};
+
+// A child that was skipped: `symmetry` maps the sibling's row (or column) to this one's, and keeps all that is fixed.
+struct SkippedChild {
+    int skipped, sibling;  // original indices on the side that the line does not name
+    int symmetry;          // in TreeResult::symmetries
 };
 
 // One node of the proof. Its problem has the rows and columns that are not fixed on the way from the root, ascending.
 // Its bound: each stage proves min(its own bound, the pair bounds by which earlier stages forbade pairs). If it was
 // branched on, min over the pairs of its line of (the child's bound if there is a child, and the node's own pair bound,
-// whichever is larger) is a bound as well.
+// whichever is larger) is a bound as well; a skipped child counts as its sibling.
 struct ProofNode {
     int parent = -1;
     int row = -1, column = -1;  // the pair that it fixes, original indices; -1 at the root
     std::vector<Stage> stages;
     int line = -1;  // the original index of the row or column that its children fix; -1: a leaf
     bool line_is_row = true;
+    std::vector<SkippedChild> skipped;
 };
 
 struct TreeProgress {
@@ -41,6 +50,7 @@ struct TreeResult {
     long nodes = 0;
     std::vector<ProofNode> proof;  // the root first; empty if it was dropped
     bool proof_dropped = false;
+    std::vector<Symmetry> symmetries;  // that the proof uses
     std::vector<TracePoint> trace;
 };
 

@@ -14,7 +14,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWorthAStage = 0.1;       // share of the allowed pairs that fixing must forbid, during the sweeps
 constexpr double kWorthALaterStage = 0.03;  // and during the relaxation, where each round takes longer
 constexpr double kWorthASweep = 0.04;      // share of the gap that a sweep must close, or the relaxation takes over
+constexpr int kWorthThreads = 24;  // rows; below, waking a thread takes longer than its work
 constexpr int kMostSweeps = 400;
+constexpr int kProveEvery = 5;  // sweeps
 constexpr int kRepairSweeps = 2;
 constexpr double kStalled = 2e-5;  // share of the gap that a round of the relaxation must close
 constexpr int kPatience = 6;       // rounds below that before giving up
@@ -27,7 +29,7 @@ class Ascent {
           options_(options),
           stop_(stop),
           report_(report),
-          pool_(options.threads),
+          pool_(problem.n < kWorthThreads ? 1 : options.threads),
           target_{options.tolerance, options.granularity, cost_noise(problem)},
           bounder_(problem, all_forbidden(problem), options.start, pool_) {
         if (initial.empty()) {
@@ -115,7 +117,7 @@ class Ascent {
             const double gap = target() - bounder_.hint();
             const bool fixes = bounder_.fixable_count(target()) >= kWorthAStage * bounder_.allowed_count();
             const bool slow = gap_before - gap < kWorthASweep * gap_before;
-            const bool overdue = ++since_proof_ * sweep_seconds(early) > 10.0 * bounder_.prove_seconds();
+            const bool overdue = ++since_proof_ >= kProveEvery;
             int fixed = 0;
             if (!whole || fixes || slow || gap <= 0.0 || overdue) {
                 fixed = prove(slow ? 0.0 : kWorthAStage);
@@ -126,8 +128,6 @@ class Ascent {
             gap_before = target() - bounder_.hint();
         }
     }
-
-    double sweep_seconds(const Stop& since) const { return since.elapsed(); }
 
     void run_relaxation() {
         phase_ = "relaxation";

@@ -21,26 +21,30 @@ BLINDMATCH_KERNEL void centre(LapWorkspace<double>& w) { centre_duals<double>(w,
 
 LeaderDuals solve_leader(const std::vector<double>& leader, int n) {
     LapWorkspace<double> w(n);
-    double largest = 1.0;
+    double largest = 0.0;
     for (double x : leader) {
         if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
     }
-    const double blocked = 4.0 * (n + 1) * largest;
+    // Scaled to at most 1 by a power of two: exact, and the fixed caps of the solver fit.
+    const double scale = largest > 0.0 ? std::exp2(-std::ceil(std::log2(largest))) : 1.0;
+    const double blocked = 4.0 * (n + 1);
     for (int i = 0; i < n; ++i) {
         double* row = w.matrix.data() + static_cast<std::size_t>(i) * w.stride;
         std::fill(row, row + w.stride, static_cast<double>(kPadding));
         for (int j = 0; j < n; ++j) {
             const double x = leader[static_cast<std::size_t>(i) * n + j];
-            row[j] = std::isfinite(x) ? x : blocked;
+            row[j] = std::isfinite(x) ? x * scale : blocked;
         }
     }
     solve(w);
     LeaderDuals result;
     result.assignment = w.column_of;
     centre(w);
-    result.alpha.assign(w.row_dual.begin(), w.row_dual.begin() + n);
-    result.beta.assign(w.column_dual.begin(), w.column_dual.begin() + n);
-    for (int i = 0; i < n; ++i) result.value += result.alpha[i] + result.beta[i];
+    for (int i = 0; i < n; ++i) {
+        result.alpha.push_back(w.row_dual[i] / scale);
+        result.beta.push_back(w.column_dual[i] / scale);
+        result.value += result.alpha[i] + result.beta[i];
+    }
     return result;
 }
 

@@ -108,8 +108,8 @@ inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
 //   gain(r, q)  = linear[r][p_q] + 2 sum_f sum_k source_f[r][k] target_f[p_q][p_k],
 //   delta(r, s) = gain(r,s) + gain(s,r) - gain(r,r) - gain(s,s) + 4 sum_{symmetric f} source_f[r][s] target_f[p_r][p_s]
 // where delta(r, s), r < s, is the change of cost when r and s exchange their targets. A swap (u, v) is a rank-one
-// change of `gain`; delta of the pairs without u and v then changes by -(a_r - a_s)(b_r - b_s) (Taillard's O(1) update),
-// and the 2n pairs with u or v are read off `gain` at O(1) each, where Taillard needs O(n).
+// change of `gain`; delta of the pairs without u and v then changes by -(a_r - a_s)(b_r - b_s) (Taillard's O(1)
+// update), and the 2n pairs with u or v are read off `gain` at O(1) each, where Taillard needs O(n).
 template <class Real>
 class SwapTable {
    public:

@@ -147,7 +147,7 @@ class Budget:
             cost = self.best[0] if cost is None else min(cost, self.best[0])
         progress = Progress(self.seconds, iteration, self._bound, cost)
         self.trace.append(progress)
-        if self._callback is not None:
+        if self._callback is not None and self.error is None and not self.interrupted:
             try:
                 self._callback(progress)
             except BaseException as error:

@@ -140,7 +140,8 @@ class FusedTransport:
         A, B = _centred(problem.factors[0])
         balance = np.sqrt(max(np.abs(A).max(), 1e-300) / max(np.abs(B).max(), 1e-300))
         self.source, self.target = -A / (2 * balance), B * balance
-        self.features = problem.normal_form.linear / problem.n
+        linear = problem.normal_form.linear
+        self.features = (linear - linear.min()) / problem.n
         self.symmetric = bool((A == A.T).all() and (B == B.T).all())
         # At a permutation an entry of 2 X T Y is 2/n times a sum of n products of two (nearly) independent numbers.
         product = 2 * self.source.std() * self.target.std() / np.sqrt(problem.n)

@@ -15,7 +15,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.two_opt import improve
-from blindmatch.validation import at_least
+from blindmatch.validation import at_least, boolean
 
 LapMethod = Literal["jonker-volgenant", "auction", "hungarian"]
 
@@ -35,8 +35,8 @@ class FactorizedHahnGrant:
     restarts
         Seeds of the primal heuristic.
     tolerance
-        Stop when a sweep raises the bound by less than this, absolutely or relatively, or when bound and cost are
-        this close.
+        Stop when a sweep raises the bound by less than this, relative to the bound or to the mean size of a term of
+        the cost, or when bound and cost are this close.
     max_sweeps
         Stop after so many sweeps; None for no limit.
     """
@@ -56,7 +56,9 @@ class FactorizedHahnGrant:
         if self.lap not in get_args(LapMethod):
             raise ValueError(f"lap={self.lap!r}; expected one of {', '.join(get_args(LapMethod))}")
         at_least(self.restarts, 1, "restarts")
-        if not self.tolerance >= 0:
+        boolean(self.evaluate_laps, "evaluate_laps")
+        boolean(self.primal_heuristic, "primal_heuristic")
+        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
             raise ValueError(f"tolerance={self.tolerance!r}; expected a number of at least 0")
         if self.max_sweeps is not None:
             at_least(self.max_sweeps, 1, "max_sweeps")
@@ -79,20 +81,23 @@ class FactorizedHahnGrant:
             if not budget.report(ascent.bound, ascent.cost, sweep):
                 status = budget.stop_status
             elif status is None:
-                status = self._verdict(before, ascent.bound, ascent.cost, sweep)
+                status = self._verdict(problem, ascent.bound - before, ascent.bound, ascent.cost, sweep)
             before = ascent.bound
         certificate = Certificate.from_duals(*ascent.duals())
         if not len(permutation):  # cut short before the first assignment problem gave a match
             permutation = np.arange(problem.n)
         return Outcome(permutation, status, certificate)
 
-    def _verdict(self, before: float, bound: float, cost: float, sweep: int) -> Literal["optimal", "stalled"] | None:
-        """The paper's stopping rule."""
-        if cost - bound <= self.tolerance * max(1.0, abs(cost)):  # absolutely or relatively
+    def _verdict(
+        self, problem: QAP, gain: float, bound: float, cost: float, sweep: int
+    ) -> Literal["optimal", "stalled"] | None:
+        """The paper's stopping rule: absolutely or relatively small."""
+        # The paper's kernels are standardised, so that "absolutely" is relative to the size of a term of the cost.
+        unit = problem.scale / problem.n**2
+        if cost - bound <= self.tolerance * max(unit, abs(cost)):
             return "optimal"
         # The bound moves when the next leader problem is solved, so the first two sweeps say nothing yet.
-        gain = bound - before
-        if sweep > 2 and gain <= self.tolerance * max(1.0, abs(bound)):
+        if sweep > 2 and gain <= self.tolerance * max(unit, abs(bound)):
             return "stalled"
         return "stalled" if self.max_sweeps is not None and sweep >= self.max_sweeps else None
 

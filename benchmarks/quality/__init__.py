@@ -1,0 +1,1 @@
+"""How good the solvers are: `python -m benchmarks.quality --help`, from the root of the repository."""
