@@ -35,7 +35,9 @@ class Run {
  public:
     explicit Run(nb::object budget)
         : budget_(std::move(budget)),
-          stop(nb::cast<double>(budget_.attr("remaining")), [this] { return signalled(); }) {}
+          stop(nb::cast<double>(budget_.attr("remaining")), [this] { return signalled(); }) {
+        if (nb::cast<bool>(budget_.attr("interrupted"))) stop.request();
+    }
 
     bool signalled() {
         nb::gil_scoped_acquire lock;

@@ -108,7 +108,7 @@ class Budget:
         self.time_limit = math.inf if time_limit is None else time_limit
         self.threads = threads or len(os.sched_getaffinity(0))
         self.trace: list[Progress] = []
-        self.interrupted = False
+        self.interrupted = False  # by Ctrl-C, or by an exception in the callback, which `error` keeps
         self.error: BaseException | None = None
         self.best: tuple[float, IntArray] | None = None
         self._callback = callback
@@ -127,12 +127,12 @@ class Budget:
     @property
     def stopped(self) -> bool:
         """Whether a solver should return now."""
-        return self.interrupted or self.error is not None or self.remaining <= 0
+        return self.interrupted or self.remaining <= 0
 
     @property
     def stop_status(self) -> Status:
         """The status of a run that was cut short."""
-        return "interrupted" if self.interrupted or self.error is not None else "time_limit"
+        return "interrupted" if self.interrupted else "time_limit"
 
     def offer(self, permutation: IntArray, cost: float) -> None:
         """Remember a permutation if it is the best so far: it survives Ctrl-C and a failing callback."""
@@ -147,7 +147,7 @@ class Budget:
             cost = self.best[0] if cost is None else min(cost, self.best[0])
         progress = Progress(self.seconds, iteration, self._bound, cost)
         self.trace.append(progress)
-        if self._callback is not None and self.error is None and not self.interrupted:
+        if self._callback is not None and not self.interrupted:
             try:
                 self._callback(progress)
             except BaseException as error:
@@ -156,7 +156,6 @@ class Budget:
 
     def fail(self, error: BaseException) -> None:
         """Take an exception out of a callback or a signal handler: stop, keep the best, raise it later if need be."""
-        if isinstance(error, KeyboardInterrupt):
-            self.interrupted = True
-        elif self.error is None:
+        self.interrupted = True
+        if self.error is None and not isinstance(error, KeyboardInterrupt):
             self.error = error

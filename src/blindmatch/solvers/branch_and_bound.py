@@ -12,7 +12,7 @@ from blindmatch.certificate import Certificate, Node, Pair
 from blindmatch.problem import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import ScaledProblem
-from blindmatch.solvers.dual_ascent import first_match
+from blindmatch.solvers.dual_ascent import final_status, first_match
 from blindmatch.validation import at_least
 
 
@@ -55,6 +55,7 @@ class BranchAndBound:
             scaled.budget(budget),
         )
         match = permutation.astype(np.intp)
+        status = final_status(status, budget)
         if not proof:
             message = f"{nodes} nodes; the proof outgrew proof_limit={self.proof_limit} bytes and was dropped"
             return Outcome(match, status, lower_bound=problem.round_up(scaled.cost(bound)), message=message)

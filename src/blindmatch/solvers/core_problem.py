@@ -79,6 +79,11 @@ class RescaledBudget:
         """Seconds left."""
         return self.inner.remaining
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether to stop at once."""
+        return self.inner.interrupted
+
     def report(self, lower_bound: float, cost: float, iteration: int) -> bool:
         """Pass progress on."""
         return self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)

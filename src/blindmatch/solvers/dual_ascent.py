@@ -10,6 +10,7 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.certificate import Certificate, Node
 from blindmatch.problem import QAP
+from blindmatch.result import Status
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import ScaledProblem
 from blindmatch.solvers.tabu import Tabu
@@ -53,8 +54,14 @@ class DualAscent:
             start,
             scaled.budget(budget),
         )
+        status = final_status(status, budget)
         node = Node(stages=scaled.stages(stages), spectral=True)
         return Outcome(permutation.astype(np.intp), status, Certificate(problem.n, (node,)))
+
+
+def final_status(status: Status, budget: Budget) -> Status:
+    """The core only knows that it was told to stop; the budget knows why."""
+    return budget.stop_status if status in ("time_limit", "interrupted") else status
 
 
 def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int32]]:

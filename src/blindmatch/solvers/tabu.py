@@ -60,5 +60,5 @@ class Tabu:
             budget=budget,
         )
         # Without a number of swaps the clock is the plan, not a cut.
-        cut = budget.interrupted or budget.error is not None or (self.iterations is not None and not completed)
+        cut = budget.interrupted or (self.iterations is not None and not completed)
         return Outcome(np.asarray(permutation, dtype=np.intp), budget.stop_status if cut else "heuristic")
