@@ -12,6 +12,7 @@ from blindmatch.solvers.core_problem import RescaledBudget
 _Matrix = NDArray[np.float64]
 _Indices = NDArray[np.int32]
 _Stage = tuple[NDArray[np.float32], NDArray[np.float32], _Matrix, NDArray[np.uint8]]
+_ProofNode = tuple[int, tuple[int, int], list[_Stage], tuple[int, int], list[tuple[int, int, int]]]
 
 class Problem:
     def __init__(
@@ -75,11 +76,12 @@ def branch_and_bound(
     granularity: float,
     memory_limit: int,
     proof_limit: int,
+    symmetry: bool,
     seed: int,
     threads: int,
     initial: _Indices,
     budget: RescaledBudget,
-) -> tuple[_Indices, Status, float, int, list[tuple[int, tuple[int, int], list[_Stage], tuple[int, int]]]]: ...
+) -> tuple[_Indices, Status, float, int, list[_ProofNode], list[tuple[int, _Indices]]]: ...
 def search_subsets(
     cost: _Matrix, size: int, k: int, seed: int, restarts: int, iterations: int, threads: int, budget: Budget
 ) -> tuple[_Indices, bool]: ...

@@ -78,6 +78,9 @@ class Node:
         the stages rule out.
     spectral
         Whether the projection bound counts as well; it needs no data, only the checker's time.
+    skipped
+        Children left out because a symmetry of the problem maps a sibling to them: (child, sibling, symmetry), where
+        child and sibling are partners of the line.
     """
 
     parent: int = -1
@@ -85,6 +88,7 @@ class Node:
     stages: tuple[Stage, ...] = ()
     line: Pair | None = None
     spectral: bool = False
+    skipped: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,14 @@ class Certificate:
         The proof tree, parents before children; a plain dual bound is a tree of one node.
     forced
         Pairs that the problem's forbidden pairs leave no choice about, in an order in which each is forced.
+    symmetries
+        (ROW or COLUMN, image): renumbering the sources (targets) by image[i] changes nothing in the problem.
     """
 
     size: int
     nodes: tuple[Node, ...] = field(default_factory=lambda: (Node(),))
     forced: tuple[Pair, ...] = ()
+    symmetries: tuple[tuple[int, IntArray], ...] = ()
 
     @classmethod
     def from_duals(cls, U: DualArray, V: DualArray, column_duals: FloatArray) -> Certificate:
@@ -134,8 +141,10 @@ class Certificate:
             if line is not None:
                 line = (line[0], int((rows if line[0] == ROW else columns)[line[1]]))
             stages = tuple(stage.permuted(*order) for stage in node.stages)
-            nodes.append(Node(node.parent, pair, stages, line, node.spectral))
-        return Certificate(self.size, tuple(nodes), tuple((int(rows[i]), int(columns[j])) for i, j in self.forced))
+            nodes.append(Node(node.parent, pair, stages, line, node.spectral, _skipped(node, rows, columns)))
+        known = tuple((int(rows[i]), int(columns[j])) for i, j in self.forced)
+        symmetries = tuple((side, _renumbered(image, (rows, columns)[side])) for side, image in self.symmetries)
+        return Certificate(self.size, tuple(nodes), known, symmetries)
 
     def lifted(self, size: int, forced: tuple[Pair, ...], rows: IntArray, columns: IntArray) -> Certificate:
         """The certificate of a problem, from that of ``problem.reduced(forced)``; rows and columns map its indices."""
@@ -143,8 +152,13 @@ class Certificate:
         for node in self.nodes:
             pair = None if node.pair is None else (int(rows[node.pair[0]]), int(columns[node.pair[1]]))
             line = None if node.line is None else (node.line[0], int((rows, columns)[node.line[0]][node.line[1]]))
-            nodes.append(replace(node, pair=pair, line=line))
-        return Certificate(size, tuple(nodes), forced)
+            nodes.append(replace(node, pair=pair, line=line, skipped=_skipped(node, rows, columns)))
+        symmetries = []
+        for side, image in self.symmetries:  # forced items stay where they are
+            whole, index = np.arange(size), (rows, columns)[side]
+            whole[index] = index[image]
+            symmetries.append((side, whole))
+        return Certificate(size, tuple(nodes), forced, tuple(symmetries))
 
     @property
     def nbytes(self) -> int:
@@ -173,6 +187,11 @@ class Certificate:
                 pair=np.array([node.pair or none for node in self.nodes], dtype=np.int64).reshape(-1, 2),
                 line=np.array([node.line or none for node in self.nodes], dtype=np.int64).reshape(-1, 2),
                 spectral=np.array([node.spectral for node in self.nodes], dtype=bool),
+                symmetry_side=np.array([side for side, _ in self.symmetries], dtype=np.int64),
+                symmetry_image=np.array([image for _, image in self.symmetries], dtype=np.int64).reshape(-1, self.size),
+                skipped=np.array(
+                    [(index, *child) for index, node in enumerate(self.nodes) for child in node.skipped], dtype=np.int64
+                ).reshape(-1, 4),
                 stage_node=np.array([index for index, _ in stages], dtype=np.int64),
                 stage_size=np.array([stage.size for _, stage in stages], dtype=np.int64),
                 U=flat([stage.U for _, stage in stages], dual_type),
@@ -219,19 +238,41 @@ class Certificate:
                 parts["forbidden"][index].reshape(m, m),
             )
             stages.setdefault(node, []).append(stage)
+        skipped: dict[int, list[tuple[int, int, int]]] = {}
+        for index, child, sibling, symmetry in arrays["skipped"].astype(np.int64).tolist():
+            skipped.setdefault(index, []).append((child, sibling, symmetry))
         nodes = []
         rows = zip(*(arrays[name].tolist() for name in ("parent", "pair", "line", "spectral")), strict=True)
         for index, (parent, pair, line, spectral) in enumerate(rows):
-            nodes.append(Node(parent, _pair(pair), tuple(stages.get(index, ())), _pair(line), bool(spectral)))
+            left_out = tuple(skipped.get(index, ()))
+            nodes.append(Node(parent, _pair(pair), tuple(stages.get(index, ())), _pair(line), bool(spectral), left_out))
         if not nodes or any(isinstance(value, float) for node in nodes for value in (node.parent, *(node.pair or ()))):
             raise ValueError("no nodes, or nodes that are not numbered by integers")
-        return cls(int(arrays["size"]), tuple(nodes), tuple((int(i), int(j)) for i, j in arrays["forced"].tolist()))
+        images = arrays["symmetry_image"].astype(np.intp)
+        symmetries = tuple(zip(arrays["symmetry_side"].astype(int).tolist(), images, strict=True))
+        forced = tuple((int(i), int(j)) for i, j in arrays["forced"].tolist())
+        return cls(int(arrays["size"]), tuple(nodes), forced, symmetries)
 
 
 _FIELDS = (
     *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
-    *("U", "V", "column_duals", "forbidden"),
+    *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
 )
+
+
+def _skipped(node: Node, rows: IntArray, columns: IntArray) -> tuple[tuple[int, int, int], ...]:
+    """The skipped children of a node, renumbered."""
+    if node.line is None:
+        return ()
+    partner = columns if node.line[0] == ROW else rows
+    return tuple((int(partner[child]), int(partner[sibling]), symmetry) for child, sibling, symmetry in node.skipped)
+
+
+def _renumbered(image: IntArray, index: IntArray) -> IntArray:
+    """The symmetry of a problem, from that of its renumbered copy, whose item a is our index[a]."""
+    result = np.empty_like(image)
+    result[index] = index[image]
+    return result
 
 
 def _pair(values: list[int]) -> Pair | None:

@@ -54,11 +54,26 @@ def verify(problem: QAP, certificate: Certificate) -> float:
             )
         parent = None if index == 0 else views[node.parent]
         views.append(NodeView(problem, node, parent, certificate.forced))
+    symmetries = [(side, image) if _holds(problem, side, image) else None for side, image in certificate.symmetries]
     for view, node in zip(reversed(views), reversed(certificate.nodes), strict=True):  # children first
-        view.close(node)
+        view.close(node, symmetries)
         if node.parent >= 0:
             views[node.parent].children[node.pair] = view.bound
     return problem.round_up(views[0].bound)
+
+
+def _holds(problem: QAP, side: int, image: IntArray) -> bool:
+    """Whether renumbering the sources (side ROW) or the targets leaves every number of the problem as it is."""
+    if side not in (ROW, COLUMN) or not np.array_equal(np.sort(image), np.arange(problem.n)):
+        return False
+    rows, columns = (image, np.arange(problem.n)) if side == ROW else (np.arange(problem.n), image)
+    moved = np.ix_(rows, columns)
+    matrices = [factor[side] for factor in problem.factors]
+    return (
+        all(np.array_equal(matrix, matrix[np.ix_(image, image)]) for matrix in matrices)
+        and np.array_equal(problem.linear, problem.linear[moved])
+        and (problem.forbidden is None or np.array_equal(problem.forbidden, problem.forbidden[moved]))
+    )
 
 
 def _check_forced(problem: QAP, forced: tuple[Pair, ...]) -> None:
@@ -110,7 +125,7 @@ class NodeView:
         self.pair_bounds = np.maximum(self.pair_bounds, better)
         self.bound = max(self.bound, min(bound, floor) - self.error)
 
-    def close(self, node: Node) -> None:
+    def close(self, node: Node, symmetries: list[tuple[int, IntArray] | None]) -> None:
         """Take the children's bounds in: every permutation pairs the line with one of its free partners."""
         if node.line is None:
             return
@@ -119,12 +134,21 @@ class NodeView:
         at = np.flatnonzero(lines[side] == index) if side in (ROW, COLUMN) else np.array([])
         if len(at) != 1:
             raise ValueError(f"certificate: a node branches on {node.line}, which is not free there")
-        values = []
+        values = {}
         for other in range(len(self.rows)):
             a, b = (int(at[0]), other) if side == ROW else (other, int(at[0]))
-            child = self.children.get((int(self.rows[a]), int(self.columns[b])), -math.inf)
-            values.append(max(float(self.pair_bounds[a, b]), child))
-        self.bound = max(self.bound, min(values))
+            pair = (int(self.rows[a]), int(self.columns[b]))
+            values[pair[1 - side]] = max(float(self.pair_bounds[a, b]), self.children.get(pair, -math.inf))
+        for child, sibling, number in node.skipped:
+            symmetry = symmetries[number] if 0 <= number < len(symmetries) else None
+            if symmetry is None or symmetry[0] != 1 - side or child not in values or sibling not in values:
+                continue
+            image = symmetry[1]
+            if image[sibling] != child or any(image[pair[1 - side]] != pair[1 - side] for pair in self.fixed):
+                continue
+            # The symmetry takes the permutations through the sibling to those through the child, at equal costs.
+            values[child] = max(values[child], values[sibling])
+        self.bound = max(self.bound, min(values.values()))
 
 
 def stage_bounds(problem: QAP, stage: Stage, excluded: BoolArray) -> tuple[float, FloatArray]:

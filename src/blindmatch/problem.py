@@ -116,18 +116,26 @@ class QAP:
         forbidden: ArrayLike | None,
     ) -> None:
         n = len(factors[0][0])
-        self.n = n
-        self.factors = factors
-        self.linear = np.zeros((n, n)) if linear is None else as_square(linear, "linear", n)
-        self.constant = float(as_floats(constant, "constant", ndim=0))
-        mask = None if forbidden is None else _as_mask(forbidden, n)
-        self.forbidden = mask if mask is not None and mask.any() else None
-        for array in (*(matrix for pair in factors for matrix in pair), self.linear):
-            array.setflags(write=False)
+        self._keep(
+            factors,
+            np.zeros((n, n)) if linear is None else as_square(linear, "linear", n),
+            float(as_floats(constant, "constant", ndim=0)),
+            None if forbidden is None else _as_mask(forbidden, n),
+        )
         if not self.scale <= _LARGEST:
             raise ValueError(
                 f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {_LARGEST:g}"
             )
+
+    def _keep(
+        self, factors: tuple[FactorPair, ...], linear: FloatArray, constant: float, forbidden: BoolArray | None
+    ) -> None:
+        """Take over numbers that are valid and belong to nobody else."""
+        self.n = len(linear)
+        self.factors, self.linear, self.constant = factors, linear, constant
+        self.forbidden = forbidden if forbidden is not None and forbidden.any() else None
+        for array in (*(matrix for pair in factors for matrix in pair), linear):
+            array.setflags(write=False)
 
     def __repr__(self) -> str:
         extras = [f"{len(self.factors)} factor pairs"] if len(self.factors) > 1 else []
@@ -169,7 +177,7 @@ class QAP:
         i, j = (np.array([pair[side] for pair in fixed], dtype=np.intp) for side in (0, 1))
         if len(set(i.tolist())) < len(i) or len(set(j.tolist())) < len(j):
             raise ValueError(f"pairs={fixed} uses an item twice")
-        rows, columns = np.setdiff1d(np.arange(self.n), i), np.setdiff1d(np.arange(self.n), j)
+        rows, columns = (np.delete(np.arange(self.n), side) for side in (i, j))
         if not len(rows):
             raise ValueError(f"pairs={fixed} leaves nothing free")
         constant = self.constant + float(self.linear[i, j].sum())
@@ -177,11 +185,12 @@ class QAP:
         for A, B in self.factors:
             constant += float((A[np.ix_(i, i)] * B[np.ix_(j, j)]).sum())
             linear += A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T + A[np.ix_(i, rows)].T @ B[np.ix_(j, columns)]
-        problem = QAP.from_factors(
-            [(A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in self.factors],
+        problem = QAP.__new__(QAP)  # no need to validate again what is made of valid numbers
+        problem._keep(
+            tuple((A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in self.factors),
             linear,
             constant,
-            forbidden=None if self.forbidden is None else self.forbidden[np.ix_(rows, columns)],
+            None if self.forbidden is None else self.forbidden[np.ix_(rows, columns)],
         )
         return problem, rows, columns
 

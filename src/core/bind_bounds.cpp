@@ -49,10 +49,17 @@ DualAscentOptions options_of(double granularity, std::size_t memory_limit, bool 
     return options;
 }
 
-// (parent, (row, column), stages, (side, index)), with -1 where there is none.
+// (parent, (row, column), stages, (side, index), skipped children), with -1 where there is none.
 nb::tuple to_tuple(const ProofNode& node) {
+    nb::list skipped;
+    for (const SkippedChild& child : node.skipped)
+        skipped.append(nb::make_tuple(child.skipped, child.sibling, child.symmetry));
     return nb::make_tuple(node.parent, nb::make_tuple(node.row, node.column), to_list(node.stages),
-                          nb::make_tuple(node.line < 0 ? -1 : node.line_is_row ? 0 : 1, node.line));
+                          nb::make_tuple(node.line < 0      ? -1
+                                         : node.line_is_row ? 0
+                                                            : 1,
+                                         node.line),
+                          skipped);
 }
 
 }  // namespace
@@ -94,13 +101,15 @@ void bind_bounds(nb::module_& m) {
             }
             return seconds;
         },
-        nb::arg("problem"), nb::arg("count"), "For benchmarks: CPU seconds from the start of the first sweep to the end of each.");
+        nb::arg("problem"), nb::arg("count"),
+        "For benchmarks: CPU seconds from the start of the first sweep to the end of each.");
     m.def(
         "branch_and_bound",
-        [](const Problem& problem, double granularity, std::size_t memory_limit, std::size_t proof_limit,
+        [](const Problem& problem, double granularity, std::size_t memory_limit, std::size_t proof_limit, bool symmetry,
            std::uint64_t seed, int threads, const Indices& initial, nb::object budget) {
             Run run(std::move(budget));
             BranchAndBoundOptions options;
+            options.use_symmetry = symmetry;
             options.root = options_of(granularity, memory_limit, true, seed, threads);
             options.proof_limit = proof_limit;
             TreeResult result;
@@ -112,10 +121,13 @@ void bind_bounds(nb::module_& m) {
             nb::list proof;
             for (const ProofNode& node : result.proof) proof.append(to_tuple(node));
             const std::size_t n = result.permutation.size();
+            nb::list symmetries;
+            for (Symmetry& s : result.symmetries)
+                symmetries.append(nb::make_tuple(s.of_rows ? 0 : 1, to_numpy(std::move(s.image), problem.n)));
             return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status), result.bound,
-                                  result.nodes, proof);
+                                  result.nodes, proof, symmetries);
         },
-        nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("proof_limit"), nb::arg("seed"),
-        nb::arg("threads"), nb::arg("initial"), nb::arg("budget"),
-        "Branch and bound on the dual ascent: (permutation, status, bound, nodes, proof tree or nothing).");
+        nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("proof_limit"),
+        nb::arg("symmetry"), nb::arg("seed"), nb::arg("threads"), nb::arg("initial"), nb::arg("budget"),
+        "Branch and bound on the dual ascent: (permutation, status, bound, nodes, proof tree or nothing, symmetries).");
 }

@@ -1,6 +1,7 @@
 #include "bound_proof.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "leader_lap.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRounding = std::numeric_limits<double>::epsilon();  // twice the unit roundoff: generous throughout
+
+constexpr double kGrace = 0.03;  // seconds
 
 // Everything the kernel reads; matrices of the stage are padded copies with zeros, blocked holds 0 or infinity.
 struct ProofData {
@@ -66,7 +69,7 @@ double largest(const std::vector<float>& values) {
 
 }  // namespace
 
-Proof prove(const Problem& problem, Stage& stage, ThreadPool& pool) {
+std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
     const int n = problem.n, stride = padded(n), factor_count = static_cast<int>(problem.factors.size());
     const std::size_t plane = static_cast<std::size_t>(n) * stride, pair_count = static_cast<std::size_t>(n) * n;
 
@@ -85,7 +88,8 @@ Proof prove(const Problem& problem, Stage& stage, ThreadPool& pool) {
     std::vector<float> u(n * plane, 0.0f), v(n * plane, 0.0f);
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n + j, padded_pair = static_cast<std::size_t>(i) * stride + j;
+            const std::size_t pair = static_cast<std::size_t>(i) * n + j,
+                              padded_pair = static_cast<std::size_t>(i) * stride + j;
             if (stage.forbidden[pair]) continue;
             blocked[padded_pair] = 0.0;
             for (int k = 0; k < n; ++k) {
@@ -100,7 +104,11 @@ Proof prove(const Problem& problem, Stage& stage, ThreadPool& pool) {
     const double residual_error = (factor_count + 6) * kRounding * (largest_cost + 2.0 * largest_u + 2.0 * largest_v);
 
     std::vector<double> leader(pair_count, kInfinity);
+    std::atomic<bool> given_up{false};
     pool.run(n, [&](int i, int) {
+        // A proof that is nearly done when the time is up may end; it is what the time was spent for.
+        if (stop() && (stop.interrupted() || stop.remaining() < -kGrace)) given_up = true;
+        if (given_up) return;
         std::vector<double> column_part(stride), smallest(n);
         for (int j = 0; j < n; ++j) {
             const std::size_t pair = static_cast<std::size_t>(i) * n + j;
@@ -120,12 +128,14 @@ Proof prove(const Problem& problem, Stage& stage, ThreadPool& pool) {
         }
     });
 
+    if (given_up) return std::nullopt;
     if (stage.beta.empty()) stage.beta = solve_leader(leader, n).beta;
     std::vector<double> alpha(n);
     double sum = problem.constant, magnitude = std::abs(sum);
     for (int i = 0; i < n; ++i) {
         alpha[i] = kInfinity;
-        for (int j = 0; j < n; ++j) alpha[i] = std::min(alpha[i], leader[static_cast<std::size_t>(i) * n + j] - stage.beta[j]);
+        for (int j = 0; j < n; ++j)
+            alpha[i] = std::min(alpha[i], leader[static_cast<std::size_t>(i) * n + j] - stage.beta[j]);
         sum += alpha[i] + stage.beta[i];
         magnitude += std::abs(alpha[i]) + 2.0 * std::abs(stage.beta[i]);
     }

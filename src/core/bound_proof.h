@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "problem.h"
+#include "stop.h"
 
 namespace blindmatch {
 
@@ -27,7 +29,8 @@ struct Proof {
 // With leader_ij = linear_ij + sum_k u_ijk + sum_l v_ijl and R = W - u_ijk - v_ijl - u_kli - v_klj, every permutation p
 // costs constant + sum_i leader_ip(i) + sum_{i<k} R. Half of each R is at least the smallest R in its row k, so
 // leader'_ij = leader_ij + 1/2 sum_k min_l R bounds the cost by the assignment problem of leader', whose column duals
-// are `beta`. Where `stage.beta` is empty it is computed and stored there.
-Proof prove(const Problem& problem, Stage& stage, ThreadPool& pool);
+// are `beta`. Where `stage.beta` is empty it is computed and stored there. Nothing is returned if `stop` has come and
+// the proof would make the caller late.
+std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop);
 
 }  // namespace blindmatch

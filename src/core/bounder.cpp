@@ -66,7 +66,8 @@ bool Bounder::relax(int iterations, const std::vector<int>& permutation, Stop& s
         int agree = 0;
         for (int i = 0; i < problem_.n; ++i) agree += sweeps_.leader_assignment()[i] == permutation[i];
         relaxation_ = std::make_unique<RltLp>(scaled_, sweeps_.forbidden(), pool_);
-        // The more the relaxation agrees with the permutation, the likelier the permutation is the relaxation's optimum.
+        // The more the relaxation agrees with the permutation, the likelier the permutation is the relaxation's
+        // optimum.
         relaxation_->start(sweeps_.duals(), permutation, 0.9 * agree / problem_.n);
     } else if (relaxation_outdated_) {
         auto smaller = std::make_unique<RltLp>(scaled_, sweeps_.forbidden(), pool_);
@@ -100,11 +101,13 @@ Stage Bounder::snapshot() const {
     return stage;
 }
 
-int Bounder::prove_and_fix(double target, double share) {
+int Bounder::prove_and_fix(double target, double share, Stop& stop) {
     const auto begin = Stop::Clock::now();
     const int n = problem_.n;
     Stage stage = snapshot();
-    Proof proof = prove(problem_, stage, pool_);
+    std::optional<Proof> proven = prove(problem_, stage, pool_, stop);
+    if (!proven) return 0;
+    Proof& proof = *proven;
     std::vector<std::size_t> impossible;
     for (std::size_t pair = 0; pair < proof.pair_bound.size(); ++pair) {
         if (!stage.forbidden[pair] && proof.pair_bound[pair] >= target) impossible.push_back(pair);
@@ -133,7 +136,8 @@ int Bounder::prove_and_fix(double target, double share) {
 
 double Bounder::pair_bound(int i, int j) const {
     double most = -kInfinity;
-    for (const ProvenStage& s : stages_) most = std::max(most, s.pair_bound[static_cast<std::size_t>(i) * problem_.n + j]);
+    for (const ProvenStage& s : stages_)
+        most = std::max(most, s.pair_bound[static_cast<std::size_t>(i) * problem_.n + j]);
     return most;
 }
 

@@ -25,9 +25,10 @@ struct Target {
 // The rounding noise of a problem: 1e-12 of the size of its terms.
 double cost_noise(const Problem& problem);
 
-// Bounds one problem. The proven bound is the smaller of the last proof and of the proofs by which pairs were forbidden.
+// Bounds one problem. The proven bound is the smaller of the last proof and of the proofs by which pairs were
+// forbidden.
 class Bounder {
-   public:
+ public:
     // `duals` are in the problem's own units (a Stage of it); empty: from scratch.
     Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool);
 
@@ -37,10 +38,10 @@ class Bounder {
     bool relax(int iterations, const std::vector<int>& permutation, Stop& stop);
     std::size_t relaxation_bytes() const { return RltLp::bytes(problem_.n, sweeps_.forbidden()); }
 
-    // Proves the current duals. Forbids every pair that cannot be in a permutation that costs less than `target`, provided
-    // that they are at least `share` of the allowed ones (each stage makes the certificate longer). Returns the number
-    // forbidden. Sets the proven bound if it is higher.
-    int prove_and_fix(double target, double share);
+    // Proves the current duals. Forbids every pair that cannot be in a permutation that costs less than `target`,
+    // provided that they are at least `share` of the allowed ones (each stage makes the certificate longer). Returns
+    // the number forbidden. Raises the proven bound if it can; does nothing if `stop` leaves no time.
+    int prove_and_fix(double target, double share, Stop& stop);
 
     double bound() const { return bound_; }  // proven
     double hint() const { return sweeps_.bound() / scaled_.scale; }
@@ -48,13 +49,15 @@ class Bounder {
     int fixable_count(double target) const;  // by the hints: what a proof now would probably forbid
     double pair_bound(int i, int j) const;   // the largest that the stages prove
     const Sweeps& sweeps() const { return sweeps_; }
-    void start_assignments(std::vector<std::uint16_t> assignments) { sweeps_.start_assignments(std::move(assignments)); }
+    void start_assignments(std::vector<std::uint16_t> assignments) {
+        sweeps_.start_assignments(std::move(assignments));
+    }
     double prove_seconds() const { return prove_seconds_; }
     // What proves bound() and pair_bound(): the stages that forbade pairs, and perhaps a last one.
     std::vector<Stage> take_stages();
     Stage snapshot() const;
 
-   private:
+ private:
     const Problem& problem_;
     ThreadPool& pool_;
     ScaledProblem scaled_;

@@ -1,6 +1,7 @@
 #include "branch_and_bound.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <condition_variable>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "bounder.h"
+#include "branching.h"
 #include "tree_node.h"
 #include "two_opt.h"
 
@@ -17,52 +19,23 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kNodeSweeps = 30;
-constexpr double kSidePower = 4.0;
 constexpr int kMostSymmetries = 64;  // of each side
 
-// How uneven the costs of one side are: standard deviation over mean, counted from the smallest entry.
-double unevenness(const std::vector<double>& matrix, int n) {
-    double smallest = kInfinity, sum = 0.0, squares = 0.0;
-    for (int i = 0; i < n; ++i) {
-        for (int k = 0; k < n; ++k) {
-            if (i != k) smallest = std::min(smallest, matrix[static_cast<std::size_t>(i) * n + k]);
-        }
-    }
-    for (int i = 0; i < n; ++i) {
-        for (int k = 0; k < n; ++k) {
-            const double x = i != k ? matrix[static_cast<std::size_t>(i) * n + k] - smallest : 0.0;
-            sum += x;
-            squares += x * x;
-        }
-    }
-    const double count = static_cast<double>(n) * (n - 1), mean = sum / count;
-    return mean > 0.0 ? std::sqrt(std::max(0.0, squares / count - mean * mean)) / mean : 0.0;
-}
-
 std::size_t bytes_of(const Stage& stage) {
-    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() + stage.forbidden.size();
+    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() +
+           stage.forbidden.size();
 }
 
 class Tree {
-   public:
+ public:
     Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop,
          const std::function<void(const TreeProgress&)>& report)
         : problem_(problem),
           options_(options),
           stop_(stop),
           report_(report),
-          target_{options.root.tolerance, options.root.granularity, cost_noise(problem)} {
-        // Fixing members of the more uneven side, one after the other, raises the bounds most: switching sides can cost a
-        // factor of thirty in nodes (had16). A power, so that equal sides still compete.
-        if (problem.factors.size() == 1 && problem.n > 1) {
-            const double rows = unevenness(problem.factors[0].source, problem.n);
-            const double columns = unevenness(problem.factors[0].target, problem.n);
-            if (rows > 0.0 && columns > 0.0) {
-                side_penalty_[0] = std::pow(std::max(1.0, columns / rows), kSidePower);
-                side_penalty_[1] = std::pow(std::max(1.0, rows / columns), kSidePower);
-            }
-        }
-    }
+          target_{options.root.tolerance, options.root.granularity, cost_noise(problem)},
+          branching_(problem, result_.symmetries) {}
 
     TreeResult run(std::vector<int> initial) {
         if (options_.use_symmetry) result_.symmetries = find_symmetries(problem_, kMostSymmetries);
@@ -70,21 +43,22 @@ class Tree {
         if (!open_.empty()) work_on_all_threads();
         result_.bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
         const bool closed = result_.bound >= target();
-        result_.status = closed                 ? BoundStatus::optimal
-                         : stop_.interrupted() ? BoundStatus::interrupted
+        result_.status = closed                  ? BoundStatus::optimal
+                         : stop_.interrupted()   ? BoundStatus::interrupted
                          : stop_() || cut_short_ ? BoundStatus::time_limit
                                                  : BoundStatus::stalled;
         result_.trace.push_back({stop_.elapsed(), result_.cost, result_.bound});
         return std::move(result_);
     }
 
-   private:
+ private:
     double target() const { return target_.of(result_.cost); }
 
     void grow_root(std::vector<int> initial) {
-        BoundResult root = dual_ascent(problem_, options_.root, std::move(initial), stop_, [this](const BoundProgress& p) {
-            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1});
-        });
+        BoundResult root =
+            dual_ascent(problem_, options_.root, std::move(initial), stop_, [this](const BoundProgress& p) {
+                if (report_) report_({p.seconds, p.cost, p.bound, 0, 1});
+            });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
         result_.trace = std::move(root.trace);
@@ -121,70 +95,14 @@ class Tree {
         }
     }
 
-    // The pairs of a line that need no child, because a symmetry that keeps all fixed pairs maps a sibling to them.
-    std::vector<SkippedChild> find_skipped(const BranchedNode& node, bool line_is_row) const {
-        std::vector<SkippedChild> skipped;
-        const std::vector<int>& others = line_is_row ? node.columns : node.rows;
-        std::vector<int> usable;
-        for (std::size_t s = 0; s < result_.symmetries.size(); ++s) {
-            const Symmetry& symmetry = result_.symmetries[s];
-            const bool keeps = std::all_of(node.fixed.begin(), node.fixed.end(), [&](const std::pair<int, int>& pair) {
-                const int x = line_is_row ? pair.second : pair.first;
-                return symmetry.image[x] == x;
-            });
-            if (symmetry.of_rows != line_is_row && keeps) usable.push_back(static_cast<int>(s));
-        }
-        std::vector<std::uint8_t> gone(problem_.n, 0);
-        for (int sibling : others) {  // ascending: the smallest of its orbit stays
-            if (gone[sibling]) continue;
-            for (int s : usable) {
-                const int image = result_.symmetries[s].image[sibling];
-                if (image <= sibling || gone[image]) continue;
-                gone[image] = 1;
-                skipped.push_back({image, sibling, s});
-            }
-        }
-        return skipped;
-    }
-
-    // The line whose children, as far as they are needed, promise the least work.
-    std::pair<int, bool> choose_line(const BranchedNode& node, const std::vector<double>& pair_bound, double bound,
-                                     double target) const {
-        const int n = static_cast<int>(node.rows.size());
-        std::pair<int, bool> best{0, true};
-        double best_score = kInfinity;
-        const double gap = std::max(target - bound, 1e-300);
-        for (int side = 0; side < 2; ++side) {
-            std::vector<std::uint8_t> needed(problem_.n, 1);
-            for (const SkippedChild& child : find_skipped(node, side == 0)) needed[child.skipped] = 0;
-            for (int x = 0; x < n; ++x) {
-                double score = 0.0;
-                for (int y = 0; y < n; ++y) {
-                    if (!needed[side == 0 ? node.columns[y] : node.rows[y]]) continue;
-                    const double b = pair_bound[side == 0 ? static_cast<std::size_t>(x) * n + y : static_cast<std::size_t>(y) * n + x];
-                    if (b < target) score += weight((target - b) / gap);
-                }
-                score *= side_penalty_[side];
-                if (score < best_score) {
-                    best_score = score;
-                    best = {x, side == 0};
-                }
-            }
-        }
-        return best;
-    }
-
-    // The expected size of the subtree of a child that still has this share of the gap to go.
-    static double weight(double share) { return std::exp(3.0 * std::min(share, 1.0)); }
-
     // Called with the lock held (or before the threads start).
     void branch(BranchedNode node, const std::vector<double>& pair_bound, int proof) {
         const int n = static_cast<int>(node.rows.size());
         const double goal = target();
         double bound = kInfinity;
         for (double b : pair_bound) bound = std::min(bound, b);
-        const auto [line, is_row] = choose_line(node, pair_bound, bound, goal);
-        const std::vector<SkippedChild> skipped = find_skipped(node, is_row);
+        const auto [line, is_row] = branching_.choose_line(node, pair_bound, bound, goal);
+        const std::vector<SkippedChild> skipped = branching_.find_skipped(node, is_row);
         for (std::size_t pair = 0; pair < pair_bound.size(); ++pair) {
             if (pair_bound[pair] >= goal) {
                 node.forbidden[pair] = 1;
@@ -197,7 +115,14 @@ class Tree {
             result_.proof[proof].line_is_row = is_row;
             result_.proof[proof].skipped = skipped;
         }
-        const auto parent = std::make_shared<const BranchedNode>(std::move(node));
+        const std::size_t bytes = bytes_of(node.duals) + node.assignments.size() * sizeof(std::uint16_t);
+        open_bytes_ += bytes;
+        // The last child to go frees the parent, on whatever thread.
+        const std::shared_ptr<const BranchedNode> parent(new BranchedNode(std::move(node)),
+                                                         [this, bytes](const BranchedNode* p) {
+                                                             open_bytes_ -= bytes;
+                                                             delete p;
+                                                         });
         for (int other = 0; other < n; ++other) {
             const int i = is_row ? line : other, j = is_row ? other : line;
             const double b = pair_bound[static_cast<std::size_t>(i) * n + j];
@@ -208,7 +133,7 @@ class Tree {
         }
     }
 
-    // Best bound first, so that the global bound rises; the deeper node first among equals.
+    // Best bound first, so that the global bound rises; the newer node first among equals.
     static bool later(const OpenNode& x, const OpenNode& y) {
         if (x.bound != y.bound) return x.bound > y.bound;
         return x.id < y.id;
@@ -219,8 +144,16 @@ class Tree {
         std::push_heap(open_.begin(), open_.end(), later);
     }
 
+    // While the open nodes take too much memory: the newest first, which is depth first and opens few.
     OpenNode pop() {
-        std::pop_heap(open_.begin(), open_.end(), later);
+        if (open_bytes_ <= options_.open_limit) {
+            std::pop_heap(open_.begin(), open_.end(), later);
+        } else {
+            const auto newest = std::max_element(open_.begin(), open_.end(),
+                                                 [](const OpenNode& x, const OpenNode& y) { return x.id < y.id; });
+            std::swap(*newest, open_.back());
+            std::make_heap(open_.begin(), open_.end() - 1, later);
+        }
         OpenNode node = std::move(open_.back());
         open_.pop_back();
         return node;
@@ -307,7 +240,8 @@ class Tree {
         const double bound = std::max(open.bound, bounder.bound());
         std::vector<double> pair_bound(static_cast<std::size_t>(n) * n);
         for (int i = 0; i < n; ++i) {
-            for (int j = 0; j < n; ++j) pair_bound[static_cast<std::size_t>(i) * n + j] = std::max(open.bound, bounder.pair_bound(i, j));
+            for (int j = 0; j < n; ++j)
+                pair_bound[static_cast<std::size_t>(i) * n + j] = std::max(open.bound, bounder.pair_bound(i, j));
         }
         std::vector<Stage> stages = bounder.take_stages();
         node.forbidden = stages.back().forbidden;
@@ -315,7 +249,8 @@ class Tree {
         node.assignments = bounder.sweeps().assignments();
         if (!result_.proof_dropped) {
             proof = static_cast<int>(result_.proof.size());
-            result_.proof.push_back({open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true, {}});
+            result_.proof.push_back(
+                {open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true, {}});
             keep_stages(result_.proof.back(), std::move(stages));
         }
         if (bound >= goal) {
@@ -338,13 +273,12 @@ class Tree {
             const bool last = gap <= 0.0 || hopeless || sweep + 1 == kNodeSweeps;
             const bool fixes = bounder.fixable_count(goal) >= 0.25 * bounder.allowed_count();
             if (last || fixes) {
-                bounder.prove_and_fix(goal, fixes ? 0.25 : 2.0);
+                bounder.prove_and_fix(goal, fixes ? 0.25 : 2.0, stop_);
                 if (bounder.bound() >= goal) return true;
             }
-            if (hopeless) return true;
+            if (hopeless) break;
         }
-        if (bounder.bound() == -kInfinity) bounder.prove_and_fix(goal, 2.0);
-        return true;
+        return bounder.bound() > -kInfinity;
     }
 
     void try_assignment(const Bounder& bounder, const Problem& problem, const BranchedNode& node, double& goal) {
@@ -374,12 +308,13 @@ class Tree {
     Stop& stop_;
     const std::function<void(const TreeProgress&)>& report_;
     Target target_;
-    double side_penalty_[2] = {1.0, 1.0};  // of rows, of columns
     std::mutex mutex_;
     std::condition_variable changed_;
     TreeResult result_;
-    std::vector<OpenNode> open_;        // a heap
-    std::vector<double> in_progress_;   // bounds of the nodes that workers hold; infinite: none
+    Branching branching_;
+    std::atomic<std::size_t> open_bytes_{0};  // before open_: its nodes count themselves out
+    std::vector<OpenNode> open_;              // a heap
+    std::vector<double> in_progress_;         // bounds of the nodes that workers hold; infinite: none
     double root_bound_ = -kInfinity;
     bool cut_short_ = false;
     double closed_bound_ = kInfinity;  // of everything that needs no further work

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "branching.h"
 #include "dual_ascent.h"
 #include "problem.h"
 #include "stop.h"
@@ -12,16 +13,11 @@
 namespace blindmatch {
 
 struct BranchAndBoundOptions {
-    DualAscentOptions root;  // tolerance, granularity and threads hold for the tree as well
+    DualAscentOptions root;                          // tolerance, granularity and threads hold for the tree as well
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
-    std::size_t open_limit = std::size_t{4} << 30;  // bytes of the open nodes' duals; beyond, the search goes depth first
-    bool use_symmetry = false;  // skip children that a symmetry maps to a sibling
-};
-
-// A child that was skipped: `symmetry` maps the sibling's row (or column) to this one's, and keeps all that is fixed.
-struct SkippedChild {
-    int skipped, sibling;  // original indices on the side that the line does not name
-    int symmetry;          // in TreeResult::symmetries
+    std::size_t open_limit = std::size_t{4}
+                             << 30;  // bytes of the open nodes' duals; beyond, the search goes depth first
+    bool use_symmetry = false;       // skip children that a symmetry maps to a sibling
 };
 
 // One node of the proof. Its problem has the rows and columns that are not fixed on the way from the root, ascending.

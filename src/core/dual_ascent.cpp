@@ -11,10 +11,10 @@ namespace blindmatch {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kWorthAStage = 0.1;       // share of the allowed pairs that fixing must forbid, during the sweeps
+constexpr double kWorthAStage = 0.1;        // share of the allowed pairs that fixing must forbid, during the sweeps
 constexpr double kWorthALaterStage = 0.03;  // and during the relaxation, where each round takes longer
-constexpr double kWorthASweep = 0.04;      // share of the gap that a sweep must close, or the relaxation takes over
-constexpr int kWorthThreads = 24;  // rows; below, waking a thread takes longer than its work
+constexpr double kWorthASweep = 0.04;       // share of the gap that a sweep must close, or the relaxation takes over
+constexpr int kWorthThreads = 24;           // rows; below, waking a thread takes longer than its work
 constexpr int kMostSweeps = 400;
 constexpr int kProveEvery = 5;  // sweeps
 constexpr int kRepairSweeps = 2;
@@ -22,7 +22,7 @@ constexpr double kStalled = 2e-5;  // share of the gap that a round of the relax
 constexpr int kPatience = 6;       // rounds below that before giving up
 
 class Ascent {
-   public:
+ public:
     Ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
            const std::function<void(const BoundProgress&)>& report)
         : problem_(problem),
@@ -52,14 +52,14 @@ class Ascent {
             for (int j = 0; j < problem_.n; ++j) result_.pair_bound.push_back(bounder_.pair_bound(i, j));
         }
         result_.stages = bounder_.take_stages();
-        result_.status = closed()               ? BoundStatus::optimal
+        result_.status = closed()              ? BoundStatus::optimal
                          : stop_.interrupted() ? BoundStatus::interrupted
                          : cut_short_          ? BoundStatus::time_limit
                                                : BoundStatus::stalled;
         return std::move(result_);
     }
 
-   private:
+ private:
     static std::vector<std::uint8_t> all_forbidden(const Problem& problem) {
         if (!problem.forbidden.empty()) return problem.forbidden;
         return std::vector<std::uint8_t>(static_cast<std::size_t>(problem.n) * problem.n, 0);
@@ -96,7 +96,7 @@ class Ascent {
     }
 
     int prove(double share) {
-        const int fixed = bounder_.prove_and_fix(target(), share);
+        const int fixed = bounder_.prove_and_fix(target(), share, stop_);
         result_.trace.push_back({stop_.elapsed(), result_.cost, bounder_.bound()});
         if (report_) report_({stop_.elapsed(), result_.cost, bounder_.bound(), bounder_.allowed_count(), phase_});
         return fixed;

@@ -19,8 +19,8 @@ struct TracePoint {
 };
 
 struct DualAscentOptions {
-    double tolerance = 1e-6;        // relative gap that counts as closed
-    double granularity = 0.0;       // > 0: costs are multiples of this (plus a constant), so a gap below it is closed
+    double tolerance = 1e-6;   // relative gap that counts as closed
+    double granularity = 0.0;  // > 0: costs are multiples of this (plus a constant), so a gap below it is closed
     int threads = 1;
     std::size_t memory_limit = std::size_t{4} << 30;  // bytes that the first-order method may use; else sweeps alone
     std::uint64_t seed = 0;
@@ -44,8 +44,8 @@ struct BoundResult {
     std::vector<TracePoint> trace;
 };
 
-// `initial` is the first incumbent; empty: a few local searches find one. `report` is called from the calling thread. The
-// result does not depend on the number of threads unless `stop` cut it short.
+// `initial` is the first incumbent; empty: a few local searches find one. `report` is called from the calling thread.
+// The result does not depend on the number of threads unless `stop` cut it short.
 BoundResult dual_ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
                         const std::function<void(const BoundProgress&)>& report = {});
 

@@ -55,9 +55,14 @@ struct Shared {
 
 // Rows get their columns in the order 0, 1, 2, ... A task is one choice for the first two rows.
 class Search {
-   public:
+ public:
     Search(Shared& shared, long task)
-        : shared_(shared), problem_(shared.problem), n_(shared.problem.n), task_(task), permutation_(n_), used_(n_, 0),
+        : shared_(shared),
+          problem_(shared.problem),
+          n_(shared.problem.n),
+          task_(task),
+          permutation_(n_),
+          used_(n_, 0),
           own_(n_ + 1, std::vector<double>(static_cast<std::size_t>(n_) * n_)) {
         own_[0] = problem_.linear;
     }
@@ -72,7 +77,7 @@ class Search {
     }
     long nodes() const { return nodes_; }
 
-   private:
+ private:
     // own_[d][i][j] is what (i, j) costs by itself and with the rows before d. Puts row d on column j and returns the
     // cost of the rows up to d.
     double place(int d, int j, double cost) {

@@ -223,7 +223,8 @@ void HahnGrant::solve_leader() {
     offer(lap.row_to_col());  // Alg. 2, l. 7
     gain_ = lap.dual_sum();
     bound_ += gain_;
-    // The first sweep over costs of any sign leaves non-negative costs, but maybe negative leaders: those count from here on.
+    // The first sweep over costs of any sign leaves non-negative costs, but maybe negative leaders: those count from
+    // here on.
     valid_ = nonnegative_ || sweeps_ > 0;
     for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) leader_[static_cast<std::size_t>(i) * n + j] -= lap.u()[i] + lap.v()[j];

@@ -19,7 +19,7 @@ namespace blindmatch {
 // xoshiro256** by Blackman and Vigna. Stream r of a seed depends on (seed, r) alone, so work that is split into streams
 // gives the same result whichever thread runs which stream.
 class Random {
-   public:
+ public:
     explicit Random(std::uint64_t seed, std::uint64_t stream = 0) {
         std::uint64_t x = mix(seed) ^ mix(~stream);
         for (std::uint64_t& word : state_) word = mix(x += 0x9e3779b97f4a7c15ULL);
@@ -46,7 +46,7 @@ class Random {
         for (int i = static_cast<int>(values.size()) - 1; i > 0; --i) std::swap(values[i], values[below(i + 1)]);
     }
 
-   private:
+ private:
     static std::uint64_t rotate(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
     static std::uint64_t mix(std::uint64_t z) {  // splitmix64's finaliser
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;

@@ -5,125 +5,18 @@
 #include <limits>
 
 #include "leader_lap.h"
+#include "rlt_kernels.h"
 
 namespace blindmatch {
 namespace {
 
 constexpr float kNoVariable = -1e6f;  // as a V: makes the gradient of a y that does not exist huge, so it stays zero
 constexpr double kStep = 0.95;        // of the largest step for which the iteration converges
-constexpr double kLongest = 0.15;       // restart after this share of all iterations
-constexpr double kBalance = 0.7;        // of the measured ratio of dual to primal moves
+constexpr double kLongest = 0.15;     // restart after this share of all iterations
+constexpr double kBalance = 0.7;      // of the measured ratio of dual to primal moves
 constexpr int kBlocks = 8;            // fixed, so that sums do not depend on the number of threads
 
 bool is_dense(int allowed, int n) { return 2 * allowed > n; }
-
-struct PairUpdate {
-    int rows, width, factor_count;
-    bool dense;
-    const float* source;        // of every factor: A_ik
-    const float* const* target;  // of every factor: row k's compact target, n x width
-    const int* active;       // slots of i
-    const int* row_columns;  // their columns
-    const int* columns;      // of the slots of k
-    const float* u_i;
-    const float* u_k;
-    const float* v_i;
-    const float* v_k;  // transposed
-    float* y;
-    const float* anchor;
-    float *u_i_sum, *u_k_sum, *v_i_sum, *v_k_sum;
-    float step, keep, anchor_share;
-    int stride;
-};
-
-// y <- max(0, y - step * gradient), reflected, averaged with the anchor; adds the row and column sums of the reflected
-// point to the four sums. Returns the squared move.
-template <bool kDense>
-BLINDMATCH_INLINE double update_y(const PairUpdate& p, float* gathered, float* reflected) {
-    double moved = 0.0;
-    for (int row = 0; row < p.rows; ++row) {
-        const int slot = p.active[row], j = p.row_columns[slot];
-        const float* v_i = p.v_i + static_cast<std::size_t>(slot) * p.stride;
-        float* v_i_sum = p.v_i_sum + static_cast<std::size_t>(slot) * p.stride;
-        const float* v_k = p.v_k + static_cast<std::size_t>(j) * p.width;
-        float* v_k_sum = p.v_k_sum + static_cast<std::size_t>(j) * p.width;
-        float* y = p.y + static_cast<std::size_t>(row) * p.width;
-        const float* anchor = p.anchor + static_cast<std::size_t>(row) * p.width;
-        if (!kDense) {
-            for (int t = 0; t < p.width; ++t) gathered[t] = v_i[p.columns[t]];
-        }
-        const float own = p.u_i[slot];
-        Vector<float> sum{}, move{};
-        for (int l = 0; l < p.width; l += 8) {
-            Vector<float> cost = p.source[0] * load(p.target[0] + static_cast<std::size_t>(j) * p.width + l);
-            for (int f = 1; f < p.factor_count; ++f) {
-                cost += p.source[f] * load(p.target[f] + static_cast<std::size_t>(j) * p.width + l);
-            }
-            const Vector<float> gradient =
-                cost - own - load(p.u_k + l) - load(kDense ? v_i + l : gathered + l) - load(v_k + l);
-            const Vector<float> old = load(y + l);
-            const Vector<float> next = larger(old - p.step * gradient, Vector<float>{});
-            const Vector<float> step = next - old;
-            move += step * step;
-            const Vector<float> mirror = next + step;
-            store(y + l, p.keep * mirror + p.anchor_share * load(anchor + l));
-            sum += mirror;
-            store(p.u_k_sum + l, load(p.u_k_sum + l) + mirror);
-            store(v_k_sum + l, load(v_k_sum + l) + mirror);
-            if (kDense) {
-                store(v_i_sum + l, load(v_i_sum + l) + mirror);
-            } else {
-                store(reflected + l, mirror);
-            }
-        }
-        if (!kDense) {
-            for (int t = 0; t < p.width; ++t) v_i_sum[p.columns[t]] += reflected[t];
-        }
-        p.u_i_sum[slot] += sum_of_lanes<float>(sum);
-        moved += sum_of_lanes<float>(move);
-    }
-    return moved;
-}
-
-BLINDMATCH_KERNEL double update_y_of_pair(const PairUpdate& p) {
-    alignas(32) float gathered[2048], reflected[2048];
-    return p.dense ? update_y<true>(p, gathered, reflected) : update_y<false>(p, gathered, reflected);
-}
-
-// dual += step * (x - sum), reflected and averaged with the anchor. `x` and `step` are vectors or (kOne) scalars.
-// Returns the sum of move * (x - sum).
-template <bool kOneStep, bool kOneX>
-BLINDMATCH_INLINE double update_duals(float* dual, const float* anchor, const float* x, const float* sum,
-                                      const float* step, float keep, float anchor_share, int width) {
-    Vector<float> moved{};
-    for (int t = 0; t < width; t += 8) {
-        const Vector<float> excess = (kOneX ? broadcast(*x) : load(x + t)) - load(sum + t);
-        const Vector<float> move = (kOneStep ? broadcast(*step) : load(step + t)) * excess;
-        moved += move * excess;
-        store(dual + t, keep * (load(dual + t) + 2.0f * move) + anchor_share * load(anchor + t));
-    }
-    return sum_of_lanes<float>(moved);
-}
-
-BLINDMATCH_KERNEL double update_u(float* u, const float* anchor, const float* x, const float* sum, float step,
-                                  float keep, float anchor_share, int width) {
-    return update_duals<true, false>(u, anchor, x, sum, &step, keep, anchor_share, width);
-}
-
-BLINDMATCH_KERNEL double update_v(float* v, const float* anchor, float x, const float* sum, const float* step,
-                                  float keep, float anchor_share, int width) {
-    return update_duals<false, true>(v, anchor, &x, sum, step, keep, anchor_share, width);
-}
-
-BLINDMATCH_KERNEL double squared_distance(const float* x, const float* y, std::size_t count) {
-    double total = 0.0;
-    std::size_t t = 0;
-    for (; t + 8 <= count; t += 8) {
-        const Vector<float> d = load(x + t) - load(y + t);
-        total += sum_of_lanes<float>(d * d);
-    }
-    return total;
-}
 
 // A tournament: in each round every block meets at most one other; the last round holds each block with itself.
 std::vector<std::vector<std::pair<int, int>>> tournament(int blocks) {
@@ -235,7 +128,8 @@ void RltLp::start(const Duals& duals, const std::vector<int>& permutation, doubl
                 for (int c : other.active) {
                     if (other.column[c] == row.column[s]) continue;
                     const bool used = row.column[s] == permutation[i] && other.column[c] == permutation[k];
-                    y[c] = static_cast<float>(trust * used + (1.0 - trust) / (row.count() * std::max(1, other.count() - 1)));
+                    y[c] = static_cast<float>(trust * used +
+                                              (1.0 - trust) / (row.count() * std::max(1, other.count() - 1)));
                 }
             }
         }
@@ -259,7 +153,8 @@ void RltLp::start(const RltLp& other) {
             for (int k = 0; k < n_; ++k) {
                 row.u[static_cast<std::size_t>(k) * row.width + s] = old.u[static_cast<std::size_t>(k) * old.width + t];
             }
-            std::copy_n(&old.v[static_cast<std::size_t>(t) * stride_], stride_, &row.v[static_cast<std::size_t>(s) * stride_]);
+            std::copy_n(&old.v[static_cast<std::size_t>(t) * stride_], stride_,
+                        &row.v[static_cast<std::size_t>(s) * stride_]);
             for (int k = i + 1; k < n_; ++k) {
                 const Row &to = rows_[k], &from = other.rows_[k];
                 const float* old_y = other.y_.data() + other.y_offset_[static_cast<std::size_t>(i) * n_ + k];
@@ -324,7 +219,7 @@ void RltLp::update_pair(int i, int k, const Steps& steps) {
                             steps.keep,
                             steps.anchor,
                             stride_};
-    y_move_[static_cast<std::size_t>(i) * n_ + k] = update_y_of_pair(update);
+    y_move_[static_cast<std::size_t>(i) * n_ + k] = update_y(update);
 }
 
 void RltLp::update_row(int i, const Steps& steps) {
@@ -349,8 +244,8 @@ void RltLp::update_row(int i, const Steps& steps) {
         if (k == i) continue;
         const float step = static_cast<float>(steps.dual / (rows_[k].count() + 1.0));
         const std::size_t at = static_cast<std::size_t>(k) * row.width;
-        row.dual_move += update_u(&row.u[at], &row.u_anchor[at], row.x_reflected.data(), &row.u_sum[at], step, steps.keep,
-                                  steps.anchor, row.width);
+        row.dual_move += update_u(&row.u[at], &row.u_anchor[at], row.x_reflected.data(), &row.u_sum[at], step,
+                                  steps.keep, steps.anchor, row.width);
     }
     AlignedVector<float> step(stride_, 0.0f);
     for (int l = 0; l < n_; ++l) step[l] = static_cast<float>(steps.dual) * column_step_[l];

@@ -17,14 +17,14 @@
 namespace blindmatch {
 
 class RltLp {
-   public:
+ public:
     RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forbidden, ThreadPool& pool);
 
     // Memory that the two copies of y take.
     static std::size_t bytes(int n, const std::vector<std::uint8_t>& forbidden);
 
-    // The primal starts at the permutation with weight `trust`, the rest is spread evenly: where the relaxation is tight,
-    // the optimum of the problem is that of the program.
+    // The primal starts at the permutation with weight `trust`, the rest is spread evenly: where the relaxation is
+    // tight, the optimum of the problem is that of the program.
     void start(const Duals& duals, const std::vector<int>& permutation, double trust);
     // Goes on where `other`, a program with fewer forbidden pairs, stands.
     void start(const RltLp& other);
@@ -38,7 +38,7 @@ class RltLp {
     double weight() const { return weight_; }
     long iterations() const { return iteration_; }
 
-   private:
+ private:
     // Everything of one source row i. A slot is a place in its vectors: all n columns while many are allowed, then the
     // allowed ones only (which costs gathering, so it pays late).
     struct Row {

@@ -37,7 +37,8 @@ struct ScaledProblem {
             const double split = a > 0.0 ? std::exp2(-std::ceil(std::log2(a))) : 1.0;
             for (int i = 0; i < n; ++i) {
                 for (int k = 0; k < n; ++k) {
-                    const std::size_t from = static_cast<std::size_t>(i) * n + k, to = f * plane + static_cast<std::size_t>(i) * stride + k;
+                    const std::size_t from = static_cast<std::size_t>(i) * n + k,
+                                      to = f * plane + static_cast<std::size_t>(i) * stride + k;
                     source[to] = static_cast<float>(2.0 * split * problem.factors[f].source[from]);
                     target[to] = static_cast<float>(scale / split * problem.factors[f].target[from]);
                 }

@@ -191,8 +191,8 @@ BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
     return free_count;
 }
 
-// Solves the whole matrix of `w`. `excluded_row` / `excluded_column` (or -1) stand for a pair that is fixed already: that
-// row is never looked at, and the caller has put kPadding into that column. `row_dual` must hold row minima.
+// Solves the whole matrix of `w`. `excluded_row` / `excluded_column` (or -1) stand for a pair that is fixed already:
+// that row is never looked at, and the caller has put kPadding into that column. `row_dual` must hold row minima.
 // `previous[k]` is the column to try first for row k.
 template <class Real>
 BLINDMATCH_INLINE void solve_lap(LapWorkspace<Real>& w, int excluded_row, int excluded_column,
@@ -211,8 +211,7 @@ BLINDMATCH_INLINE void solve_lap(LapWorkspace<Real>& w, int excluded_row, int ex
         if (k == excluded_row) continue;
         w.column_of[k] = -1;
         const int l = previous ? previous[k] : n;
-        if (l < n && w.row_of[l] < 0 &&
-            w.matrix[static_cast<std::size_t>(k) * stride + l] - w.row_dual[k] <= tight) {
+        if (l < n && w.row_of[l] < 0 && w.matrix[static_cast<std::size_t>(k) * stride + l] - w.row_dual[k] <= tight) {
             w.column_of[k] = l;
             w.row_of[l] = k;
         } else {
@@ -224,8 +223,8 @@ BLINDMATCH_INLINE void solve_lap(LapWorkspace<Real>& w, int excluded_row, int ex
 }
 
 // Moves the duals towards the middle of the optimal face. Raising the row dual of a matched pair by x and lowering its
-// column dual by x keeps the value; x may range from minus the smallest slack of the column to the smallest slack of the
-// row. All pairs step to the middle of their own ranges at once, which keeps every slack non-negative. The matched
+// column dual by x keeps the value; x may range from minus the smallest slack of the column to the smallest slack of
+// the row. All pairs step to the middle of their own ranges at once, which keeps every slack non-negative. The matched
 // entries of the matrix are overwritten.
 template <class Real>
 BLINDMATCH_INLINE void centre_duals(LapWorkspace<Real>& w, int excluded_row, int passes) {

@@ -112,7 +112,7 @@ inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
 // update), and the 2n pairs with u or v are read off `gain` at O(1) each, where Taillard needs O(n).
 template <class Real>
 class SwapTable {
-   public:
+ public:
     explicit SwapTable(const Problem& problem);
 
     // O(n^3). False if `stop` cut it short: the table is then not usable.
@@ -138,7 +138,7 @@ class SwapTable {
     // Is every number that arises here exact for this problem? True of most integer data (QAPLIB), even in float32.
     static bool exact(const Problem& problem);
 
-   private:
+ private:
     struct Pair {
         bool symmetric;
         AlignedVector<Real> source, target;  // target is kept permuted: target[q][k] = target_f[p_q][p_k]

@@ -150,9 +150,10 @@ void Sweeps::start_by_sorting() {
             double mean = 0.0;
             for (int s = 0; s < m; ++s) {
                 // Between neighbours in the sorted order the dual may fall by a[s] or by a[s+1] times the step of b.
-                column_dual[s] = s == 0 ? 0.0
-                                        : column_dual[s - 1] + 0.25 * (static_cast<double>(a[rows_up[s - 1]]) + a[rows_up[s]]) *
-                                                                   (static_cast<double>(b[order[s]]) - b[order[s - 1]]);
+                column_dual[s] =
+                    s == 0 ? 0.0
+                           : column_dual[s - 1] + 0.25 * (static_cast<double>(a[rows_up[s - 1]]) + a[rows_up[s]]) *
+                                                      (static_cast<double>(b[order[s]]) - b[order[s - 1]]);
                 mean += column_dual[s] / m;
             }
             std::uint16_t* previous = previous_.data() + pair * n_;
@@ -198,8 +199,9 @@ bool Sweeps::sweep(const SweepOptions& options, Stop& stop) {
     if (options.redistribute) redistribute();
     for (int pair : order_) {
         if (stop()) return false;
-        const Visit visit{&problem_,  duals_.u.data(), duals_.v.data(), previous_.data() + static_cast<std::size_t>(pair) * n_,
-                          pair / n_,  pair % n_,       options.pull,    options.centring};
+        const Visit visit{
+            &problem_, duals_.u.data(), duals_.v.data(), previous_.data() + static_cast<std::size_t>(pair) * n_,
+            pair / n_, pair % n_,       options.pull,    options.centring};
         leader_[pair] += visit_pair(visit, workspace_);
     }
     return true;

@@ -19,7 +19,7 @@ struct SweepOptions {
 // Owns the duals, the leaders and the forbidden pairs. All values are scaled. Nothing here is safe against rounding:
 // bounds are hints, `prove` decides.
 class Sweeps {
-   public:
+ public:
     Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden);
 
     // Half of every pair cost to each side. A pair's subproblem is then a product of two vectors, which sorting solves:
@@ -42,12 +42,12 @@ class Sweeps {
     const Duals& duals() const { return duals_; }
     Duals take_duals() { return std::move(duals_); }
     const std::vector<std::uint8_t>& forbidden() const { return forbidden_; }
-    // The assignment found in the subproblem of every pair at its last visit, n x n x n: the columns to try first. Entries
-    // of n mean none.
+    // The assignment found in the subproblem of every pair at its last visit, n x n x n: the columns to try first.
+    // Entries of n mean none.
     const std::vector<std::uint16_t>& assignments() const { return previous_; }
     void start_assignments(std::vector<std::uint16_t> assignments) { previous_ = std::move(assignments); }
 
-   private:
+ private:
     void redistribute();
 
     const ScaledProblem& problem_;

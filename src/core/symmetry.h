@@ -7,7 +7,8 @@
 
 namespace blindmatch {
 
-// image[i] is where row (or column) i goes. The costs are equal exactly, so a proof for i -> j is one for image[i] -> j.
+// image[i] is where row (or column) i goes. The costs are equal exactly, so a proof for i -> j is one for image[i] ->
+// j.
 struct Symmetry {
     bool of_rows = true;
     std::vector<int> image;

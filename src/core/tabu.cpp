@@ -26,11 +26,16 @@ struct Shared {
 
 template <class Real>
 class Stream {
-   public:
+ public:
     Stream(Shared& shared, long index)
-        : shared_(shared), problem_(shared.problem), n_(problem_.n), index_(index),
-          random_(shared.options.seed, static_cast<std::uint64_t>(index)), table_(problem_),
-          tabu_(static_cast<std::size_t>(n_) * n_), expiry_(static_cast<std::size_t>(n_) * table_.stride()) {}
+        : shared_(shared),
+          problem_(shared.problem),
+          n_(problem_.n),
+          index_(index),
+          random_(shared.options.seed, static_cast<std::uint64_t>(index)),
+          table_(problem_),
+          tabu_(static_cast<std::size_t>(n_) * n_),
+          expiry_(static_cast<std::size_t>(n_) * table_.stride()) {}
 
     SearchResult run() {
         evolve();
@@ -39,7 +44,7 @@ class Stream {
         return std::move(best_);
     }
 
-   private:
+ private:
     struct Member {
         std::vector<int> permutation;
         double cost = INFINITY;
@@ -196,8 +201,10 @@ std::vector<int> Stream<Real>::child() {
         if (permutation[i] < 0 && !used[j]) permutation[i] = j, used[j] = 1;
     };
     for (int i = 0; i < n_; ++i) {
-        if (a[i] == b[i]) take(i, a[i]);
-        else rows.push_back(i);
+        if (a[i] == b[i])
+            take(i, a[i]);
+        else
+            rows.push_back(i);
     }
     random_.shuffle(rows);
     for (const int i : rows) {

@@ -1,4 +1,5 @@
-// Threads that wait for work: run(count, task) calls task(index, worker) for every index, on all of them and the caller.
+// Threads that wait for work: run(count, task) calls task(index, worker) for every index, on all of them and the
+// caller.
 #pragma once
 
 #include <atomic>
@@ -10,10 +11,10 @@
 
 namespace blindmatch {
 
-// Which worker gets which index is not fixed, so tasks must write to places that depend on the index alone: then results
-// do not depend on the number of threads.
+// Which worker gets which index is not fixed, so tasks must write to places that depend on the index alone: then
+// results do not depend on the number of threads.
 class ThreadPool {
-   public:
+ public:
     explicit ThreadPool(int threads) {
         for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { serve(worker); });
     }
@@ -51,7 +52,7 @@ class ThreadPool {
         done_.wait(lock, [this] { return busy_ == 0; });
     }
 
-   private:
+ private:
     void work(int worker) {
         for (int index = next_++; index < count_; index = next_++) (*task_)(index, worker);
     }

@@ -55,7 +55,8 @@ BranchedNode make_child(const OpenNode& open) {
     child.fixed.emplace_back(parent.rows[open.row], parent.columns[open.column]);
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            if (i != open.row && j != open.column) child.forbidden.push_back(parent.forbidden[static_cast<std::size_t>(i) * n + j]);
+            if (i != open.row && j != open.column)
+                child.forbidden.push_back(parent.forbidden[static_cast<std::size_t>(i) * n + j]);
         }
     }
     child.duals.n = n - 1;

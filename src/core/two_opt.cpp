@@ -83,8 +83,10 @@ bool augment(const Problem& problem, std::vector<int>& column_of, std::vector<in
 bool match(const Problem& problem, std::vector<int>& permutation, Random& random) {
     std::vector<int> row_of(problem.n, -1), columns(problem.n), rows;
     for (int i = 0; i < problem.n; ++i) {
-        if (permutation[i] >= 0) row_of[permutation[i]] = i;
-        else rows.push_back(i);
+        if (permutation[i] >= 0)
+            row_of[permutation[i]] = i;
+        else
+            rows.push_back(i);
     }
     std::iota(columns.begin(), columns.end(), 0);
     random.shuffle(rows);

@@ -54,7 +54,7 @@ bool is_feasible(const Problem& problem, const std::vector<int>& permutation);  
 
 // The best permutation that any thread has found. Ties go to the smallest stream, which makes it independent of timing.
 class Incumbent {
-   public:
+ public:
     explicit Incumbent(const Progress& progress) : progress_(progress) {}
 
     void offer(double cost, const std::vector<int>& permutation, long stream);
@@ -66,7 +66,7 @@ class Incumbent {
     long stream() const { return stream_; }
     SearchResult result(bool completed) const;
 
-   private:
+ private:
     const Progress& progress_;
     mutable std::mutex mutex_;
     std::vector<int> permutation_;

@@ -44,15 +44,16 @@ class BranchAndBound:
         """Search, ascend, branch."""
         start = first_match(problem, budget, rng)
         scaled = ScaledProblem.of(problem)
-        permutation, status, bound, nodes, proof = _core.branch_and_bound(
+        permutation, status, bound, nodes, proof, symmetries = _core.branch_and_bound(
             scaled.core,
             scaled.granularity,
             self.memory_limit,
             self.proof_limit,
+            _may_have_symmetries(problem),
             int(rng.integers(2**63)),
             budget.threads,
             start,
-            scaled.budget(budget),
+            scaled.budget(budget, check_seconds=1e-3 + 1e-8 * problem.n**4),
         )
         match = permutation.astype(np.intp)
         status = final_status(status, budget)
@@ -60,10 +61,19 @@ class BranchAndBound:
             message = f"{nodes} nodes; the proof outgrew proof_limit={self.proof_limit} bytes and was dropped"
             return Outcome(match, status, lower_bound=problem.round_up(scaled.cost(bound)), message=message)
         tree = tuple(
-            Node(parent, _pair(pair), scaled.stages(stages), _pair(line), spectral=parent < 0)
-            for parent, pair, stages, line in proof
+            Node(parent, _pair(pair), scaled.stages(stages), _pair(line), parent < 0, tuple(skipped))
+            for parent, pair, stages, line, skipped in proof
         )
-        return Outcome(match, status, Certificate(problem.n, tree), message=f"{nodes} nodes")
+        images = tuple((side, image.astype(np.intp)) for side, image in symmetries)
+        certificate = Certificate(problem.n, tree, symmetries=images)
+        return Outcome(match, status, certificate, message=f"{nodes} nodes")
+
+
+def _may_have_symmetries(problem: QAP) -> bool:
+    """Whether a symmetry of the normal form is one of the matrices themselves, which is what the checker looks at."""
+    matrices = [matrix for pair in problem.factors for matrix in pair]
+    plain = all(matrix.any() and not np.diag(matrix).any() and (matrix == matrix.T).all() for matrix in matrices)
+    return plain and not problem.linear.any()
 
 
 def _pair(values: tuple[int, int]) -> Pair | None:

@@ -46,9 +46,9 @@ class ScaledProblem:
         core = _core.Problem(_contiguous(tuple(factors)), linear, math.ldexp(form.constant, exponent), _mask(problem))
         return cls(core, math.ldexp(problem.granularity, exponent), exponent)
 
-    def budget(self, budget: Budget) -> RescaledBudget:
+    def budget(self, budget: Budget, check_seconds: float = 0.0) -> RescaledBudget:
         """The budget, told of costs on the problem's own scale."""
-        return RescaledBudget(budget, self.exponent)
+        return RescaledBudget(budget, self.exponent, check_seconds)
 
     def cost(self, cost: float) -> float:
         """A cost or bound of the scaled problem on the problem's own scale."""
@@ -69,10 +69,15 @@ class ScaledProblem:
 
 @dataclass(frozen=True)
 class RescaledBudget:
-    """What the core uses of a budget, with costs scaled back."""
+    """What the core uses of a budget, with costs scaled back.
+
+    `check_seconds` is the time that the checker will take for each iteration (each node of a tree): the run ends early
+    enough for it.
+    """
 
     inner: Budget
     exponent: int
+    check_seconds: float
 
     @property
     def remaining(self) -> float:
@@ -86,7 +91,8 @@ class RescaledBudget:
 
     def report(self, lower_bound: float, cost: float, iteration: int) -> bool:
         """Pass progress on."""
-        return self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
+        go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
+        return go_on and self.inner.remaining > iteration * self.check_seconds
 
     def fail(self, error: BaseException) -> None:
         """Pass an exception on."""
