@@ -15,7 +15,6 @@ from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
 _BATCH = 16  # restarts that share each call of numpy; a constant, so that the result depends on nothing else
-_KICKS = 50  # of the local search that polishes, as in `TwoOpt`
 
 
 @dataclass(frozen=True)
@@ -150,5 +149,5 @@ def _assignment(cost: FloatArray) -> IntArray:
 
 def _polished(problem: QAP, permutations: Sequence[IntArray], seed: int, budget: Budget) -> IntArray:
     starts = [permutation.astype(np.int32) for permutation in permutations]
-    best, _, _ = _core.two_opt(core_problem(problem), seed, len(starts), budget.threads, starts, budget, _KICKS)
+    best, _, _ = _core.two_opt(core_problem(problem), seed, len(starts), budget.threads, starts, budget, 4 * problem.n)
     return np.asarray(best, dtype=np.intp)

@@ -23,18 +23,20 @@ class TwoOpt:
     restarts
         Local searches from random permutations.
     kicks
-        How often each restart shakes its local optimum and searches again; 0 is 2-opt as in the textbook.
+        How often each restart shakes its local optimum and searches again; 0 is 2-opt as in the textbook, None means
+        2 n times.
     """
 
     restarts: int = 100
-    kicks: int = 50
+    kicks: int | None = None
 
     name: ClassVar[str] = "two-opt"
     capabilities: ClassVar[Capabilities] = Capabilities(forbidden=True, note="local; best of many restarts")
 
     def __post_init__(self) -> None:
         at_least(self.restarts, 1, "restarts")
-        at_least(self.kicks, 0, "kicks")
+        if self.kicks is not None:
+            at_least(self.kicks, 0, "kicks")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Best local optimum of all restarts."""
@@ -45,7 +47,7 @@ class TwoOpt:
             threads=budget.threads,
             initial=[],
             budget=budget,
-            kicks=self.kicks,
+            kicks=2 * problem.n if self.kicks is None else self.kicks,
         )
         best = np.asarray(permutation, dtype=np.intp)
         return Outcome(best, "heuristic" if completed else budget.stop_status)
