@@ -77,6 +77,8 @@ def branch_and_bound(
     memory_limit: int,
     proof_limit: int,
     symmetry: bool,
+    checkpoint: str,
+    checkpoint_interval: float,
     seed: int,
     threads: int,
     initial: _Indices,

@@ -106,10 +106,13 @@ void bind_bounds(nb::module_& m) {
     m.def(
         "branch_and_bound",
         [](const Problem& problem, double granularity, std::size_t memory_limit, std::size_t proof_limit, bool symmetry,
-           std::uint64_t seed, int threads, const Indices& initial, nb::object budget) {
+           const std::string& checkpoint, double checkpoint_interval, std::uint64_t seed, int threads,
+           const Indices& initial, nb::object budget) {
             Run run(std::move(budget));
             BranchAndBoundOptions options;
             options.use_symmetry = symmetry;
+            options.checkpoint = checkpoint;
+            options.checkpoint_interval = checkpoint_interval;
             options.root = options_of(granularity, memory_limit, true, seed, threads);
             options.proof_limit = proof_limit;
             TreeResult result;
@@ -128,6 +131,7 @@ void bind_bounds(nb::module_& m) {
                                   result.nodes, proof, symmetries);
         },
         nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("proof_limit"),
-        nb::arg("symmetry"), nb::arg("seed"), nb::arg("threads"), nb::arg("initial"), nb::arg("budget"),
+        nb::arg("symmetry"), nb::arg("checkpoint"), nb::arg("checkpoint_interval"), nb::arg("seed"), nb::arg("threads"),
+        nb::arg("initial"), nb::arg("budget"),
         "Branch and bound on the dual ascent: (permutation, status, bound, nodes, proof tree or nothing, symmetries).");
 }

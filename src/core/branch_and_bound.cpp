@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
+#include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -12,6 +14,7 @@
 #include "bounder.h"
 #include "branching.h"
 #include "tree_node.h"
+#include "tree_state.h"
 #include "two_opt.h"
 
 namespace blindmatch {
@@ -39,7 +42,7 @@ class Tree {
 
     TreeResult run(std::vector<int> initial) {
         if (options_.use_symmetry) result_.symmetries = find_symmetries(problem_, kMostSymmetries);
-        grow_root(std::move(initial));
+        if (!resume(initial)) grow_root(std::move(initial));
         if (!open_.empty()) work_on_all_threads();
         result_.bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
         const bool closed = result_.bound >= target();
@@ -48,17 +51,61 @@ class Tree {
                          : stop_() || cut_short_ ? BoundStatus::time_limit
                                                  : BoundStatus::stalled;
         result_.trace.push_back({stop_.elapsed(), result_.cost, result_.bound});
+        if (!closed && result_.status != BoundStatus::stalled) {
+            keep_state();
+        } else if (!options_.checkpoint.empty()) {
+            std::remove(options_.checkpoint.c_str());
+        }
         return std::move(result_);
     }
 
  private:
     double target() const { return target_.of(result_.cost); }
 
+    // Goes on from the checkpoint. False if there is none, or only one of an unfinished root: then its duals and its
+    // permutation are where the root starts.
+    bool resume(std::vector<int>& initial) {
+        if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return false;
+        TreeState state = load_state(options_.checkpoint, problem_, fingerprint(problem_, options_.root));
+        if (!state.root_done) {
+            if (problem_.cost(state.permutation.data()) < problem_.cost(initial.data())) initial = state.permutation;
+            if (!state.proof.empty() && !state.proof[0].stages.empty()) start_ = state.proof[0].stages.back();
+            return false;
+        }
+        result_.permutation = std::move(state.permutation);
+        result_.cost = state.cost;
+        result_.nodes = state.nodes;
+        result_.proof_dropped = state.proof_dropped;
+        result_.proof = std::move(state.proof);
+        result_.symmetries = std::move(state.symmetries);
+        for (const ProofNode& node : result_.proof)
+            for (const Stage& stage : node.stages) proof_bytes_ += bytes_of(stage);
+        root_bound_ = state.root_bound;
+        closed_bound_ = state.closed_bound;
+        next_id_ = state.next_id;
+        root_done_ = true;
+        for (OpenNode& node : state.open) push(std::move(node));
+        return true;
+    }
+
+    // Called with the lock held (or when no thread works).
+    void keep_state() {
+        next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
+        if (options_.checkpoint.empty() || result_.permutation.empty()) return;
+        TreeState state{root_done_,    result_.permutation, result_.cost, root_bound_,
+                        closed_bound_, result_.nodes,       next_id_,     result_.proof_dropped,
+                        result_.proof, result_.symmetries,  open_};
+        for (const OpenNode& node : held_)
+            if (node.parent) state.open.push_back(node);
+        save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
+    }
+
     void grow_root(std::vector<int> initial) {
-        BoundResult root =
-            dual_ascent(problem_, options_.root, std::move(initial), stop_, [this](const BoundProgress& p) {
-                if (report_) report_({p.seconds, p.cost, p.bound, 0, 1});
-            });
+        DualAscentOptions options = options_.root;
+        if (start_.n == problem_.n) options.start = &start_;
+        BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
+            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1});
+        });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
         result_.trace = std::move(root.trace);
@@ -79,6 +126,7 @@ class Tree {
         node.duals = root.stages.back();
         keep_stages(result_.proof[0], std::move(root.stages));
         if (root.status == BoundStatus::stalled) {
+            root_done_ = true;
             branch(std::move(node), root.pair_bound, 0);
         } else {
             closed_bound_ = root_bound_;
@@ -169,6 +217,8 @@ class Tree {
     void work_on_all_threads() {
         const int threads = std::max(1, options_.root.threads);
         in_progress_.assign(threads, kInfinity);
+        held_.assign(threads, {});
+        next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
         std::vector<std::thread> helpers;
         for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { work(worker); });
         work(0);
@@ -183,6 +233,7 @@ class Tree {
                 std::unique_lock lock(mutex_);
                 changed_.wait_for(lock, std::chrono::milliseconds(50), [this] { return !open_.empty() || idle(); });
                 if (worker == 0) tell();
+                if (worker == 0 && stop_.elapsed() >= next_checkpoint_) keep_state();
                 if (stop_() || (open_.empty() && idle())) {
                     changed_.notify_all();
                     return;
@@ -190,6 +241,7 @@ class Tree {
                 if (open_.empty()) continue;
                 node = pop();
                 in_progress_[worker] = node.bound;
+                held_[worker] = node;
             }
             expand(node, worker, alone);
             changed_.notify_all();
@@ -219,6 +271,7 @@ class Tree {
             std::lock_guard lock(mutex_);
             closed_bound_ = std::min(closed_bound_, open.bound);
             in_progress_[worker] = kInfinity;
+            held_[worker] = {};
             return;
         }
         BranchedNode node = make_child(open);
@@ -230,6 +283,7 @@ class Tree {
 
         std::lock_guard lock(mutex_);
         in_progress_[worker] = kInfinity;
+        held_[worker] = {};
         if (!whole) {  // cut short: the node stays open
             push(open);
             return;
@@ -315,6 +369,10 @@ class Tree {
     std::atomic<std::size_t> open_bytes_{0};  // before open_: its nodes count themselves out
     std::vector<OpenNode> open_;              // a heap
     std::vector<double> in_progress_;         // bounds of the nodes that workers hold; infinite: none
+    std::vector<OpenNode> held_;              // the nodes that workers hold; without a parent: none
+    Stage start_;                             // duals of an unfinished root, from a checkpoint
+    bool root_done_ = false;
+    double next_checkpoint_ = kInfinity;
     double root_bound_ = -kInfinity;
     bool cut_short_ = false;
     double closed_bound_ = kInfinity;  // of everything that needs no further work

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "branching.h"
@@ -16,8 +17,10 @@ struct BranchAndBoundOptions {
     DualAscentOptions root;                          // tolerance, granularity and threads hold for the tree as well
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
     std::size_t open_limit = std::size_t{4}
-                             << 30;  // bytes of the open nodes' duals; beyond, the search goes depth first
-    bool use_symmetry = false;       // skip children that a symmetry maps to a sibling
+                             << 30;     // bytes of the open nodes' duals; beyond, the search goes depth first
+    bool use_symmetry = false;          // skip children that a symmetry maps to a sibling
+    std::string checkpoint;             // a file to go on from, if it exists, and to write; empty: none
+    double checkpoint_interval = 60.0;  // seconds
 };
 
 // One node of the proof. Its problem has the rows and columns that are not fixed on the way from the root, ascending.
@@ -50,7 +53,9 @@ struct TreeResult {
     std::vector<TracePoint> trace;
 };
 
-// The same cost for any number of threads; `report` is called from the calling thread.
+// With a checkpoint, what a stopped run knows is kept in that file, and the next run with the same problem goes on from
+// there; a run that ends by itself removes it. The same cost for any number of threads; `report` is called from the
+// calling thread.
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
                             Stop& stop, const std::function<void(const TreeProgress&)>& report = {});
 

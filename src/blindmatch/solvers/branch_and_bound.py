@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +19,7 @@ from blindmatch.problem import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import ScaledProblem
 from blindmatch.solvers.dual_ascent import final_status, first_match
-from blindmatch.validation import at_least
+from blindmatch.validation import at_least, positive
 
 
 @dataclass(frozen=True)
@@ -26,10 +32,16 @@ class BranchAndBound:
         Bytes that the first-order method at the root may use.
     proof_limit
         Bytes of the proof tree; a larger one is dropped, and the result (with its bound) kept.
+    checkpoint
+        A file that keeps what a run knows (open nodes, duals, incumbent), written every `checkpoint_interval` seconds,
+        at a time limit, on Ctrl-C and on SIGTERM. A run that finds it goes on from there, with the same problem and the
+        same seed; a run that ends by itself removes it.
     """
 
     memory_limit: int = 4 << 30
     proof_limit: int = 1 << 30
+    checkpoint: str | Path | None = None
+    checkpoint_interval: float = 60.0
 
     name: ClassVar[str] = "branch-and-bound"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -39,22 +51,28 @@ class BranchAndBound:
     def __post_init__(self) -> None:
         at_least(self.memory_limit, 0, "memory_limit")
         at_least(self.proof_limit, 0, "proof_limit")
+        positive(self.checkpoint_interval, "checkpoint_interval")
+        if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
+            raise ValueError(f"checkpoint={str(self.checkpoint)!r}: its folder does not exist")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch."""
         start = first_match(problem, budget, rng)
         scaled = ScaledProblem.of(problem)
-        permutation, status, bound, nodes, proof, symmetries = _core.branch_and_bound(
-            scaled.core,
-            scaled.granularity,
-            self.memory_limit,
-            self.proof_limit,
-            _may_have_symmetries(problem),
-            int(rng.integers(2**63)),
-            budget.threads,
-            start,
-            scaled.budget(budget, check_seconds=1e-3 + 1e-8 * problem.n**4),
-        )
+        with _sigterm_stops() if self.checkpoint is not None else nullcontext():
+            permutation, status, bound, nodes, proof, symmetries = _core.branch_and_bound(
+                scaled.core,
+                scaled.granularity,
+                self.memory_limit,
+                self.proof_limit,
+                _may_have_symmetries(problem),
+                str(self.checkpoint or ""),
+                self.checkpoint_interval,
+                int(rng.integers(2**63)),
+                budget.threads,
+                start,
+                scaled.budget(budget, check_seconds=1e-3 + 1e-8 * problem.n**4),
+            )
         match = permutation.astype(np.intp)
         status = final_status(status, budget)
         if not proof:
@@ -67,6 +85,23 @@ class BranchAndBound:
         images = tuple((side, image.astype(np.intp)) for side, image in symmetries)
         certificate = Certificate(problem.n, tree, symmetries=images)
         return Outcome(match, status, certificate, message=f"{nodes} nodes")
+
+
+@contextmanager
+def _sigterm_stops() -> Iterator[None]:
+    """Let SIGTERM stop the run in an orderly way: it becomes a SystemExit, raised when the checkpoint is written."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _may_have_symmetries(problem: QAP) -> bool:

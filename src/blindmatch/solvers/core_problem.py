@@ -92,7 +92,8 @@ class RescaledBudget:
     def report(self, lower_bound: float, cost: float, iteration: int) -> bool:
         """Pass progress on."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
-        return go_on and self.inner.remaining > iteration * self.check_seconds
+        # Never more than half of the time, so that a run that was taken up with a large tree gets on.
+        return go_on and self.inner.remaining > min(iteration * self.check_seconds, self.inner.time_limit / 2)
 
     def fail(self, error: BaseException) -> None:
         """Pass an exception on."""
