@@ -328,3 +328,17 @@ def test_the_readme_shows_what_the_demo_prints(run, monkeypatch: pytest.MonkeyPa
 def test_the_readme_names_every_solver() -> None:
     table = README.read_text(encoding="utf-8").partition("## Solvers")[2].partition("## Limits")[0]
     assert [name for name in bm.SOLVERS if f"`{name}`" not in table] == []
+
+
+def test_a_run_goes_on_from_its_checkpoint(run) -> None:
+    rng = np.random.default_rng(3)
+    A, B = np.triu(rng.integers(0, 100, size=(2, 14, 14)), 1)
+    np.savez("hard.npz", source_cost=A + A.T, target_cost=B + B.T)
+    first = run("solve", "hard.npz", "--json", "--checkpoint", "run.tree", "--time-limit", "0.4", "--threads", "1")
+    assert first.json["status"] == "time_limit"
+    assert Path("run.tree").exists()
+    assert run("solve", "hard.npz", "--json", "--checkpoint", "run.tree").json["status"] == "optimal"
+    assert not Path("run.tree").exists()
+    refused = run("solve", "hard.npz", "--checkpoint", "run.tree", "--solver", "faq")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--checkpoint" in refused.err

@@ -160,12 +160,7 @@ class QAP:
         A permutation q of the new problem means p[rows[a]] = columns[q[a]] here, at the same cost.
         """
         r, c = as_permutation(rows, self.n, "rows"), as_permutation(columns, self.n, "columns")
-        return QAP.from_factors(
-            [(A[np.ix_(r, r)], B[np.ix_(c, c)]) for A, B in self.factors],
-            self.linear[np.ix_(r, c)],
-            self.constant,
-            forbidden=None if self.forbidden is None else self.forbidden[np.ix_(r, c)],
-        )
+        return self._derived(r, c, self.linear[np.ix_(r, c)], self.constant)
 
     def reduced(self, pairs: Sequence[tuple[int, int]]) -> tuple[QAP, IntArray, IntArray]:
         """Fix pairs: the problem that is left, and its source and target indices here.
@@ -185,14 +180,19 @@ class QAP:
         for A, B in self.factors:
             constant += float((A[np.ix_(i, i)] * B[np.ix_(j, j)]).sum())
             linear += A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T + A[np.ix_(i, rows)].T @ B[np.ix_(j, columns)]
-        problem = QAP.__new__(QAP)  # no need to validate again what is made of valid numbers
+        return self._derived(rows, columns, linear, constant), rows, columns
+
+    def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float) -> QAP:
+        """The problem of these sources and targets: no need to validate again what is made of valid numbers."""
+        source, target = np.ix_(rows, rows), np.ix_(columns, columns)
+        problem = QAP.__new__(QAP)
         problem._keep(
-            tuple((A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in self.factors),
+            tuple((A[source], B[target]) for A, B in self.factors),
             linear,
             constant,
             None if self.forbidden is None else self.forbidden[np.ix_(rows, columns)],
         )
-        return problem, rows, columns
+        return problem
 
     def with_known_pairs(self, pairs: Iterable[Any]) -> QAP:
         """The same problem in which the given pairs (source, target) must be used."""

@@ -75,6 +75,7 @@ def match(
     json: opt.Json = False,
     certificate: opt.Certificate = None,
     report: opt.Report = None,
+    checkpoint: opt.Checkpoint = None,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
     with one_line_errors():
@@ -82,7 +83,7 @@ def match(
         from blindmatch.cli.inputs import EmbeddingFiles
 
         inputs = EmbeddingFiles(source, target, distortion, standardize, tuple(known or ()), known_pairs)
-        run_match(inputs, Run(solver, time_limit, seed, threads, json, certificate, report))
+        run_match(inputs, Run(solver, time_limit, seed, threads, json, certificate, report, checkpoint))
 
 
 @app.command(
@@ -103,12 +104,13 @@ def solve(
     json: opt.Json = False,
     certificate: opt.Certificate = None,
     report: opt.Report = None,
+    checkpoint: opt.Checkpoint = None,
 ) -> None:
     """Solve a quadratic assignment problem from a file."""
     with one_line_errors():
         from blindmatch.cli.commands import Run, run_solve
 
-        run_solve(problem, Run(solver, time_limit, seed, threads, json, certificate, report))
+        run_solve(problem, Run(solver, time_limit, seed, threads, json, certificate, report, checkpoint))
 
 
 @app.command(

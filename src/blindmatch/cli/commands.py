@@ -21,6 +21,8 @@ from blindmatch.problem import QAP
 from blindmatch.report import Match, render
 from blindmatch.result import Result
 from blindmatch.solve import as_solver, solve
+from blindmatch.solvers.base import Solver
+from blindmatch.solvers.branch_and_bound import BranchAndBound
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Run:
     json: bool
     certificate: Path | None
     report: Path | None
+    checkpoint: Path | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -45,9 +48,17 @@ class Run:
             "threads": "all cores" if self.threads is None else str(self.threads),
         }
 
+    def configured_solver(self) -> Solver:
+        """The solver with its options."""
+        if self.checkpoint is None:
+            return as_solver(self.solver)
+        if self.solver not in ("auto", BranchAndBound.name):
+            raise ValueError(f"--checkpoint: solver={self.solver!r} keeps none; only branch-and-bound does")
+        return BranchAndBound(checkpoint=self.checkpoint)
+
     def check(self, inputs: Sequence[Path] = ()) -> None:
         """Refuse now what would fail only after a long run."""
-        can = as_solver(self.solver).capabilities
+        can = self.configured_solver().capabilities
         if self.certificate is not None and not can.bound:
             raise ValueError(f"--certificate: solver={self.solver!r} proves no bound; see 'blindmatch solvers'")
         for option, path in (("--certificate", self.certificate), ("--report", self.report)):
@@ -63,7 +74,7 @@ class Run:
         with live_progress() as callback:
             return solve(
                 problem,
-                self.solver,
+                self.configured_solver(),
                 time_limit=self.time_limit,
                 rng=self.seed,
                 callback=callback,

@@ -47,6 +47,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else 
 Certificate = Annotated[
     Path | None, typer.Option("--certificate", "-c", metavar="FILE", help="Write the proof of the bound (.npz).")
 ]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", metavar="FILE", help="Keep the state of branch-and-bound there, and go on from it."),
+]
 Report = Annotated[
     Path | None, typer.Option("--report", "-r", metavar="FILE", help="Write a report to look at (.html).")
 ]
