@@ -192,7 +192,8 @@ struct Descent {
     long swaps = 0;
 };
 
-// One restart: a local optimum, then `kicks` times the best of it and of a local optimum near it. False if cut short.
+// One restart: a local optimum, then `kicks` times the best of it and of a local optimum near it; a third of them in
+// vain ends it. False if cut short.
 template <class Real>
 bool restart(const Problem& problem, const TwoOptOptions& options, long index, Stop& stop, Descent<Real>& descent,
              Incumbent& incumbent) {
@@ -203,10 +204,15 @@ bool restart(const Problem& problem, const TwoOptOptions& options, long index, S
     std::vector<int> best = start;
     double best_cost = problem.cost(best.data());
     bool finished = true;
-    for (int kick = 0; kick <= options.kicks && finished; ++kick) {
+    int improved = 0;
+    for (int kick = 0; kick <= options.kicks && 3 * (kick - improved) <= options.kicks && finished; ++kick) {
         finished = descent.run(start, stop);
         const double cost = problem.cost(descent.table.permutation().data());
-        if (cost < best_cost) best = descent.table.permutation(), best_cost = cost;
+        if (cost < best_cost) {
+            best = descent.table.permutation();
+            best_cost = cost;
+            improved = kick;
+        }
         if (problem.n < 3) break;
         start = perturbed(problem, best, 3 + random.below(problem.n / 2 + 1), random);
     }

@@ -66,5 +66,5 @@ def final_status(status: Status, budget: Budget) -> Status:
 
 def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int32]]:
     """A good match to start from: a short tabu search, a fixed number of steps so that seeds repeat."""
-    found = Tabu(iterations=max(1000, 20 * problem.n), streams=2)(problem, budget=budget, rng=rng)
+    found = Tabu(iterations=200 * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng)
     return found.permutation.astype(np.int32)
