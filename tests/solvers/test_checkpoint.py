@@ -121,3 +121,11 @@ def test_a_damaged_file_is_refused_and_kept(tmp_path, fault):
 def test_a_folder_that_is_missing_is_told_at_once(tmp_path):
     with pytest.raises(ValueError, match=r"^checkpoint=.*folder does not exist"):
         BranchAndBound(checkpoint=tmp_path / "none" / "run.tree")
+
+
+def test_a_proof_that_is_too_large_is_dropped_but_not_its_bound(optimum):
+    result = bm.solve(hard_problem(), BranchAndBound(proof_limit=100_000), rng=0)
+    assert result.certificate is None
+    assert "dropped" in result.message
+    assert (result.status, result.cost) == ("optimal", optimum)
+    assert optimum - hard_problem().granularity < result.lower_bound <= optimum

@@ -77,7 +77,9 @@ class BranchAndBound:
         status = final_status(status, budget)
         if not proof:
             message = f"{nodes} nodes; the proof outgrew proof_limit={self.proof_limit} bytes and was dropped"
-            return Outcome(match, status, lower_bound=problem.round_up(scaled.cost(bound)), message=message)
+            # The core proved this in float64, for the normal form: allow for the rounding between the two.
+            safe = scaled.cost(bound) - 1e-13 * problem.scale
+            return Outcome(match, status, lower_bound=problem.round_up(safe), message=message)
         tree = tuple(
             Node(parent, _pair(pair), scaled.stages(stages), _pair(line), parent < 0, tuple(skipped))
             for parent, pair, stages, line, skipped in proof
