@@ -48,10 +48,11 @@ class Run {
     }
 
     // Tells the budget of a bound and a cost; whatever goes wrong there stops the run.
-    void report(double bound, double cost, long iteration) {
+    template <class... More>
+    void report(double bound, double cost, long iteration, More... more) {
         nb::gil_scoped_acquire lock;
         guarded([&] {
-            if (!nb::cast<bool>(budget_.attr("report")(bound, cost, iteration))) stop.request();
+            if (!nb::cast<bool>(budget_.attr("report")(bound, cost, iteration, more...))) stop.request();
         });
     }
 

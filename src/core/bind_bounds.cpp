@@ -118,8 +118,9 @@ void bind_bounds(nb::module_& m) {
             TreeResult result;
             {
                 nb::gil_scoped_release release;
-                result = branch_and_bound(problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
-                                          [&](const TreeProgress& now) { run.report(now.bound, now.cost, now.nodes); });
+                result = branch_and_bound(
+                    problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
+                    [&](const TreeProgress& now) { run.report(now.bound, now.cost, now.nodes, now.proof_nodes); });
             }
             nb::list proof;
             for (const ProofNode& node : result.proof) proof.append(to_tuple(node));

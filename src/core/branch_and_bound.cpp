@@ -104,7 +104,7 @@ class Tree {
         DualAscentOptions options = options_.root;
         if (start_.n == problem_.n) options.start = &start_;
         BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
-            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1});
+            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1, 1});
         });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
@@ -258,7 +258,10 @@ class Tree {
         next_report_ = now + 0.1;
         const double bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
         result_.trace.push_back({now, result_.cost, bound});
-        if (report_) report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size())});
+        if (report_) {
+            report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size()),
+                     static_cast<long>(result_.proof.size())});
+        }
     }
 
     void expand(const OpenNode& open, int worker, ThreadPool& alone) {

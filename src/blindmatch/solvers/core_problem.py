@@ -71,8 +71,7 @@ class ScaledProblem:
 class RescaledBudget:
     """What the core uses of a budget, with costs scaled back.
 
-    `check_seconds` is the time that the checker will take for each iteration (each node of a tree): the run ends early
-    enough for it.
+    `check_seconds` is the time that the checker will take for each node of a proof: the run ends early enough for it.
     """
 
     inner: Budget
@@ -89,11 +88,11 @@ class RescaledBudget:
         """Whether to stop at once."""
         return self.inner.interrupted
 
-    def report(self, lower_bound: float, cost: float, iteration: int) -> bool:
+    def report(self, lower_bound: float, cost: float, iteration: int, proof_nodes: int = 0) -> bool:
         """Pass progress on."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
         # Never more than half of the time, so that a run that was taken up with a large tree gets on.
-        return go_on and self.inner.remaining > min(iteration * self.check_seconds, self.inner.time_limit / 2)
+        return go_on and self.inner.remaining > min(proof_nodes * self.check_seconds, self.inner.time_limit / 2)
 
     def fail(self, error: BaseException) -> None:
         """Pass an exception on."""
