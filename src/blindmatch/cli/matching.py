@@ -1,0 +1,134 @@
+"""``demo``, ``match``, ``solve``, ``verify``, ``solvers``: their options. The work is imported when a command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import app
+from blindmatch.cli.console import one_line_errors
+
+
+@app.command(epilog=opt.examples("blindmatch demo", "blindmatch demo --data colours --seed 3 --report report.html"))
+def demo(
+    data: Annotated[str, typer.Option(help="Which bundled data: cifar10 or colours.")] = "cifar10",
+    solver: opt.Solver = "auto",
+    time_limit: opt.TimeLimit = 60.0,
+    seed: opt.Seed = 0,
+    threads: opt.Threads = None,
+    json: opt.Json = False,
+    certificate: opt.Certificate = None,
+    report: opt.Report = None,
+) -> None:
+    """Match real data from the package, shuffled, and tell how many pairs are right."""
+    with one_line_errors():
+        from blindmatch.cli.commands import Run, run_demo
+
+        run_demo(data, Run(solver, time_limit, seed, threads, json, certificate, report))
+
+
+@app.command(
+    epilog=opt.examples(
+        "blindmatch match images.npy texts.npy",
+        "blindmatch match a.parquet b.csv --distortion cka --report report.html",
+        "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --json",
+    )
+)
+def match(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {opt.FILES}.", show_default=False)],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="Embeddings of any other dimension.")],
+    distortion: opt.Distortion = "gw",
+    standardize: opt.Standardize = True,
+    known: opt.Known = None,
+    known_pairs: opt.KnownPairs = None,
+    solver: opt.Solver = "auto",
+    time_limit: opt.TimeLimit = None,
+    seed: opt.Seed = 0,
+    threads: opt.Threads = None,
+    json: opt.Json = False,
+    certificate: opt.Certificate = None,
+    report: opt.Report = None,
+    checkpoint: opt.Checkpoint = None,
+) -> None:
+    """Match two files of embeddings by the relations inside each alone."""
+    with one_line_errors():
+        from blindmatch.cli.commands import Run, run_match
+        from blindmatch.cli.inputs import EmbeddingFiles
+
+        inputs = EmbeddingFiles(source, target, distortion, standardize, tuple(known or ()), known_pairs)
+        run_match(inputs, Run(solver, time_limit, seed, threads, json, certificate, report, checkpoint))
+
+
+@app.command(
+    epilog=opt.examples(
+        "blindmatch solve nug12.dat",
+        "blindmatch solve problem.npz --solver tabu --time-limit 10 --json",
+        "blindmatch solve nug12.dat --certificate proof.npz",
+    )
+)
+def solve(
+    problem: Annotated[
+        Path, typer.Argument(metavar="PROBLEM", help=".dat (QAPLIB), or .npz with source_cost and target_cost.")
+    ],
+    solver: opt.Solver = "auto",
+    time_limit: opt.TimeLimit = None,
+    seed: opt.Seed = 0,
+    threads: opt.Threads = None,
+    json: opt.Json = False,
+    certificate: opt.Certificate = None,
+    report: opt.Report = None,
+    checkpoint: opt.Checkpoint = None,
+) -> None:
+    """Solve a quadratic assignment problem from a file."""
+    with one_line_errors():
+        from blindmatch.cli.commands import Run, run_solve
+
+        run_solve(problem, Run(solver, time_limit, seed, threads, json, certificate, report, checkpoint))
+
+
+@app.command(
+    epilog=opt.examples(
+        "blindmatch verify nug12.dat proof.npz",
+        "blindmatch verify images.npy texts.npy proof.npz --distortion cka",
+    )
+)
+def verify(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PROBLEM CERTIFICATE",
+            help="The problem (.dat, .npz) and the certificate; or SOURCE TARGET CERTIFICATE as they were given to "
+            "'match', with the same --distortion, --no-standardize and known pairs.",
+            show_default=False,
+        ),
+    ],
+    distortion: opt.Distortion = "gw",
+    standardize: opt.Standardize = True,
+    known: opt.Known = None,
+    known_pairs: opt.KnownPairs = None,
+    json: opt.Json = False,
+) -> None:
+    """Recompute, from scratch and without any solver, the lower bound that a certificate proves."""
+    with one_line_errors():
+        from blindmatch.cli.commands import run_verify
+        from blindmatch.cli.inputs import EmbeddingFiles, ProblemFile
+
+        if len(files) == 2:
+            run_verify(ProblemFile(files[0]), files[1], json)
+        elif len(files) == 3:
+            pairs = tuple(known or ())
+            run_verify(EmbeddingFiles(files[0], files[1], distortion, standardize, pairs, known_pairs), files[2], json)
+        else:
+            raise ValueError(f"{len(files)} file given; expected PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
+
+
+@app.command(epilog=opt.examples("blindmatch solvers", "blindmatch solvers --json"))
+def solvers(json: opt.Json = False) -> None:
+    """List the solvers and what each can do."""
+    with one_line_errors():
+        from blindmatch.cli.commands import run_solvers
+
+        run_solvers(json)
