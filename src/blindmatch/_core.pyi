@@ -69,6 +69,7 @@ def dual_ascent(
     seed: int,
     threads: int,
     initial: _Indices,
+    start: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
     budget: RescaledBudget,
 ) -> tuple[_Indices, Status, list[_Stage]]: ...
 def branch_and_bound(

@@ -136,6 +136,8 @@ def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.G
     """Run on a shuffled copy: where costs tie, the order of the input must not decide."""
     rows, columns = rng.permutation(problem.n), rng.permutation(problem.n)
     shuffled = problem.permuted(rows, columns)
+    if hasattr(solver, "permuted"):  # it was given something that follows the numbering of the problem
+        solver = solver.permuted(rows, columns)
     start = feasible_permutation(shuffled)
     budget.offer(start, shuffled.objective(start))
     try:

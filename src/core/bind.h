@@ -19,6 +19,7 @@ using namespace blindmatch;
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Cube = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const int, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Hands a vector over to numpy without a copy.
@@ -91,5 +92,15 @@ std::vector<To> certificate_order(const std::vector<From>& duals, int n) {
     const auto cell = static_cast<std::size_t>(n) * n;
     for (int k = 0; k < n; ++k)
         for (std::size_t ij = 0; ij < cell; ++ij) out[ij * n + k] = static_cast<To>(duals[k * cell + ij]);
+    return out;
+}
+
+// And back.
+template <class From, class To>
+std::vector<To> core_order(const From* duals, int n) {
+    const auto cell = static_cast<std::size_t>(n) * n;
+    std::vector<To> out(cell * n);
+    for (int k = 0; k < n; ++k)
+        for (std::size_t ij = 0; ij < cell; ++ij) out[k * cell + ij] = static_cast<To>(duals[ij * n + k]);
     return out;
 }

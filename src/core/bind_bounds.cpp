@@ -1,5 +1,8 @@
 // The fast bounds for Python: dual ascent and branch and bound.
+#include <nanobind/stl/optional.h>
+
 #include <ctime>
+#include <optional>
 
 #include "bind.h"
 #include "bounder.h"
@@ -68,9 +71,16 @@ void bind_bounds(nb::module_& m) {
     m.def(
         "dual_ascent",
         [](const Problem& problem, double granularity, std::size_t memory_limit, bool relaxation, std::uint64_t seed,
-           int threads, const Indices& initial, nb::object budget) {
+           int threads, const Indices& initial, const std::optional<std::pair<Cube, Cube>>& start, nb::object budget) {
             Run run(std::move(budget));
-            const DualAscentOptions options = options_of(granularity, memory_limit, relaxation, seed, threads);
+            DualAscentOptions options = options_of(granularity, memory_limit, relaxation, seed, threads);
+            Stage first;
+            if (start) {
+                first.n = problem.n;
+                first.u = core_order<float, float>(start->first.data(), problem.n);
+                first.v = core_order<float, float>(start->second.data(), problem.n);
+                options.start = &first;
+            }
             long steps = 0;
             BoundResult result;
             {
@@ -83,7 +93,7 @@ void bind_bounds(nb::module_& m) {
                                   to_list(result.stages));
         },
         nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("relaxation"), nb::arg("seed"),
-        nb::arg("threads"), nb::arg("initial"), nb::arg("budget"),
+        nb::arg("threads"), nb::arg("initial"), nb::arg("start").none(), nb::arg("budget"),
         "The level-1 RLT bound by sweeps and a first-order method: (permutation, status, stages).");
     m.def(
         "time_sweeps",

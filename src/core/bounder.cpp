@@ -44,7 +44,7 @@ Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, co
     : problem_(problem),
       pool_(pool),
       scaled_(problem),
-      sweeps_(scaled_, std::move(forbidden)),
+      sweeps_(scaled_, std::move(forbidden), pool),
       bound_(-kInfinity),
       fixed_bound_(kInfinity) {
     if (start) {

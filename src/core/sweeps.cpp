@@ -10,11 +10,12 @@ namespace {
 
 struct Visit {
     const ScaledProblem* problem;
-    float* u;
-    float* v;
+    const float* u;
+    const float* v;
     std::uint16_t* previous;  // of this pair
+    const int* batch;         // pairs that are visited at the same time, this one among them
+    int batch_size;
     int i, j;
-    float pull;
     int centring;
 };
 
@@ -41,8 +42,20 @@ BLINDMATCH_INLINE float build_row(const Visit& visit, int k, const float* own_v,
     return smallest_lane<float>(lowest);
 }
 
-// Solves the subproblem of one pair and moves its duals into u and v; returns what the leader gains.
-BLINDMATCH_KERNEL double visit_pair(const Visit& visit, LapWorkspace<float>& w) {
+// Two pairs that are visited at the same time meet in one entry of each other's subproblems: each takes half of it.
+BLINDMATCH_INLINE void share_with_batch(const Visit& visit, LapWorkspace<float>& w) {
+    const int n = visit.problem->n, stride = visit.problem->stride;
+    for (int other = 0; other < visit.batch_size; ++other) {
+        const int k = visit.batch[other] / n, l = visit.batch[other] % n;
+        if (k == visit.i || l == visit.j) continue;
+        float* row = w.matrix.data() + static_cast<std::size_t>(k) * stride;
+        row[l] *= 0.5f;
+        w.row_dual[k] = row_minimum<float>(row, stride);
+    }
+}
+
+// Solves the subproblem of one pair: its duals are left in `w`. Reads u and v, writes neither.
+BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
     const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
     const std::size_t plane = static_cast<std::size_t>(n) * stride;
     const std::size_t own = static_cast<std::size_t>(i) * stride + j;
@@ -53,28 +66,15 @@ BLINDMATCH_KERNEL double visit_pair(const Visit& visit, LapWorkspace<float>& w) 
     for (int k = 0; k < n; ++k) {
         if (k != i) w.row_dual[k] = build_row(visit, k, own_v, w.matrix.data() + static_cast<std::size_t>(k) * stride);
     }
+    if (visit.batch_size > 1) share_with_batch(visit, w);
     solve_lap<float>(w, i, j, visit.previous, 1e-7f);
     for (int k = 0; k < n; ++k) visit.previous[k] = static_cast<std::uint16_t>(w.column_of[k]);
     if (visit.centring > 0) centre_duals(w, i, visit.centring);
-    double gain = 0.0;
-    for (int k = 0; k < n; ++k) {
-        if (k != i) {
-            const float step = visit.pull * w.row_dual[k];
-            visit.u[k * plane + own] += step;
-            gain += step;
-        }
-        if (k != j) {
-            const float step = visit.pull * w.column_dual[k];
-            visit.v[k * plane + own] += step;
-            gain += step;
-        }
-    }
-    return gain;
 }
 
 }  // namespace
 
-Sweeps::Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden)
+Sweeps::Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden, ThreadPool& pool)
     : problem_(problem),
       n_(problem.n),
       stride_(problem.stride),
@@ -84,7 +84,9 @@ Sweeps::Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden
       leader_(problem.linear),
       assignment_(n_, -1),
       bound_(problem.constant),
-      workspace_(n_) {
+      pool_(pool),
+      found_(static_cast<std::size_t>(batch_size()) * 2 * n_),
+      workspaces_(pool.size(), LapWorkspace<float>(n_)) {
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) {
             if (forbidden[static_cast<std::size_t>(i) * n_ + j]) forbid(i, j);
@@ -197,13 +199,43 @@ bool Sweeps::sweep(const SweepOptions& options, Stop& stop) {
     // Pairs with a small leader need the costs that they share with others most, so they choose first.
     std::stable_sort(order_.begin(), order_.end(), [this](int x, int y) { return leader_[x] < leader_[y]; });
     if (options.redistribute) redistribute();
-    for (int pair : order_) {
-        if (stop()) return false;
-        const Visit visit{
-            &problem_, duals_.u.data(), duals_.v.data(), previous_.data() + static_cast<std::size_t>(pair) * n_,
-            pair / n_, pair % n_,       options.pull,    options.centring};
-        leader_[pair] += visit_pair(visit, workspace_);
+    const int step = batch_size();
+    for (std::size_t first = 0; first < order_.size(); first += step) {
+        const int count = static_cast<int>(std::min<std::size_t>(step, order_.size() - first));
+        if (!visit(order_.data() + first, count, options, stop)) return false;
     }
+    return true;
+}
+
+bool Sweeps::visit(const int* batch, int count, const SweepOptions& options, Stop& stop) {
+    pool_.run(count, [&](int index, int worker) {
+        if (stop()) return;
+        const int pair = batch[index];
+        LapWorkspace<float>& w = workspaces_[worker];
+        solve_pair({&problem_, duals_.u.data(), duals_.v.data(), previous_.data() + static_cast<std::size_t>(pair) * n_,
+                    batch, count, pair / n_, pair % n_, options.centring},
+                   w);
+        float* found = found_.data() + static_cast<std::size_t>(index) * 2 * n_;
+        w.row_dual[pair / n_] = w.column_dual[pair % n_] = 0.0f;
+        for (int k = 0; k < n_; ++k) {
+            found[k] = options.pull * w.row_dual[k];
+            found[n_ + k] = options.pull * w.column_dual[k];
+        }
+    });
+    if (stop()) return false;
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    pool_.run(count, [&](int index, int) {
+        const int pair = batch[index];
+        const std::size_t own = static_cast<std::size_t>(pair / n_) * stride_ + pair % n_;
+        const float* found = found_.data() + static_cast<std::size_t>(index) * 2 * n_;
+        double gain = 0.0;
+        for (int k = 0; k < n_; ++k) {
+            duals_.u[k * plane + own] += found[k];
+            duals_.v[k * plane + own] += found[n_ + k];
+            gain += static_cast<double>(found[k]) + found[n_ + k];
+        }
+        leader_[pair] += gain;
+    });
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "scaled_problem.h"
 #include "stop.h"
 #include "subproblem_lap.h"
+#include "thread_pool.h"
 
 namespace blindmatch {
 
@@ -20,7 +21,7 @@ struct SweepOptions {
 // bounds are hints, `prove` decides.
 class Sweeps {
  public:
-    Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden);
+    Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden, ThreadPool& pool);
 
     // Half of every pair cost to each side. A pair's subproblem is then a product of two vectors, which sorting solves:
     // the Gilmore-Lawler bound in O(n^3), with duals in the middle of their ranges. Needs a single factor.
@@ -49,6 +50,10 @@ class Sweeps {
 
  private:
     void redistribute();
+    // Solves `count` pairs at the same time, then moves their duals into u and v; false if `stop` came first.
+    bool visit(const int* batch, int count, const SweepOptions& options, Stop& stop);
+    // Depends on the size alone, so that the number of threads changes nothing.
+    int batch_size() const { return n_ < 64 ? 1 : 16; }
 
     const ScaledProblem& problem_;
     int n_, stride_;
@@ -58,7 +63,9 @@ class Sweeps {
     std::vector<double> leader_;
     std::vector<int> assignment_, order_;
     double bound_;
-    LapWorkspace<float> workspace_;
+    ThreadPool& pool_;
+    std::vector<float> found_;                     // duals of a batch
+    std::vector<LapWorkspace<float>> workspaces_;  // one a worker
 };
 
 }  // namespace blindmatch

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blindmatch import _core
 from blindmatch.certificate import Stage
@@ -18,6 +19,9 @@ def core_problem(problem: QAP) -> _core.Problem:
     """Hand the normal form over to the core."""
     form = problem.normal_form
     return _core.Problem(_contiguous(form.factors), np.ascontiguousarray(form.linear), form.constant, _mask(problem))
+
+
+Duals = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class ScaledProblem:
     def cost(self, cost: float) -> float:
         """A cost or bound of the scaled problem on the problem's own scale."""
         return math.ldexp(cost, -self.exponent)
+
+    def duals(self, duals: FloatArray) -> Duals:
+        """Duals of the problem on the core's scale; what is beyond its range counts as nothing."""
+        scaled = np.ldexp(duals, self.exponent)
+        return np.ascontiguousarray(np.where(np.abs(scaled) < 1e4, scaled, 0.0), dtype=np.float32)
 
     def stages(self, stages: list[_core._Stage]) -> tuple[Stage, ...]:
         """The core's stages on the problem's own scale."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,9 @@ from blindmatch.certificate import Certificate, Node
 from blindmatch.problem import QAP
 from blindmatch.result import Status
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
-from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.core_problem import Duals, ScaledProblem
 from blindmatch.solvers.tabu import Tabu
-from blindmatch.validation import at_least
+from blindmatch.validation import IntArray, at_least
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,14 @@ class DualAscent:
         After the sweeps stall, solve the linear program whose dual they ascend by a first-order method.
     memory_limit
         Bytes that this method may use (about 4 n^4); where it needs more, the sweeps go on alone.
+    start
+        The certificate of an earlier run, on this problem or on one that is nearly the same: the ascent goes on from
+        its duals.
     """
 
     relaxation: bool = True
     memory_limit: int = 4 << 30
+    start: Certificate | None = None
 
     name: ClassVar[str] = "dual-ascent"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -39,6 +43,19 @@ class DualAscent:
 
     def __post_init__(self) -> None:
         at_least(self.memory_limit, 0, "memory_limit")
+        if self.start is not None and not isinstance(self.start, Certificate):
+            raise ValueError(f"start={self.start!r}; expected a Certificate, for example result.certificate")
+
+    def permuted(self, rows: IntArray, columns: IntArray) -> DualAscent:
+        """The solver for ``problem.permuted(rows, columns)``: its start is renumbered with the problem."""
+        if self.start is None:
+            return self
+        root = self.start.nodes[0]
+        if any(stage.size != len(rows) for stage in root.stages):
+            sizes = sorted({stage.size for stage in root.stages})
+            raise ValueError(f"start holds duals of size {sizes}; the problem has {len(rows)} free items")
+        stages = tuple(stage.permuted(rows, columns) for stage in root.stages)
+        return replace(self, start=Certificate(len(rows), (Node(stages=stages),)))
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, then ascend."""
@@ -52,11 +69,22 @@ class DualAscent:
             int(rng.integers(2**63)),
             budget.threads,
             start,
+            self._first_duals(scaled),
             scaled.budget(budget),
         )
         status = final_status(status, budget)
         node = Node(stages=scaled.stages(stages), spectral=True)
         return Outcome(permutation.astype(np.intp), status, Certificate(problem.n, (node,)))
+
+    def _first_duals(self, scaled: ScaledProblem) -> tuple[Duals, Duals] | None:
+        """The duals of `start`. Each pair takes them from the last stage that still cared for it."""
+        stages = self.start.nodes[0].stages if self.start is not None else ()
+        if not stages:
+            return None
+        U, V = (np.array(array, dtype=np.float64) for array in (stages[0].U, stages[0].V))
+        for stage in stages[1:]:
+            U[~stage.forbidden], V[~stage.forbidden] = stage.U[~stage.forbidden], stage.V[~stage.forbidden]
+        return scaled.duals(U), scaled.duals(V)
 
 
 def final_status(status: Status, budget: Budget) -> Status:

@@ -1,0 +1,62 @@
+"""What the dual ascent adds to the contract of all solvers: warm starts, and sweeps in batches on several threads."""
+
+import numpy as np
+import pytest
+
+import blindmatch as bm
+from blindmatch.solvers.dual_ascent import DualAscent
+
+
+def problem_of(n: int, noise: float, seed: int = 0) -> bm.QAP:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 8))
+    return bm.GromovWasserstein().problem(X, X + noise * rng.normal(size=X.shape))
+
+
+def test_goes_on_from_the_duals_of_an_earlier_run() -> None:
+    problem = problem_of(14, 1.0)
+    first = bm.solve(problem, DualAscent(relaxation=True), rng=0)
+    cold = bm.solve(problem, DualAscent(relaxation=False), rng=1)
+    warm = bm.solve(problem, DualAscent(relaxation=False, start=first.certificate), rng=1)
+    assert cold.status == "stalled"
+    assert warm.lower_bound > cold.lower_bound
+    assert warm.lower_bound >= first.lower_bound - 1e-3 * abs(first.lower_bound)
+
+
+def test_a_start_survives_the_file(tmp_path) -> None:
+    problem = problem_of(10, 1.0)
+    certificate = bm.solve(problem, DualAscent(), rng=0).certificate
+    certificate.save(tmp_path / "duals.npz")
+    again = DualAscent(start=bm.Certificate.load(tmp_path / "duals.npz"))
+    direct = DualAscent(start=certificate)
+    assert bm.solve(problem, again, rng=2).lower_bound == bm.solve(problem, direct, rng=2).lower_bound
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_any_numbers_are_a_start(scale: float) -> None:
+    """Duals of another problem, or nonsense, cost time but never the truth."""
+    problem = problem_of(7, 0.5)
+    optimum = bm.solve(problem, "brute-force").cost
+    noise = np.random.default_rng(1).normal(size=(2, 7, 7, 7)) * scale
+    start = bm.Certificate.from_duals(*noise, np.zeros(7))
+    result = bm.solve(problem, DualAscent(start=start), rng=0)
+    assert result.lower_bound <= optimum + 1e-12
+    assert result.cost == pytest.approx(optimum)
+
+
+def test_a_start_of_another_size_is_refused() -> None:
+    start = bm.solve(problem_of(6, 1.0), DualAscent(), rng=0).certificate
+    with pytest.raises(ValueError, match=r"start holds duals of size \[6\]; the problem has 8"):
+        bm.solve(problem_of(8, 1.0), DualAscent(start=start), rng=0)
+    with pytest.raises(ValueError, match="start=3"):
+        DualAscent(start=3)  # type: ignore[arg-type]
+
+
+def test_threads_change_nothing_where_sweeps_run_in_batches() -> None:
+    problem = problem_of(66, 0.6)
+    one, two = (bm.solve(problem, DualAscent(relaxation=False), rng=0, threads=t) for t in (1, 2))
+    assert one.lower_bound == two.lower_bound
+    for a, b in zip(one.certificate.nodes[0].stages, two.certificate.nodes[0].stages, strict=True):
+        assert np.array_equal(a.U, b.U)
+        assert np.array_equal(a.V, b.V)
+    assert bm.verify(problem, one.certificate) == one.lower_bound <= one.cost
