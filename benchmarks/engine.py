@@ -1,6 +1,6 @@
 """Speed of the exact engine, as a ratio to scipy's assignment solver in the same run.
 
-    python benchmarks/engine.py sweeps proofs random qaplib-bounds qaplib-exact threads
+    python benchmarks/engine.py sweeps proofs random qaplib-bounds qaplib-exact threads laps anytime memory tabu
     python benchmarks/engine.py files --data FOLDER        instances of your own, .npz as in instances.py
 
 The unit "u" is the time of 1600 calls of scipy.optimize.linear_sum_assignment on random 39 x 39 matrices.
@@ -10,8 +10,13 @@ from __future__ import annotations
 
 import argparse
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -89,10 +94,67 @@ def qaplib_exact() -> None:
 
 
 def threads() -> None:
-    """One thread against two."""
-    problem = qaplib("nug15")
+    """One thread against two: a tree, and a single node with large sweeps."""
     for count in (1, 2):
-        row(f"nug15, {count} threads", problem, "branch-and-bound", threads=count, time_limit=120)
+        row(f"nug15, {count} threads", qaplib("nug15"), "branch-and-bound", threads=count, time_limit=120)
+    for count in (1, 2):
+        row(f"aligned n=100, {count} threads", aligned(100, 0.5), threads=count, time_limit=120)
+
+
+def laps() -> None:
+    """One assignment problem: ours and its peers, as ratios to scipy."""
+    solvers: dict[str, Callable[[np.ndarray], object]] = {"scipy": linear_sum_assignment}
+    for name in ("jonker-volgenant", "auction", "hungarian"):
+        solvers[f"ours, {name}"] = partial(_core.solve_lap, method=name)
+    if find_spec("lap"):
+        solvers["lap"] = import_module("lap").lapjv
+    if find_spec("lapjv"):
+        solvers["lapjv"] = import_module("lapjv").lapjv
+    for n in (39, 99, 400):
+        matrices = np.random.default_rng(0).random((max(4, 400000 // n**2), n, n))
+        seconds = {name: cpu_seconds(solver, matrices) for name, solver in solvers.items()}
+        ratios = ", ".join(f"{name} {seconds['scipy'] / value:.1f}" for name, value in seconds.items())
+        print(f"n={n}: times as fast as scipy: {ratios}", flush=True)
+
+
+def cpu_seconds(solver: Callable[[np.ndarray], object], matrices: np.ndarray) -> float:
+    start = time.process_time()
+    for matrix in matrices:
+        solver(matrix)
+    return time.process_time() - start
+
+
+def anytime() -> None:
+    """The gap (share of the cost) that is left after so many seconds."""
+    marks = (0.1, 0.3, 1, 3, 10, 30)
+    for name, problem in (("aligned n=100 noise=0.5", aligned(100, 0.5)), ("random n=40", random_vectors(40))):
+        result = bm.solve(problem, rng=0, time_limit=30)
+        gaps = []
+        for mark in marks:
+            seen = [t for t in result.trace if t.seconds <= mark and t.lower_bound is not None]
+            gaps.append(f"{mark} s {(seen[-1].cost - seen[-1].lower_bound) / abs(seen[-1].cost):.2g}" if seen else "")
+        print(f"{name:26s} {', '.join(filter(None, gaps))}; {result.status} after {result.seconds:.1f} s", flush=True)
+
+
+def memory() -> None:
+    """Peak memory and CPU time against the size, each in a process of its own."""
+    code = (
+        "import resource, time; from instances import aligned; import blindmatch as bm; p = aligned({n}, 0.2); "
+        "b = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; t = time.process_time(); "
+        "r = bm.solve(p, rng=0, threads=1, time_limit=600); "
+        "print('n={n}', r.status, f'{{time.process_time() - t:.2f}} CPU s,', "
+        "(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - b) // 1000, 'MB above the start')"
+    )
+    for n in (25, 50, 100, 200):
+        subprocess.run([sys.executable, "-c", code.format(n=n)], cwd=Path(__file__).parent, check=True)
+
+
+def tabu() -> None:
+    """QAPLIB by tabu search: how far above the best known value after 20 s."""
+    best = {"sko100a": 152002, "tai50a": 4938796, "wil100": 273038, "tho150": 8133398, "tai40a": 3139370}
+    for name, value in best.items():
+        result = bm.solve(qaplib(name), "tabu", rng=0, time_limit=20)
+        print(f"{name:10s} {result.cost:.0f}, {100 * (result.cost / value - 1):.3f} % above the best known", flush=True)
 
 
 def files(folder: Path, names: Iterable[str]) -> None:
@@ -109,6 +171,10 @@ PARTS: dict[str, Callable[[], None]] = {
     "qaplib-bounds": qaplib_bounds,
     "qaplib-exact": qaplib_exact,
     "threads": threads,
+    "laps": laps,
+    "anytime": anytime,
+    "memory": memory,
+    "tabu": tabu,
 }
 
 
