@@ -30,7 +30,7 @@ def random_vectors(n: int, seed: int = 0) -> bm.QAP:
 
 def from_file(path: Path) -> bm.QAP:
     """An ``.npz`` with `source`, `target` and `loss` ("squared" or "negative-inner-product")."""
-    with np.load(path) as file:
+    with np.load(path, allow_pickle=False) as file:
         X, Y, loss = file["source"].astype(float), file["target"].astype(float), str(file["loss"])
     X, Y = (X + X.T) / 2, (Y + Y.T) / 2
     if loss == "squared":

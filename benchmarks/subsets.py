@@ -34,7 +34,7 @@ def main():
     if options.instance is None:
         cost = generated()
     else:
-        with np.load(options.instance) as file:
+        with np.load(options.instance, allow_pickle=False) as file:
             cost = file["cost"]
     print(f"{len(cost)} items, the {options.k} best subsets, {options.instance or 'generated'}")
     print(f"{'size':>4} {'engine':8} {'seconds':>8} {'best':>12} {'/ search':>8} {'k-th':>12} {'bound':>12} status")

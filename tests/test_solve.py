@@ -15,9 +15,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from proofs import branching_certificate
 from strategies import KINDS, all_costs, gw_problem, optimum, problems, random_problem, rng_of, slack
 
 import blindmatch as bm
+from blindmatch.checker import verify_in_time
 from blindmatch.solve import tolerance
 from blindmatch.solvers.base import Capabilities, Outcome
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
@@ -231,21 +233,39 @@ def test_ctrl_c_in_a_callback_is_an_interrupt():
 
 
 def test_ctrl_c_while_the_proof_is_checked_keeps_the_result(monkeypatch):
-    """The run is over, only the check is not: pressing Ctrl-C then must not cost the user the result."""
-    module = importlib.import_module("blindmatch.solve")
-    pressed = []
-
-    def verify(problem, certificate):
-        if not pressed:
-            pressed.append(True)
-            raise KeyboardInterrupt
-        return bm.verify(problem, certificate)
-
-    monkeypatch.setattr(module, "verify", verify)
+    """The run is over, only the check is not: the match and its proof are kept, with what has been checked."""
+    module = importlib.import_module("blindmatch.checker")
     problem = gw_problem(3, 7, noise=1.0)
-    result = bm.solve(problem, QUICK, rng=0)
-    assert result.status in ("interrupted", "optimal")
-    assert result.lower_bound == min(bm.verify(problem, result.certificate), result.cost)
+    whole = bm.solve(problem, QUICK, rng=0)
+
+    def press(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_charges", press)
+        result = bm.solve(problem, QUICK, rng=0)
+    assert result.status == "interrupted"
+    assert (result.permutation == whole.permutation).all()
+    assert result.lower_bound < whole.lower_bound
+    assert "bm.verify" in result.message
+    assert bm.verify(problem, result.certificate) == whole.lower_bound
+    monkeypatch.setattr(module, "_charges", press)
+    with pytest.raises(KeyboardInterrupt):  # whoever asks for the check alone hears of it
+        bm.verify(problem, result.certificate)
+
+
+def test_a_check_that_is_cut_short_proves_what_it_has_seen():
+    problem = random_problem(5, 7, "symmetric", integer=True)
+    result = bm.solve(problem, "branch-and-bound", rng=0)
+    proof = branching_certificate(problem, np.random.default_rng(0))
+    best = optimum(problem)
+    for seconds in (-1.0, 0.0, 1e-4, 1e-3, 1e-2):
+        for certificate in (result.certificate, proof):
+            bound, complete = verify_in_time(problem, certificate, seconds)
+            assert bound <= best + slack(problem)
+            assert bound <= bm.verify(problem, certificate)
+            assert not complete or bound == bm.verify(problem, certificate)
+    assert verify_in_time(problem, result.certificate, math.inf) == (result.lower_bound, True)
 
 
 class StopError(Exception):

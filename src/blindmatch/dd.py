@@ -122,7 +122,7 @@ def read_dd(path: str | Path) -> GraphMatching:
             elif kind not in _SKIPPED:
                 raise ValueError(f"unknown kind of line {kind!r}")
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
+            raise ValueError(f"{path}, line {number}: {str(error)[:200]}") from None
     try:
         return _checked(sizes, rows, offset)
     except ValueError as error:
@@ -140,6 +140,8 @@ def _row(kind: str, words: list[str]) -> list[float]:
     form = {"a": "ID LEFT RIGHT COST", "e": "ASSIGNMENT ASSIGNMENT COST"}[kind]
     if len(words) != len(form.split()):
         raise ValueError(f"expected '{kind} {form}'")
+    if any(abs(int(word)) >= 2**31 for word in words[:-1]):
+        raise ValueError("an index is beyond all reason")
     values = [*(float(int(word)) for word in words[:-1]), float(words[-1])]
     if not np.isfinite(values[-1]):
         raise ValueError(f"the cost {words[-1]} is not finite")

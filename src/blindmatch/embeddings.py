@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from blindmatch.files import Arrays, read_npy, read_npz, reading
+from blindmatch.files import Arrays, read_npy, read_npz, reading, refuse_bomb
 from blindmatch.validation import FloatArray, as_floats
 
 NAME_COLUMNS = ("name", "names", "id", "index", "")
@@ -118,7 +118,9 @@ def _read_parquet(path: Path) -> Embeddings:
         raise _missing_package(path, "pyarrow") from None
     with reading(path, ".parquet"):
         path.open("rb").close()
-        table = parquet.ParquetFile(str(path)).read()
+        file = parquet.ParquetFile(str(path))
+        refuse_bomb(_decoded_bytes(file.metadata), path.stat().st_size)
+        table = file.read()
         kinds = {name: table.schema.field(name).type for name in table.column_names}
         lists = [name for name, kind in kinds.items() if types.is_list(kind) or types.is_fixed_size_list(kind)]
         texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
@@ -137,6 +139,12 @@ def _read_parquet(path: Path) -> Embeddings:
             )
         chosen = [table.column(column[0]).to_pylist() if column else None for column in (names, labels)]
     return _checked(path, values, *chosen)
+
+
+def _decoded_bytes(metadata: Any) -> int:
+    """What the values of a parquet file take, at 8 bytes each: run lengths may stand for any number of them."""
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    return sum(8 * group.column(index).num_values for group in groups for index in range(group.num_columns))
 
 
 def _is_number(types: Any, kind: Any) -> bool:
@@ -185,7 +193,8 @@ def _from_columns(path: Path, header: Sequence[str | None], rows: list[tuple[int
             try:
                 values[at, to] = float(row[index])
             except ValueError:
-                raise ValueError(f"{path}: line {line}, column {index + 1}: {row[index]!r} is not a number") from None
+                cell = row[index][:80]
+                raise ValueError(f"{path}: line {line}, column {index + 1}: {cell!r} is not a number") from None
     extras = {what: [row[index] for _, row in rows] for what, index in special.items()}
     return _checked(path, values, **extras)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +17,9 @@ from numpy.typing import NDArray
 from blindmatch.problem import QAP
 
 Arrays = dict[str, NDArray[Any]]
+UNPACKED = 1 << 28  # bytes that any file may unpack to; a larger one,
+RATIO = 100  # so many times its own size. Arrays of floats hardly shrink; what grows more than this is made to.
+_MEMBERS = 10_000  # arrays in an archive
 
 
 def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
@@ -63,24 +68,48 @@ def read_npy(path: str | Path) -> NDArray[Any]:
             raise ValueError(_explained(error)) from None
 
 
-def read_npz(path: str | Path) -> Arrays:
-    """Return the arrays of a ``.npz`` file; pickled objects are refused."""
+def read_npz(path: str | Path, only: Collection[str] | None = None) -> Arrays:
+    """Return the arrays of a ``.npz`` file, all or `only` some; pickled objects and zip bombs are refused."""
     arrays: Arrays = {}
-    # Opened here, because numpy leaves its own file open when the archive is damaged.
     with reading(path, ".npz"), Path(path).open("rb") as file:
         if file.read(2) != b"PK":
             raise ValueError("it does not start as a zip archive does")
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as archive:
-            for name in archive.files:
-                try:
-                    value = archive[name]
-                except ValueError as error:
-                    raise ValueError(f"array {name!r}: {_explained(error)}") from None
-                if not isinstance(value, np.ndarray):
-                    raise ValueError(f"{name!r} in it is no array")
-                arrays[name] = value
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            if len(members) > _MEMBERS:
+                raise ValueError(f"it holds {len(members)} arrays; expected up to {_MEMBERS}")
+            refuse_bomb(sum(member.file_size for member in members), os.fstat(file.fileno()).st_size)
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                if only is None or name in only:
+                    try:
+                        arrays[name] = _member(archive, member)
+                    except ValueError as error:
+                        raise ValueError(f"array {name!r}: {_explained(error)}") from None
     return arrays
+
+
+def refuse_bomb(unpacked: int, packed: int) -> None:
+    """Raise a ValueError if a file of `packed` bytes would take an absurd amount of memory."""
+    limit = max(UNPACKED, RATIO * packed)
+    if unpacked > limit:
+        raise ValueError(f"its {packed:,} bytes would unpack to {unpacked:,}; expected up to {limit:,}")
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array. Its header must fit what the archive holds before memory is taken for it."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("it is packed in a way that numpy never uses")
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"it has version {version} of the format; expected (1, 0) or (2, 0)")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    if not dtype.hasobject and math.prod(shape) * dtype.itemsize > member.file_size:
+        raise ValueError("it is shorter than its header announces")
+    with archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 def load_problem(path: str | Path) -> QAP:

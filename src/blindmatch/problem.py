@@ -243,12 +243,23 @@ class QAP:
         return abs(self.constant) + quadratic + float(np.abs(self.linear).max(axis=1).sum())
 
     @cached_property
-    def granularity(self) -> float:
-        """Costs differ by multiples of this number; 0.0 where no such step is known (data that are not integers)."""
+    def vanishes(self) -> bool:
+        """Whether every cost is zero because all numbers are, and not because products are too small for float64."""
+        products = any(A.any() and B.any() for A, B in self.factors)
+        return not products and not self.linear.any() and self.constant == 0.0
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether all numbers are integers, and so small that float64 rounds no sum and no product of them."""
         arrays = [matrix for pair in self.factors for matrix in pair] + [self.linear, np.array([self.constant])]
         if self.scale >= 2.0**52 or any((array != np.rint(array)).any() for array in arrays):
-            return 0.0
-        if any(np.abs(array).max() >= 2.0**52 for array in arrays):
+            return False
+        return all(np.abs(array).max() < 2.0**52 for array in arrays)
+
+    @cached_property
+    def granularity(self) -> float:
+        """Costs differ by multiples of this number; 0.0 where no such step is known (data that are not integers)."""
+        if not self.exact:
             return 0.0
         step = _gcd(self.linear - self.linear[0, 0])
         for A, B in self.factors:

@@ -43,7 +43,7 @@ def _numbers(path: str | Path) -> FloatArray:
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {str(error)[:200]}") from None
     if not np.isfinite(numbers).all():
         raise ValueError(f"{path}: holds {numbers[~np.isfinite(numbers)][0]}; every number must be finite")
     return numbers

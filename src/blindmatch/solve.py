@@ -7,16 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from blindmatch.checker import verify
+from blindmatch.checker import verify_in_time
 from blindmatch.errors import unknown_name
+from blindmatch.memory import refuse_if_too_large
 from blindmatch.problem import QAP
 from blindmatch.result import Result, Status
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Budget, Callback, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation, forced_pairs
+from blindmatch.spectral import projection_bound
 from blindmatch.validation import at_least, positive
 
 RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
+_HASTE = 0.3  # seconds of computing for the check of a proof after Ctrl-C: enough for n = 70 or so; for larger ones
+_LARGEST_IN_HASTE = 200  # the projection bound, up to this size
 ROUNDING_TOLERANCE = 1e-12  # of the size of the numbers that are summed: below it float64 cannot tell costs apart
 
 
@@ -78,9 +82,10 @@ def solve(
         permutation[i] = j
     permutation[rows] = columns[outcome.permutation]
     if outcome.certificate is not None and forced:
-        lifted = outcome.certificate.lifted(problem.n, tuple(forced), rows, columns)
-        outcome = replace(outcome, certificate=lifted)
+        outcome = replace(outcome, certificate=outcome.certificate.lifted(problem.n, tuple(forced), rows, columns))
     result = _result(problem, replace(outcome, permutation=permutation), budget, chosen.name)
+    if outcome.checkpoint is not None and result.status != "interrupted":
+        outcome.checkpoint.unlink(missing_ok=True)
     if budget.error is not None:
         budget.error.result = result  # type: ignore[attr-defined]
         raise budget.error
@@ -108,6 +113,8 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 def tolerance(problem: QAP, cost: float) -> float:
     """How far below the cost a proved bound may be for the cost to count as optimal."""
+    if problem.granularity > 0:  # costs are exact, and this far apart: nothing less will do
+        return problem.granularity / 2
     return max(RELATIVE_TOLERANCE * abs(cost), ROUNDING_TOLERANCE * problem.scale)
 
 
@@ -129,7 +136,11 @@ def _refuse(problem: QAP, solver: Solver) -> None:
     if not can.unequal and len(problem.factors) > 1:
         raise ValueError(f"solver={solver.name!r} cannot use sums of factor pairs (unequal sizes lead to them)")
     if can.max_size is not None and problem.n > can.max_size:
-        raise ValueError(f"solver={solver.name!r} takes problems up to n={can.max_size}; this one has n={problem.n}")
+        raise ValueError(
+            f"solver={solver.name!r} takes problems up to n={can.max_size}; this one has n={problem.n}; "
+            "solver='auto' takes any size"
+        )
+    refuse_if_too_large(problem, solver)
 
 
 def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.Generator) -> Outcome:
@@ -142,17 +153,18 @@ def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.G
     budget.offer(start, shuffled.objective(start))
     try:
         outcome = solver(shuffled, budget=budget, rng=rng)
-    except KeyboardInterrupt:
-        budget.interrupted = True
+    except (KeyboardInterrupt, MemoryError) as error:  # what was found before is kept; the latter is raised in the end
+        budget.fail(error)
         outcome = Outcome(start, "interrupted")
     assert budget.best is not None
     if budget.best[0] < shuffled.objective(outcome.permutation):
         outcome = replace(outcome, permutation=budget.best[1])
     permutation = np.empty(problem.n, dtype=np.intp)
     permutation[rows] = columns[outcome.permutation]
-    certificate = outcome.certificate
-    if certificate is not None:
-        certificate = certificate.unshuffled(rows, columns)
+    try:
+        certificate = None if outcome.certificate is None else outcome.certificate.unshuffled(rows, columns)
+    except KeyboardInterrupt:  # a second one: whoever presses it again does not wait for the proof
+        return Outcome(permutation, "interrupted", message=f"{outcome.message}; the proof was dropped at Ctrl-C")
     return replace(outcome, permutation=permutation, certificate=certificate)
 
 
@@ -162,17 +174,25 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result
     if not problem.allows(outcome.permutation):
         raise RuntimeError(f"solver {name!r} used a forbidden pair: please report this")
     status: Status = outcome.status
-    try:
-        bound = outcome.lower_bound if outcome.certificate is None else verify(problem, outcome.certificate)
-    except KeyboardInterrupt:  # the run is over, so its result is kept; whoever presses Ctrl-C twice means it
-        status = "interrupted"
-        bound = outcome.lower_bound if outcome.certificate is None else verify(problem, outcome.certificate)
+    notes = [outcome.message] if outcome.message else []
+    bound = outcome.lower_bound
+    if outcome.certificate is not None:
+        bound, whole = verify_in_time(problem, outcome.certificate, _HASTE if budget.interrupted else math.inf)
+        if not whole:
+            status = "interrupted"
+            bound = max(bound, projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
+            notes.append(
+                "the check of the proof was cut short: bm.verify(problem, result.certificate) says all it proves"
+            )
     if bound is not None:
         bound = min(bound, cost) if not math.isnan(bound) else -math.inf
         if cost - bound <= tolerance(problem, cost):
             status = "optimal"
         elif status == "optimal":
             status = "stalled"
+            notes.append(
+                "the proof closes on the solver's scale, but float64 has too few digits to say so of this cost"
+            )
     return Result(
         permutation=outcome.permutation,
         cost=cost,
@@ -182,5 +202,5 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result
         seconds=budget.seconds,
         certificate=outcome.certificate,
         trace=tuple(budget.trace),
-        message=outcome.message,
+        message="; ".join(notes),
     )

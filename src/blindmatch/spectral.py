@@ -16,6 +16,7 @@ from blindmatch.problem import QAP
 from blindmatch.validation import FloatArray
 
 EPS = 2.0**-53
+TINY = 2.0**-1074  # what an operation below the normal range of float64 may be wrong by
 
 
 def projection_bound(problem: QAP) -> float:
@@ -45,7 +46,7 @@ def projection_bound(problem: QAP) -> float:
     chosen = linear[rows, columns]
     total += float(chosen.sum())
     error += n * n * float(np.abs(linear).max())  # scipy compares rounded sums of any entries, not only of the best
-    return total - 32 * EPS * error
+    return total - 32 * (EPS * error + n * n * n * TINY)
 
 
 def _projected(matrix: FloatArray) -> FloatArray:

@@ -102,7 +102,7 @@ void bind_bounds(nb::module_& m) {
             ThreadPool pool(1);
             const auto all = static_cast<std::size_t>(problem.n) * problem.n;
             Stop total;
-            Bounder bounder(problem, std::vector<std::uint8_t>(all, 0), nullptr, pool);
+            Bounder bounder(problem, std::vector<std::uint8_t>(all, 0), nullptr, pool, total);
             std::vector<double> seconds;
             const std::clock_t start = std::clock();
             for (int sweep = 0; sweep < count; ++sweep) {
@@ -139,10 +139,12 @@ void bind_bounds(nb::module_& m) {
             for (Symmetry& s : result.symmetries)
                 symmetries.append(nb::make_tuple(s.of_rows ? 0 : 1, to_numpy(std::move(s.image), problem.n)));
             return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status), result.bound,
-                                  result.nodes, proof, symmetries);
+                                  result.nodes, proof, symmetries, result.checkpoint_error);
         },
         nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("proof_limit"),
         nb::arg("symmetry"), nb::arg("checkpoint"), nb::arg("checkpoint_interval"), nb::arg("seed"), nb::arg("threads"),
         nb::arg("initial"), nb::arg("budget"),
-        "Branch and bound on the dual ascent: (permutation, status, bound, nodes, proof tree or nothing, symmetries).");
+        "Branch and bound on the dual ascent: (permutation, status, bound, nodes, proof tree or nothing, symmetries, "
+        "why "
+        "the checkpoint could not be written).");
 }

@@ -36,7 +36,7 @@ template <class Body>
 SubsetResult run(const nb::object& budget, const Body& body) {
     Stop stop(nb::cast<double>(budget.attr("remaining")), [&budget] {
         nb::gil_scoped_acquire lock;
-        if (PyErr_CheckSignals() == 0) return false;
+        if (PyErr_CheckSignals() == 0) return nb::cast<bool>(budget.attr("orphaned"));
         nb::python_error error;
         budget.attr("fail")(error.value());
         return true;

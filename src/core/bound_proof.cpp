@@ -86,15 +86,15 @@ std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& poo
     }
     std::vector<double> blocked(plane, kInfinity);
     std::vector<float> u(n * plane, 0.0f), v(n * plane, 0.0f);
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < n; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n + j,
-                              padded_pair = static_cast<std::size_t>(i) * stride + j;
-            if (stage.forbidden[pair]) continue;
-            blocked[padded_pair] = 0.0;
-            for (int k = 0; k < n; ++k) {
-                u[k * plane + padded_pair] = stage.u[k * pair_count + pair];
-                v[k * plane + padded_pair] = stage.v[k * pair_count + pair];
+    for (int k = 0; k < n; ++k) {
+        if (stop() && stop.interrupted()) return std::nullopt;
+        for (int i = 0; i < n; ++i) {
+            const std::size_t row = static_cast<std::size_t>(i) * n, padded_row = static_cast<std::size_t>(i) * stride;
+            for (int j = 0; j < n; ++j) {
+                if (stage.forbidden[row + j]) continue;
+                blocked[padded_row + j] = 0.0;
+                u[k * plane + padded_row + j] = stage.u[k * pair_count + row + j];
+                v[k * plane + padded_row + j] = stage.v[k * pair_count + row + j];
             }
         }
     }

@@ -40,7 +40,8 @@ double cost_noise(const Problem& problem) {
     return 1e-12 * (size + problem.n * linear);
 }
 
-Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool)
+Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool,
+                 Stop& stop)
     : problem_(problem),
       pool_(pool),
       scaled_(problem),
@@ -50,7 +51,7 @@ Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, co
     if (start) {
         sweeps_.start_from(scaled_duals(scaled_, *start));
     } else if (scaled_.factor_count == 1) {
-        sweeps_.start_by_sorting();
+        sweeps_.start_by_sorting(stop);
     }
     sweeps_.close();
 }

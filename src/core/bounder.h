@@ -30,7 +30,8 @@ double cost_noise(const Problem& problem);
 class Bounder {
  public:
     // `duals` are in the problem's own units (a Stage of it); empty: from scratch.
-    Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool);
+    Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool,
+            Stop& stop);
 
     // One sweep and the leader's assignment problem; false if `stop` cut it short.
     bool sweep(const SweepOptions& options, Stop& stop);

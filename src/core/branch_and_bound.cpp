@@ -4,11 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
-#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "bounder.h"
@@ -51,11 +52,7 @@ class Tree {
                          : stop_() || cut_short_ ? BoundStatus::time_limit
                                                  : BoundStatus::stalled;
         result_.trace.push_back({stop_.elapsed(), result_.cost, result_.bound});
-        if (!closed && result_.status != BoundStatus::stalled) {
-            keep_state();
-        } else if (!options_.checkpoint.empty()) {
-            std::remove(options_.checkpoint.c_str());
-        }
+        keep_state();
         return std::move(result_);
     }
 
@@ -66,18 +63,18 @@ class Tree {
     // permutation are where the root starts.
     bool resume(std::vector<int>& initial) {
         if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return false;
-        TreeState state = load_state(options_.checkpoint, problem_, fingerprint(problem_, options_.root));
+        TreeState state =
+            load_state(options_.checkpoint, problem_, result_.symmetries, fingerprint(problem_, options_.root));
         if (!state.root_done) {
             if (problem_.cost(state.permutation.data()) < problem_.cost(initial.data())) initial = state.permutation;
             if (!state.proof.empty() && !state.proof[0].stages.empty()) start_ = state.proof[0].stages.back();
             return false;
         }
         result_.permutation = std::move(state.permutation);
-        result_.cost = state.cost;
+        result_.cost = problem_.cost(result_.permutation.data());
         result_.nodes = state.nodes;
         result_.proof_dropped = state.proof_dropped;
         result_.proof = std::move(state.proof);
-        result_.symmetries = std::move(state.symmetries);
         for (const ProofNode& node : result_.proof)
             for (const Stage& stage : node.stages) proof_bytes_ += bytes_of(stage);
         root_bound_ = state.root_bound;
@@ -88,16 +85,21 @@ class Tree {
         return true;
     }
 
-    // Called with the lock held (or when no thread works).
+    // Called with the lock held (or when no thread works). A full disk costs the checkpoint, not the run.
     void keep_state() {
         next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
         if (options_.checkpoint.empty() || result_.permutation.empty()) return;
-        TreeState state{root_done_,    result_.permutation, result_.cost, root_bound_,
-                        closed_bound_, result_.nodes,       next_id_,     result_.proof_dropped,
-                        result_.proof, result_.symmetries,  open_};
-        for (const OpenNode& node : held_)
-            if (node.parent) state.open.push_back(node);
-        save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
+        try {
+            TreeState state{root_done_,    result_.permutation, result_.cost, root_bound_,
+                            closed_bound_, result_.nodes,       next_id_,     result_.proof_dropped,
+                            result_.proof, result_.symmetries,  open_};
+            for (const OpenNode& node : held_)
+                if (node.parent) state.open.push_back(node);
+            save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
+            result_.checkpoint_error.clear();
+        } catch (const std::exception& error) {
+            result_.checkpoint_error = error.what();
+        }
     }
 
     void grow_root(std::vector<int> initial) {
@@ -220,9 +222,26 @@ class Tree {
         held_.assign(threads, {});
         next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
         std::vector<std::thread> helpers;
-        for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { work(worker); });
-        work(0);
+        try {
+            for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { guarded(worker); });
+        } catch (const std::system_error&) {  // the system has no more threads to give: fewer will do
+        }
+        guarded(0);
         for (std::thread& helper : helpers) helper.join();
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+    // What a thread throws (it may run out of memory) stops the others and is thrown again when they have ended.
+    void guarded(int worker) {
+        try {
+            work(worker);
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+            in_progress_[worker] = kInfinity;
+            stop_.request();
+            changed_.notify_all();
+        }
     }
 
     void work(int worker) {
@@ -278,8 +297,12 @@ class Tree {
             return;
         }
         BranchedNode node = make_child(open);
+        if (node.rows.size() <= 1) {
+            finish(open, node, worker);
+            return;
+        }
         const Problem problem = reduced_problem(problem_, node);
-        Bounder bounder(problem, node.forbidden, &node.duals, alone);
+        Bounder bounder(problem, node.forbidden, &node.duals, alone, stop_);
         if (!node.assignments.empty()) bounder.start_assignments(std::move(node.assignments));
         bool whole = ascend(bounder, problem, node, goal);
         const int n = problem.n;
@@ -314,6 +337,32 @@ class Tree {
             closed_bound_ = std::min(closed_bound_, bound);
         } else {
             branch(std::move(node), pair_bound, proof);
+        }
+    }
+
+    // A node with one permutation left: its cost is its bound, whatever digits the duals have.
+    void finish(const OpenNode& open, const BranchedNode& node, int worker) {
+        std::vector<int> permutation(problem_.n);
+        for (const auto& [i, j] : node.fixed) permutation[i] = j;
+        for (std::size_t k = 0; k < node.rows.size(); ++k) permutation[node.rows[k]] = node.columns[k];
+        bool allowed = true;
+        for (int i = 0; i < problem_.n; ++i) allowed = allowed && problem_.allowed(i, permutation[i]);
+        const double cost = problem_.cost(permutation.data());
+
+        std::lock_guard lock(mutex_);
+        in_progress_[worker] = kInfinity;
+        held_[worker] = {};
+        ++result_.nodes;
+        if (!result_.proof_dropped) {
+            const auto& [row, column] = node.fixed.back();
+            result_.proof.push_back({open.parent->proof, row, column, {}, -1, true, {}});
+        }
+        if (!allowed) return;
+        const double error = target_.granularity > 0.0 ? 0.0 : target_.noise;
+        closed_bound_ = std::min(closed_bound_, std::max(open.bound, cost - error));
+        if (cost < result_.cost) {
+            result_.cost = cost;
+            result_.permutation = std::move(permutation);
         }
     }
 
@@ -374,6 +423,7 @@ class Tree {
     std::vector<double> in_progress_;         // bounds of the nodes that workers hold; infinite: none
     std::vector<OpenNode> held_;              // the nodes that workers hold; without a parent: none
     Stage start_;                             // duals of an unfinished root, from a checkpoint
+    std::exception_ptr failure_;              // what a thread threw
     bool root_done_ = false;
     double next_checkpoint_ = kInfinity;
     double root_bound_ = -kInfinity;

@@ -51,12 +51,13 @@ struct TreeResult {
     std::vector<ProofNode> proof;  // the root first; empty if it was dropped
     bool proof_dropped = false;
     std::vector<Symmetry> symmetries;  // that the proof uses
+    std::string checkpoint_error;      // why the last attempt to write the checkpoint failed; empty: it did not
     std::vector<TracePoint> trace;
 };
 
-// With a checkpoint, what a stopped run knows is kept in that file, and the next run with the same problem goes on from
-// there; a run that ends by itself removes it. The same cost for any number of threads; `report` is called from the
-// calling thread.
+// With a checkpoint, what a run knows is kept in that file, and the next run with the same problem goes on from there.
+// Whoever has the result safe removes it. That it cannot be written is told in the result and stops nothing. The same
+// cost for any number of threads; `report` is called from the calling thread.
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
                             Stop& stop, const std::function<void(const TreeProgress&)>& report = {});
 

@@ -31,7 +31,7 @@ class Ascent {
           report_(report),
           pool_(problem.n < kWorthThreads ? 1 : options.threads),
           target_{options.tolerance, options.granularity, cost_noise(problem)},
-          bounder_(problem, all_forbidden(problem), options.start, pool_) {
+          bounder_(problem, all_forbidden(problem), options.start, pool_, stop) {
         if (initial.empty()) {
             TwoOptOptions search;
             search.seed = options.seed;

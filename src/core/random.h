@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -91,15 +92,18 @@ bool for_each_stream(long count, int threads, Stop& stop, const Work& work, cons
 
     std::vector<std::thread> helpers;
     guarded([&] {
-        for (long i = 1; i < std::min<long>(threads, count); ++i) {
-            helpers.emplace_back([&] {
-                guarded(drain);
+        try {
+            for (long i = 1; i < std::min<long>(threads, count); ++i) {
+                helpers.emplace_back([&] {
+                    guarded(drain);
+                    const std::lock_guard lock(mutex);
+                    --running;
+                    ended.notify_one();
+                });
                 const std::lock_guard lock(mutex);
-                --running;
-                ended.notify_one();
-            });
-            const std::lock_guard lock(mutex);
-            ++running;
+                ++running;
+            }
+        } catch (const std::system_error&) {  // the system has no more threads to give: fewer will do
         }
         drain();
     });

@@ -27,7 +27,7 @@ class Stop {
         const double now = elapsed();
         if (now >= limit_) {
             stopped_ = true;
-        } else if (poll_ && now >= next_poll_ && std::this_thread::get_id() == owner_) {
+        } else if (poll_ && std::this_thread::get_id() == owner_ && now >= next_poll_) {
             next_poll_ = now + 0.05;
             if (poll_()) stopped_ = interrupted_ = true;
         }

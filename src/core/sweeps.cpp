@@ -125,7 +125,7 @@ void Sweeps::start_from(Duals duals) {
     }
 }
 
-void Sweeps::start_by_sorting() {
+void Sweeps::start_by_sorting(Stop& stop) {
     const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
     const int m = n_ - 1;
     std::vector<int> columns_down(static_cast<std::size_t>(n_) * m), rows_up(m);
@@ -138,7 +138,7 @@ void Sweeps::start_by_sorting() {
         std::stable_sort(order, order + m, [b](int x, int y) { return b[x] > b[y]; });
     }
     std::vector<double> column_dual(m);
-    for (int i = 0; i < n_; ++i) {
+    for (int i = 0; i < n_ && !stop(); ++i) {  // cut short, the other rows start from zero: as valid, not as good
         const float* a = problem_.source.data() + static_cast<std::size_t>(i) * stride_;
         for (int k = 0, t = 0; k < n_; ++k) {
             if (k != i) rows_up[t++] = k;

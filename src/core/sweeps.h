@@ -25,7 +25,7 @@ class Sweeps {
 
     // Half of every pair cost to each side. A pair's subproblem is then a product of two vectors, which sorting solves:
     // the Gilmore-Lawler bound in O(n^3), with duals in the middle of their ranges. Needs a single factor.
-    void start_by_sorting();
+    void start_by_sorting(Stop& stop);
     void start_from(Duals duals);
 
     // False if `stop` ended it early; the duals are sound but the bound is not refreshed.

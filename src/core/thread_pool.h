@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace blindmatch {
@@ -15,8 +18,12 @@ namespace blindmatch {
 // results do not depend on the number of threads.
 class ThreadPool {
  public:
+    // Where the system has no more threads to give, there are fewer.
     explicit ThreadPool(int threads) {
-        for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { serve(worker); });
+        try {
+            for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { serve(worker); });
+        } catch (const std::system_error&) {
+        }
     }
 
     ~ThreadPool() {
@@ -33,6 +40,7 @@ class ThreadPool {
 
     int size() const { return static_cast<int>(workers_.size()) + 1; }
 
+    // What a task throws is thrown again here, when all threads are done with theirs.
     void run(int count, const std::function<void(int, int)>& task) {
         if (workers_.empty() || count <= 1) {
             for (int index = 0; index < count; ++index) task(index, 0);
@@ -50,11 +58,18 @@ class ThreadPool {
         work(0);
         std::unique_lock lock(mutex_);
         done_.wait(lock, [this] { return busy_ == 0; });
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     }
 
  private:
     void work(int worker) {
-        for (int index = next_++; index < count_; index = next_++) (*task_)(index, worker);
+        try {
+            for (int index = next_++; index < count_; index = next_++) (*task_)(index, worker);
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+            next_ = count_;
+        }
     }
 
     void serve(int worker) {
@@ -77,6 +92,7 @@ class ThreadPool {
     const std::function<void(int, int)>* task_ = nullptr;
     int count_ = 0, busy_ = 0;
     long round_ = 0;
+    std::exception_ptr failure_;
     std::atomic<int> next_{0};
     bool closing_ = false;
 };

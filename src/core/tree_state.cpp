@@ -1,14 +1,22 @@
 #include "tree_state.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
+
+#include "tree_check.h"
 
 namespace blindmatch {
 namespace {
@@ -40,6 +48,7 @@ class Writer {
     std::string buffer_;
 };
 
+// Throws std::out_of_range where the bytes cannot be what was written.
 class Reader {
  public:
     explicit Reader(std::string_view buffer) : buffer_(buffer) {}
@@ -47,6 +56,12 @@ class Reader {
         requires std::is_trivially_copyable_v<T>
     void get(T& value) {
         take(&value, sizeof value);
+    }
+    void get(bool& value) {  // no other byte may become a bool
+        std::uint8_t byte = 0;
+        get(byte);
+        if (byte > 1) throw std::out_of_range("checkpoint");
+        value = byte == 1;
     }
     template <class T>
         requires std::is_trivially_copyable_v<T>
@@ -58,13 +73,13 @@ class Reader {
     std::size_t count(std::size_t size) {
         std::uint64_t length = 0;
         get(length);
-        if (length > (buffer_.size() - at_) / size) throw std::invalid_argument("the checkpoint is damaged");
+        if (length > (buffer_.size() - at_) / size) throw std::out_of_range("checkpoint");
         return length;
     }
 
  private:
     void take(void* out, std::size_t size) {
-        if (size > buffer_.size() - at_) throw std::invalid_argument("the checkpoint is damaged");
+        if (size > buffer_.size() - at_) throw std::out_of_range("checkpoint");
         if (size > 0) std::memcpy(out, buffer_.data() + at_, size);
         at_ += size;
     }
@@ -83,12 +98,13 @@ void field(Archive& archive, Value& value) {
     }
 }
 
+// Items that take at least `least` bytes each.
 template <class Archive, class Item, class Describe>
-void list(Archive& archive, std::vector<Item>& items, Describe describe) {
+void list(Archive& archive, std::vector<Item>& items, std::size_t least, Describe describe) {
     if constexpr (std::is_same_v<Archive, Writer>) {
         archive.put(static_cast<std::uint64_t>(items.size()));
     } else {
-        items.resize(archive.count(1));
+        items.resize(archive.count(least));
     }
     for (Item& item : items) describe(item);
 }
@@ -110,14 +126,14 @@ void describe(Archive& archive, ProofNode& node) {
     field(archive, node.line);
     field(archive, node.line_is_row);
     field(archive, node.skipped);
-    list(archive, node.stages, [&](Stage& stage) { describe(archive, stage); });
+    list(archive, node.stages, 36, [&](Stage& stage) { describe(archive, stage); });
 }
 
 template <class Archive>
 void describe(Archive& archive, BranchedNode& node) {
     field(archive, node.rows);
     field(archive, node.columns);
-    list(archive, node.fixed, [&](std::pair<int, int>& pair) {
+    list(archive, node.fixed, 8, [&](std::pair<int, int>& pair) {
         field(archive, pair.first);
         field(archive, pair.second);
     });
@@ -137,8 +153,8 @@ void describe(Archive& archive, TreeState& state) {
     field(archive, state.nodes);
     field(archive, state.next_id);
     field(archive, state.proof_dropped);
-    list(archive, state.proof, [&](ProofNode& node) { describe(archive, node); });
-    list(archive, state.symmetries, [&](Symmetry& symmetry) {
+    list(archive, state.proof, 33, [&](ProofNode& node) { describe(archive, node); });
+    list(archive, state.symmetries, 9, [&](Symmetry& symmetry) {
         field(archive, symmetry.of_rows);
         field(archive, symmetry.image);
     });
@@ -167,7 +183,7 @@ void put_open(Writer& writer, const std::vector<OpenNode>& open) {
 }
 
 std::vector<OpenNode> get_open(Reader& reader) {
-    std::vector<std::shared_ptr<const BranchedNode>> parents(reader.count(1));
+    std::vector<std::shared_ptr<const BranchedNode>> parents(reader.count(80));
     for (auto& parent : parents) {
         auto node = std::make_shared<BranchedNode>();
         describe(reader, *node);
@@ -177,10 +193,35 @@ std::vector<OpenNode> get_open(Reader& reader) {
     reader.get(records);
     std::vector<OpenNode> open;
     for (const OpenRecord& record : records) {
-        if (record.parent >= parents.size()) throw std::invalid_argument("the checkpoint is damaged");
+        if (record.parent >= parents.size()) throw std::out_of_range("checkpoint");
         open.push_back({record.bound, record.id, record.row, record.column, parents[record.parent]});
     }
     return open;
+}
+
+// Writes the parts one after the other, down to the disk; false, with errno, where that fails.
+bool write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0) return false;
+    bool written = true;
+    for (std::string_view part : parts) {
+        while (written && !part.empty()) {
+            const ssize_t count = ::write(file, part.data(), part.size());
+            if (count >= 0) part.remove_prefix(static_cast<std::size_t>(count));
+            written = count > 0 || (count < 0 && errno == EINTR);
+        }
+    }
+    written = written && ::fsync(file) == 0;
+    const int reason = errno;
+    const bool closed = ::close(file) == 0;
+    if (!written) errno = reason;
+    return written && closed;
+}
+
+bool equal(const std::vector<Symmetry>& a, const std::vector<Symmetry>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Symmetry& x, const Symmetry& y) {
+        return x.of_rows == y.of_rows && x.image == y.image;
+    });
 }
 
 }  // namespace
@@ -207,39 +248,40 @@ void save_state(const std::string& path, const TreeState& state, std::uint64_t f
     head.put(static_cast<std::uint64_t>(bytes.size()));
     head.put(hash_bytes(bytes.data(), bytes.size()));
     const std::string temporary = path + ".new";
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << kMagic << head.buffer() << bytes;
-    file.close();
-    if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    if (!write_file(temporary, {kMagic, head.buffer(), bytes}) || std::rename(temporary.c_str(), path.c_str()) != 0) {
+        const std::string reason = std::strerror(errno);
         std::remove(temporary.c_str());
-        throw std::runtime_error("cannot write the checkpoint " + path);
+        throw std::runtime_error("cannot write the checkpoint " + path + ": " + reason);
     }
 }
 
-TreeState load_state(const std::string& path, const Problem& problem, std::uint64_t fingerprint) {
+TreeState load_state(const std::string& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
+                     std::uint64_t fingerprint) {
     std::ifstream file(path, std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     const std::string magic(kMagic);
     if (bytes.compare(0, magic.size(), magic) != 0) throw std::invalid_argument(path + " is not a checkpoint");
-    const std::string_view rest = std::string_view(bytes).substr(magic.size());
-    Reader head(rest);
-    std::uint64_t owner = 0, size = 0, hash = 0;
-    head.get(owner);
-    head.get(size);
-    head.get(hash);
-    const std::string_view payload = rest.substr(3 * sizeof(std::uint64_t));
-    if (owner != fingerprint) {
-        throw std::invalid_argument(path + " belongs to another problem, or to the same one with another seed");
+    try {
+        const std::string_view rest = std::string_view(bytes).substr(magic.size());
+        Reader head(rest);
+        std::uint64_t owner = 0, size = 0, hash = 0;
+        head.get(owner);
+        head.get(size);
+        head.get(hash);
+        if (owner != fingerprint) {
+            throw std::invalid_argument(path + " belongs to another problem, or to the same one with another seed");
+        }
+        const std::string_view payload = rest.substr(3 * sizeof(std::uint64_t));
+        if (payload.size() == size && hash_bytes(payload.data(), payload.size()) == hash) {
+            Reader body(payload);
+            TreeState state;
+            describe(body, state);
+            state.open = get_open(body);
+            if (equal(state.symmetries, symmetries) && is_consistent(state, problem)) return state;
+        }
+    } catch (const std::out_of_range&) {
     }
-    if (payload.size() != size || hash_bytes(payload.data(), payload.size()) != hash) {
-        throw std::invalid_argument(path + " is damaged");
-    }
-    Reader body(payload);
-    TreeState state;
-    describe(body, state);
-    state.open = get_open(body);
-    if (static_cast<int>(state.permutation.size()) != problem.n) throw std::invalid_argument(path + " is damaged");
-    return state;
+    throw std::invalid_argument(path + " is damaged");
 }
 
 }  // namespace blindmatch

@@ -24,11 +24,14 @@ struct TreeState {
 // A number that tells problems (and what counts as solved) apart.
 std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& options);
 
-// Written beside `path` and then put in its place, so that a kill leaves the old file or the new one, whole.
+// Written beside `path`, to the disk, and then put in its place, so that a kill or a power cut leaves the old file or
+// the new one, whole.
 // Throws std::runtime_error where that fails.
 void save_state(const std::string& path, const TreeState& state, std::uint64_t fingerprint);
 
-// Throws std::invalid_argument if the file is damaged or belongs to another problem.
-TreeState load_state(const std::string& path, const Problem& problem, std::uint64_t fingerprint);
+// Throws std::invalid_argument if the file is damaged or belongs to another problem, whose symmetries are given: what
+// the file says of them must be that.
+TreeState load_state(const std::string& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
+                     std::uint64_t fingerprint);
 
 }  // namespace blindmatch

@@ -32,7 +32,12 @@ class Auto:
 
     name: ClassVar[str] = "auto"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, exact=True, forbidden=True, note="branch-and-bound; faq + tabu + projection bound for large n"
+        bound=True,
+        exact=True,
+        forbidden=True,
+        cubic_memory=70,
+        cubic_up_to=300,
+        note="branch-and-bound; faq + tabu + projection bound for large n",
     )
 
     def __post_init__(self) -> None:

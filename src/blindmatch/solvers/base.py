@@ -6,9 +6,11 @@ import importlib
 import importlib.util
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -50,7 +52,9 @@ class Capabilities:
     """What a solver can do; `solve` refuses what it cannot, so that nothing is ever ignored.
 
     `unequal` is whether it takes a sum of several factor pairs, which is what sets of unequal sizes lead to. Known
-    pairs need no word of their own: `solve` fixes them, and what is left has a linear term.
+    pairs need no word of their own: `solve` fixes them, and what is left has a linear term. `quadratic_memory`,
+    `cubic_memory` and `quartic_memory` are bytes over n^2 (for each factor pair), n^3 and n^4, measured and rounded up;
+    the cubic part up to the size `cubic_up_to`, if there is one.
     """
 
     bound: bool = False
@@ -60,6 +64,10 @@ class Capabilities:
     asymmetric: bool = True
     unequal: bool = True
     max_size: int | None = None
+    quadratic_memory: float = 200.0
+    cubic_memory: float = 0.0
+    cubic_up_to: int | None = None
+    quartic_memory: float = 0.0
     requires: Dependency | None = None
     note: str = ""
 
@@ -74,7 +82,8 @@ class Outcome:
     """What a solver found, in the order of the problem that it was given.
 
     `lower_bound` is for solvers whose proof is not a certificate (enumeration, other people's branch and bound);
-    with a certificate the bound is what the checker makes of it.
+    with a certificate the bound is what the checker makes of it. `checkpoint` is a file that nobody needs any more once
+    the result has been checked.
     """
 
     permutation: IntArray
@@ -82,6 +91,7 @@ class Outcome:
     certificate: Certificate | None = None
     lower_bound: float | None = None
     message: str = ""
+    checkpoint: Path | None = None
 
 
 class Solver(Protocol):
@@ -96,7 +106,7 @@ class Solver(Protocol):
 
 
 class Budget:
-    """Time, threads and the incumbent of one run. The C++ core calls `report`, `fail` and reads `remaining`."""
+    """Time, threads and incumbent of one run. The core calls `report` and `fail`, reads `remaining` and `orphaned`."""
 
     def __init__(
         self,
@@ -127,7 +137,15 @@ class Budget:
     @property
     def stopped(self) -> bool:
         """Whether a solver should return now."""
-        return self.interrupted or self.remaining <= 0
+        return self.interrupted or self.remaining <= 0 or self.orphaned
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether the main thread has ended: Ctrl-C reaches that one alone, and Python waits for all others."""
+        if not threading.main_thread().is_alive():
+            self.interrupted = True
+            return True
+        return False
 
     @property
     def stop_status(self) -> Status:

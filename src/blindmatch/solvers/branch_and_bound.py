@@ -18,7 +18,7 @@ from blindmatch.certificate import Certificate, Node, Pair
 from blindmatch.problem import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import ScaledProblem
-from blindmatch.solvers.dual_ascent import final_status, first_match
+from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
 from blindmatch.validation import at_least, positive
 
 
@@ -35,7 +35,8 @@ class BranchAndBound:
     checkpoint
         A file that keeps what a run knows (open nodes, duals, incumbent), written every `checkpoint_interval` seconds,
         at a time limit, on Ctrl-C and on SIGTERM. A run that finds it goes on from there, with the same problem and the
-        same seed; a run that ends by itself removes it.
+        same seed; a run that ends by itself removes it when its proof has been checked. A disk that is full does not
+        stop the run: the result's message tells.
     """
 
     memory_limit: int = 4 << 30
@@ -45,7 +46,7 @@ class BranchAndBound:
 
     name: ClassVar[str] = "branch-and-bound"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, exact=True, forbidden=True, max_size=600, note="ours; exact, with a proof tree"
+        bound=True, exact=True, forbidden=True, max_size=600, cubic_memory=70, note="ours; exact, with a proof tree"
     )
 
     def __post_init__(self) -> None:
@@ -58,9 +59,11 @@ class BranchAndBound:
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch."""
         start = first_match(problem, budget, rng)
+        if budget.interrupted:
+            return without_duals(problem, start, budget)
         scaled = ScaledProblem.of(problem)
         with _sigterm_stops() if self.checkpoint is not None else nullcontext():
-            permutation, status, bound, nodes, proof, symmetries = _core.branch_and_bound(
+            permutation, status, bound, nodes, proof, symmetries, unwritten = _core.branch_and_bound(
                 scaled.core,
                 scaled.granularity,
                 self.memory_limit,
@@ -74,19 +77,23 @@ class BranchAndBound:
                 scaled.budget(budget, check_seconds=1e-3 + 1e-8 * problem.n**4),
             )
         match = permutation.astype(np.intp)
+        budget.offer(match, problem.objective(match))
+        ended = self.checkpoint is not None and status in ("optimal", "stalled")
+        checkpoint = Path(self.checkpoint) if self.checkpoint is not None and ended else None
         status = final_status(status, budget)
+        notes = [f"{nodes} nodes", *([unwritten] if unwritten else [])]
         if not proof:
-            message = f"{nodes} nodes; the proof outgrew proof_limit={self.proof_limit} bytes and was dropped"
+            notes.append(f"the proof outgrew proof_limit={self.proof_limit} bytes and was dropped")
             # The core proved this in float64, for the normal form: allow for the rounding between the two.
-            safe = scaled.cost(bound) - 1e-13 * problem.scale
-            return Outcome(match, status, lower_bound=problem.round_up(safe), message=message)
+            safe = problem.round_up(scaled.cost(bound) - 1e-13 * problem.scale)
+            return Outcome(match, status, lower_bound=safe, message="; ".join(notes), checkpoint=checkpoint)
         tree = tuple(
             Node(parent, _pair(pair), scaled.stages(stages), _pair(line), parent < 0, tuple(skipped))
             for parent, pair, stages, line, skipped in proof
         )
         images = tuple((side, image.astype(np.intp)) for side, image in symmetries)
         certificate = Certificate(problem.n, tree, symmetries=images)
-        return Outcome(match, status, certificate, message=f"{nodes} nodes")
+        return Outcome(match, status, certificate, message="; ".join(notes), checkpoint=checkpoint)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from blindmatch.problem import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 
+_TINY = 2.0**-1074  # what a product below the normal range of float64 may be wrong by
 _MARGIN = 1e-13  # of the problem's scale: the core prunes with this much slack for rounding
 
 
@@ -33,5 +34,6 @@ class BruteForce:
         if not completed:
             return Outcome(permutation, budget.stop_status)
         # No sum that was compared is off by more than this; with integers all sums are exact.
-        margin = 0.0 if problem.granularity > 0 else 4 * _MARGIN * problem.scale
+        exact = problem.exact or problem.vanishes
+        margin = 0.0 if exact else 4 * (_MARGIN * problem.scale + _TINY * len(problem.factors) * problem.n**2)
         return Outcome(permutation, "optimal", lower_bound=cost - margin)

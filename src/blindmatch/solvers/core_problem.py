@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from blindmatch import _core
 from blindmatch.certificate import Stage
-from blindmatch.problem import QAP
+from blindmatch.problem import QAP, NormalForm
 from blindmatch.solvers.base import Budget
 from blindmatch.validation import FloatArray
 
@@ -41,7 +41,7 @@ class ScaledProblem:
         form = problem.normal_form
         sizes = [(float(np.abs(A).max()), float(np.abs(B).max())) for A, B in form.factors]
         size = max(sum(2 * a * b for a, b in sizes), float(np.ptp(form.linear)), 1e-30 * abs(form.constant))
-        exponent = -math.frexp(size)[1] if size > 0 else 0
+        exponent = -math.frexp(size)[1] if size > 1e-290 else -_exponent(form)
         factors = []
         for (A, B), (a, _) in zip(form.factors, sizes, strict=True):
             part = -math.frexp(a)[1] if a > 0 else 0
@@ -97,6 +97,11 @@ class RescaledBudget:
         """Whether to stop at once."""
         return self.inner.interrupted
 
+    @property
+    def orphaned(self) -> bool:
+        """Whether the main thread has ended."""
+        return self.inner.orphaned
+
     def report(self, lower_bound: float, cost: float, iteration: int, proof_nodes: int = 0) -> bool:
         """Pass progress on."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
@@ -106,6 +111,14 @@ class RescaledBudget:
     def fail(self, error: BaseException) -> None:
         """Pass an exception on."""
         self.inner.fail(error)
+
+
+def _exponent(form: NormalForm) -> int:
+    """The exponent of the largest pair cost or linear cost, also where products of the numbers underflow to zero."""
+    sizes = [[float(np.abs(matrix).max()) for matrix in pair] for pair in form.factors]
+    exponents = [1 + sum(math.frexp(size)[1] for size in pair) for pair in sizes if all(pair)]
+    exponents += [math.frexp(spread)[1] for spread in [float(np.ptp(form.linear))] if spread > 0]
+    return max(exponents, default=0)
 
 
 def _contiguous(factors: tuple[tuple[FloatArray, FloatArray], ...]) -> list[tuple[FloatArray, FloatArray]]:

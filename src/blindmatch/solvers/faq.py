@@ -43,7 +43,7 @@ class FAQ:
     polish: bool = True
 
     name: ClassVar[str] = "faq"
-    capabilities: ClassVar[Capabilities] = Capabilities(note="local; best of many restarts")
+    capabilities: ClassVar[Capabilities] = Capabilities(quadratic_memory=1000, note="local; best of many restarts")
 
     def __post_init__(self) -> None:
         at_least(self.restarts, 1, "restarts")

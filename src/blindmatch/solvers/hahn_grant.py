@@ -49,7 +49,9 @@ class FactorizedHahnGrant:
     max_sweeps: int | None = None
 
     name: ClassVar[str] = "factorized-hahn-grant"
-    capabilities: ClassVar[Capabilities] = Capabilities(bound=True, note="the paper's Alg. 2; proves, may stall")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        bound=True, cubic_memory=80, note="the paper's Alg. 2; proves, may stall"
+    )
     factorized: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -117,6 +119,10 @@ class HahnGrant(FactorizedHahnGrant):
 
     name: ClassVar[str] = "hahn-grant"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, max_size=128, note="the paper's Alg. 1 on the dense tensor, n^4 numbers"
+        bound=True,
+        max_size=128,
+        cubic_memory=80,
+        quartic_memory=8,
+        note="the paper's Alg. 1 on the dense tensor, n^4 numbers",
     )
     factorized: ClassVar[bool] = False
