@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.distortion import Distortion
+from blindmatch.estimator import TwoSetEstimator
+from blindmatch.evaluation import cluster_assignment
 from blindmatch.kernels import unit_rows
 from blindmatch.matching import match
+from blindmatch.prototypes import as_labels
 from blindmatch.solvers.base import Solver
-from blindmatch.validation import FloatArray, IntArray, as_floats, at_least
+from blindmatch.validation import FloatArray, IntArray, at_least
 
 
-class BlindClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True)
+class ClassifierScores:
+    """The paper's figures of an unsupervised classifier, for images whose classes are known.
+
+    Attributes
+    ----------
+    accuracy
+        Share of the images that get their class.
+    matching_accuracy
+        Share of the classes whose cluster is that of the best one-to-one assignment of clusters to classes (the one
+        that makes most images right).
+    ceiling
+        Accuracy with that assignment in place of the match (the row "GT" of the paper): no match of these clusters
+        does better, where there are as many clusters as classes.
+    """
+
+    accuracy: float
+    matching_accuracy: float
+    ceiling: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
     """Classify without a single label: k-means centres, matched blind with one embedding a class.
 
     Parameters
     ----------
     n_clusters
-        By default as many as there are classes. With more, the clusters left over join the nearest matched one.
+        By default as many as there are classes. With more, the clusters left over join the nearest matched one;
+        with fewer, some classes are never predicted.
     n_init
         Starts of k-means++.
     normalize
@@ -42,6 +73,16 @@ class BlindClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Cluster centres; cluster c stands for class ``classes_[cluster_class_[c]]``.
     result_
         The match of centres with classes.
+
+    Examples
+    --------
+    >>> import numpy as np, blindmatch as bm
+    >>> rng = np.random.default_rng(0)
+    >>> classes = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [2.0, 7.0]])
+    >>> images = np.repeat(classes, 20, axis=0) + 0.1 * rng.normal(size=(80, 2))
+    >>> model = bm.BlindClassifier(random_state=0).fit(images, 3 * classes, classes=["a", "b", "c", "d"])
+    >>> model.predict([[4.8, 1.1]]).tolist()
+    ['c']
     """
 
     def __init__(
@@ -69,14 +110,13 @@ class BlindClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, Y: ArrayLike, *, classes: ArrayLike | None = None) -> BlindClassifier:
         """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e)."""
-        images, texts = self._points(X, "X"), self._points(Y, "Y")
-        clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, len(texts), "n_clusters")
+        images, texts = self._scaled(self._fitted_set(X)), self._scaled(self._second_set(Y))
+        clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
         if len(images) < clusters:
             raise ValueError(f"X has {len(images)} rows; at least {clusters} are needed, one for each cluster")
         self.classes_ = np.arange(len(texts)) if classes is None else np.asarray(classes)
         if self.classes_.shape != (len(texts),):
             raise ValueError(f"classes has shape {self.classes_.shape}; Y has {len(texts)} rows")
-        self.n_features_in_ = images.shape[1]
         means = KMeans(clusters, n_init=at_least(self.n_init, 1, "n_init"), random_state=self.random_state).fit(images)
         self.centres_ = unit_rows(means.cluster_centers_) if self.normalize else means.cluster_centers_
         self.result_ = match(
@@ -94,14 +134,33 @@ class BlindClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each image: that of its nearest centre."""
-        check_is_fitted(self, "cluster_class_")
-        images = self._points(X, "X")
-        if images.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {images.shape[1]} features; the classifier was fitted with {self.n_features_in_}")
-        return np.asarray(self.classes_[self.cluster_class_[pairwise_distances_argmin(images, self.centres_)]])
+        clusters = self.clusters(X)
+        return np.asarray(self.classes_[self.cluster_class_[clusters]])
 
-    def _points(self, values: ArrayLike, name: str) -> FloatArray:
-        points = as_floats(values, name)
+    def clusters(self, X: ArrayLike) -> IntArray:
+        """The cluster of each image: that of the nearest centre."""
+        check_is_fitted(self)
+        return np.asarray(pairwise_distances_argmin(self._scaled(self._new_points(X)), self.centres_))
+
+    def evaluate(self, X: ArrayLike, y: Iterable[Hashable]) -> ClassifierScores:
+        """Compare with the true classes y of the images X (values of `classes_`)."""
+        clusters = self.clusters(X)
+        truth, names = as_labels(y, "y", len(clusters)), as_labels(self.classes_, "classes")
+        place = {name: c for c, name in enumerate(names)}
+        for label in truth:
+            if label not in place:
+                raise ValueError(f"y holds {label!r}, which is not among the classes of the classifier")
+        labels = np.array([place[label] for label in truth])
+        best = cluster_assignment(labels, clusters)
+        assigned = np.full(len(self.centres_), -1, dtype=np.intp)
+        assigned[list(best)] = list(best.values())
+        return ClassifierScores(
+            accuracy=float(np.mean(self.cluster_class_[clusters] == labels)),
+            matching_accuracy=float(np.mean([self.result_.permutation[c] == label for c, label in best.items()])),
+            ceiling=float(np.mean(_adopt(self.centres_, assigned)[clusters] == labels)),
+        )
+
+    def _scaled(self, points: FloatArray) -> FloatArray:
         return unit_rows(points) if self.normalize else points
 
 

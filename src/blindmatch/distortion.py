@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +31,11 @@ class Distortion:
 
     standardize: bool = True
     normalize: bool = False
+
+    # No loss is below this; -inf where that depends on the data.
+    least_loss: ClassVar[float] = -math.inf
+    # Whether a kernel holds similarities (larger means nearer) rather than distances.
+    similarities: ClassVar[bool] = False
 
     def kernel(self, embeddings: FloatArray) -> FloatArray:
         """Relations inside one set of embeddings."""
@@ -93,19 +100,28 @@ class Distortion:
         """
         return self.problem_of(*self.kernels(source, target, kernels=kernels))
 
-    def problem_of(self, K: FloatArray, G: FloatArray) -> QAP:
-        """The problem of two kernels that are on their common scale already."""
+    def problem_of(self, K: FloatArray, G: FloatArray, dummies: int = 0) -> QAP:
+        """The problem of two kernels that are on their common scale already, of size ``max(n, m) + dummies``.
+
+        Each side is filled up with dummies, whose relations cost nothing: so many of the smaller set may stay without
+        a partner, and as many more of the larger one.
+        """
+        n, m = len(K), len(G)
+        size = max(n, m) + dummies
         with np.errstate(over="ignore"):  # QAP refuses numbers that overflow
-            product = (-self.h1(K), self.h2(G))
+            factors = [(-self.h1(K), self.h2(G))]
             own_source, own_target = self.f1(K), self.f2(G)
-        if len(K) == len(G):
-            return QAP(*product, constant=float(own_source.sum() + own_target.sum()))
-        n = max(len(K), len(G))
-        if len(K) < len(G):
-            alone, constant = (np.ones_like(K), own_target), float(own_source.sum())
-        else:
-            alone, constant = (own_source, np.ones_like(G)), float(own_target.sum())
-        return QAP.from_factors([(_padded(A, n), _padded(B, n)) for A, B in (alone, product)], constant=constant)
+        constant = 0.0
+        # What a side costs by itself is a constant where all of it is matched, or else a product with ones.
+        if size == m:
+            constant += float(own_source.sum())
+        elif own_source.any():
+            factors.append((own_source, np.ones_like(G)))
+        if size == n:
+            constant += float(own_target.sum())
+        elif own_target.any():
+            factors.append((np.ones_like(K), own_target))
+        return QAP.from_factors([(_padded(A, size), _padded(B, size)) for A, B in factors], constant=constant)
 
     def evaluate(
         self,
@@ -134,6 +150,8 @@ class Distortion:
 @dataclass(frozen=True)
 class GromovWasserstein(Distortion):
     """Squared difference of Euclidean distances (the paper's choice for matching)."""
+
+    least_loss: ClassVar[float] = 0.0
 
     def kernel(self, embeddings: FloatArray) -> FloatArray:
         """Euclidean distances."""
@@ -169,6 +187,8 @@ class InnerProduct(Distortion):
 class CKA(Distortion):
     """Negative centred kernel alignment of linear kernels; `standardize` is the CKA's own centring and scaling."""
 
+    similarities: ClassVar[bool] = True
+
     def kernel(self, embeddings: FloatArray) -> FloatArray:
         """Inner products."""
         return kernel_functions.inner_products(embeddings)
@@ -187,6 +207,8 @@ class MutualKNN(Distortion):
     """
 
     k: int = 5
+
+    similarities: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least(self.k, 1, "k")
@@ -209,6 +231,8 @@ class KL(Distortion):
     """
 
     floor: float = 1e-6
+
+    least_loss: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.floor < 1:

@@ -42,9 +42,17 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} is a masked array; fill or drop what is masked first")
     try:
-        return np.asarray(values)
+        return np.asarray(plain(values))
     except ValueError as error:
         raise ValueError(f"{name} is ragged: its rows differ in length ({error})") from None
+
+
+def plain(values: Any) -> Any:
+    """What numpy can read: a torch tensor without its device, gradient and bfloat16, everything else as it is."""
+    if type(values).__module__.split(".")[0] != "torch":
+        return values
+    tensor = values.detach().cpu().resolve_conj()
+    return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
 
 
 def as_square(values: ArrayLike, name: str, size: int | None = None) -> FloatArray:
@@ -89,6 +97,13 @@ def positive(value: float, name: str) -> float:
     """Return `value` if it is a number above zero."""
     if not isinstance(value, int | float | np.number) or not value > 0:
         raise ValueError(f"{name}={value!r}; expected a number above 0")
+    return float(value)
+
+
+def not_negative(value: float, name: str) -> float:
+    """Return `value` if it is a finite number, not below zero."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < float("inf"):
+        raise ValueError(f"{name}={value!r}; expected a number of at least 0")
     return float(value)
 
 

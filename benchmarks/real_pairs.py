@@ -1,0 +1,158 @@
+"""Real vision and language models, matched blind: accuracy, cost and proof for every pair of models.
+
+python benchmarks/real_pairs.py FOLDER [classes subsets classifier texts] [--seconds 60] [--seeds 5]
+
+FOLDER holds ``vision__DATASET__MODEL.npz`` (embeddings (images, d), labels, class_names) and
+``language__DATASET__MODEL.npz`` (embeddings (classes, prompts, d), class_names). "classes" matches all classes of the
+first dataset, from a random half of the images for each seed. "subsets" matches the best subsets of the second, size
+after size as long as the optimum is proved. "classifier" clusters the images of the first. "texts" matches the class
+names of the second between two language models.
+"""
+
+import argparse
+import itertools
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+import blindmatch as bm
+from blindmatch.evaluation import cluster_assignment, clustering_accuracy
+from blindmatch.kernels import unit_rows
+
+SIZES = (20, 30, 40, 50, 60, 80, 100)
+
+
+def models(folder, kind, dataset):
+    for path in sorted(folder.glob(f"{kind}__{dataset}__*.npz")):
+        with np.load(path, allow_pickle=False) as file:
+            yield path.stem.split("__")[2], {name: file[name] for name in ("embeddings", "labels") if name in file}
+
+
+def image_means(data, **options):
+    return bm.class_means(data["embeddings"].astype(float), data["labels"].tolist(), **options)[1]
+
+
+def text_means(data):
+    return bm.prompt_means(data["embeddings"].astype(float))
+
+
+def pairs(folder, dataset):
+    for (vision, images), (language, texts) in itertools.product(
+        models(folder, "vision", dataset), models(folder, "language", dataset)
+    ):
+        yield vision, language, images, text_means(texts)
+
+
+def solved(X, Y, seconds, seed=0):
+    """Result, CPU seconds, cost of the truth (row i belongs to row i), accuracy."""
+    start = time.process_time()
+    result = bm.match(X, Y, time_limit=seconds, rng=seed)
+    spent = time.process_time() - start
+    truth = bm.GromovWasserstein().evaluate(X, Y)
+    return result, spent, truth, bm.matching_accuracy(result.permutation, np.arange(len(X)))
+
+
+def classes(folder, dataset, options):
+    print(f"\n### All classes of {dataset}: {options.seeds} random halves of the images\n")
+    print("| vision | language | right | cost / n^2 | of the truth | proved | CPU s |\n" + "| --- " * 7 + "|")
+    for vision, language, images, Y in pairs(folder, dataset):
+        runs = [
+            solved(image_means(images, fraction=0.5, rng=seed), Y, options.seconds, seed)
+            for seed in range(options.seeds)
+        ]
+        right = [accuracy for *_, accuracy in runs]
+        size = len(Y) ** 2
+        proved = sum(result.status == "optimal" for result, *_ in runs)
+        print(
+            f"| {vision} | {language} | {100 * np.mean(right):.0f} ± {100 * np.std(right):.0f} % "
+            f"| {np.mean([r.cost for r, *_ in runs]) / size:.3f} | {np.mean([t for *_, t, _ in runs]) / size:.3f} "
+            f"| {proved} of {len(runs)} | {np.mean([s for _, s, *_ in runs]):.2f} |",
+            flush=True,
+        )
+
+
+def subsets(folder, dataset, options):
+    print(f"\n### Best subsets of {dataset}: the cheapest subset of each size, until a proof fails\n")
+    print("| vision | language | n | right | cost / n^2 | of the truth | gap | CPU s |\n" + "| --- " * 8 + "|")
+    for vision, language, images, Y in pairs(folder, dataset):
+        X = image_means(images)
+        for size in SIZES:
+            best = bm.best_subsets(X, Y, size=size, k=1, rng=0).subsets[0]
+            result, spent, truth, right = solved(X[best], Y[best], options.seconds)
+            gap = "proved" if result.status == "optimal" else f"{100 * result.gap:.2g} %"
+            print(
+                f"| {vision} | {language} | {size} | {100 * right:.0f} % | {result.cost / size**2:.3f} "
+                f"| {truth / size**2:.3f} | {gap} | {spent:.1f} |",
+                flush=True,
+            )
+            if result.status != "optimal":
+                break
+
+
+def classifier(folder, dataset, options):
+    """What BlindClassifier does, with one clustering for all language models."""
+    seeds = min(options.seeds, 3)
+    print(f"\n### Unsupervised classifier on {dataset}: k-means with {options.starts} starts, mean of {seeds} seeds\n")
+    print("| vision | language | accuracy | matching accuracy | ceiling (GT) | proved |\n" + "| --- " * 6 + "|")
+    encoders = [(name, text_means(data)) for name, data in models(folder, "language", dataset)]
+    for vision, data in models(folder, "vision", dataset):
+        images, labels = unit_rows(data["embeddings"].astype(np.float32)), data["labels"].astype(int)
+        clusterings = [
+            KMeans(len(encoders[0][1]), n_init=options.starts, random_state=seed).fit(images) for seed in range(seeds)
+        ]
+        for language, Y in encoders:
+            runs = [classified(means, labels, Y, options.seconds) for means in clusterings]
+            figures = " | ".join(f"{100 * value:.1f} %" for value in np.mean(runs, axis=0)[:3])
+            print(f"| {vision} | {language} | {figures} | {sum(run[3] for run in runs)} of {seeds} |", flush=True)
+
+
+def classified(means, labels, Y, seconds):
+    """Accuracy, matching accuracy, ceiling, and whether the match is proved."""
+    result = bm.match(unit_rows(means.cluster_centers_), Y, time_limit=seconds, rng=0)
+    best = cluster_assignment(labels, means.labels_)
+    return (
+        np.mean(result.permutation[means.labels_] == labels),
+        np.mean([result.permutation[cluster] == label for cluster, label in best.items()]),
+        clustering_accuracy(labels, means.labels_),
+        result.status == "optimal",
+    )
+
+
+def texts(folder, dataset, options):
+    print(f"\n### Two language models, the same names of {dataset}, not one pair known\n")
+    print("| one | other | n | right | cost / n^2 | of the truth | gap | CPU s |\n" + "| --- " * 8 + "|")
+    encoders = [(name, text_means(data)) for name, data in models(folder, "language", dataset)]
+    for (one, X), (other, Y) in itertools.combinations(encoders, 2):
+        order = np.random.default_rng(0).permutation(len(X))
+        for size in (100, len(X)):
+            chosen = np.sort(order[:size])
+            result, spent, truth, right = solved(X[chosen], Y[chosen], options.seconds)
+            gap = "proved" if result.status == "optimal" else f"{100 * result.gap:.2g} %"
+            print(
+                f"| {one} | {other} | {size} | {100 * right:.0f} % | {result.cost / size**2:.3f} "
+                f"| {truth / size**2:.3f} | {gap} | {spent:.1f} |",
+                flush=True,
+            )
+
+
+TABLES = {"classes": (classes, 0), "subsets": (subsets, 1), "classifier": (classifier, 0), "texts": (texts, 1)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("tables", nargs="*", default=[], help=f"which of {', '.join(TABLES)}; all by default")
+    parser.add_argument("--datasets", nargs=2, default=["cifar10", "tinyimagenet200"])
+    parser.add_argument("--seconds", type=float, default=60.0, help="time limit of each match")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--starts", type=int, default=100, help="of k-means; the paper takes 100")
+    options = parser.parse_args()
+    for name in options.tables or TABLES:
+        table, dataset = TABLES[name]
+        table(options.folder, options.datasets[dataset], options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""``subsets``: which items of two paired sets agree best."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import app
+from blindmatch.cli.console import INTERRUPTED, complain, echo_json, one_line_errors, output, plain
+
+if TYPE_CHECKING:
+    from blindmatch.subsets import Subsets
+
+
+@app.command(
+    epilog=opt.examples(
+        "blindmatch subsets images.npz texts.npz --size 20",
+        "blindmatch subsets images.npz texts.npz --size 10 -k 3 --engine exact --time-limit 60",
+        "blindmatch subsets images.npz texts.npz --size 20 -k 10 --json",
+    )
+)
+def subsets(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {opt.FILES}.", show_default=False)],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The same items in the same order, row by row.")],
+    size: Annotated[int, typer.Option("--size", help="Items in each subset.", show_default=False)],
+    k: Annotated[int, typer.Option("-k", help="How many subsets.")] = 10,
+    distortion: opt.Distortion = "gw",
+    engine: Annotated[
+        str, typer.Option("--engine", help="search (no proof), exact (proves; small cases), gurobi or scip.")
+    ] = "search",
+    time_limit: opt.TimeLimit = None,
+    seed: opt.Seed = 0,
+    threads: opt.Threads = None,
+    json: opt.Json = False,
+) -> None:
+    """Find the subsets of paired items whose relations agree best: what a blind match can hope for."""
+    with one_line_errors():
+        from blindmatch.cli.progress import busy
+        from blindmatch.embeddings import load_embeddings
+        from blindmatch.subsets import best_subsets
+
+        one, other = load_embeddings(source), load_embeddings(target)
+        with busy("searching", time_limit):
+            found = best_subsets(
+                one.values,
+                other.values,
+                size=size,
+                k=k,
+                distortion=distortion,
+                engine=engine,
+                time_limit=time_limit,
+                rng=seed,
+                threads=threads,
+            )
+        names = one.names or other.names
+        if json:
+            named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}
+            echo_json({**found.to_dict(), **named})
+        else:
+            _show(found, names)
+        if found.status == "interrupted":
+            complain("interrupted; these are the best so far")
+            raise typer.Exit(INTERRUPTED)
+
+
+def _show(found: Subsets, names: tuple[str, ...] | None) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from blindmatch.report.verdict import number
+
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("cost", justify="right", no_wrap=True)
+    table.add_column("items", overflow="fold")
+    for subset, cost in zip(found.subsets, found.costs, strict=True):
+        words = (str(i) if names is None else plain(names[i]) for i in subset)
+        table.add_row(number(float(cost)), Text(", ".join(words)))
+    told = {
+        "optimal": f"Proved: no other subset is cheaper than the last of these ({found.engine}).",
+        "heuristic": "Found by search: there is no proof that none is cheaper.",
+        "time_limit": "The time limit ended the run.",
+        "interrupted": "The run was interrupted.",
+    }[found.status]
+    bound = "" if found.lower_bound is None else f" No subset costs less than {number(found.lower_bound)}."
+    output().print(table, Text(told + bound), sep="\n")

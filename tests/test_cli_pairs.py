@@ -1,0 +1,202 @@
+"""The command line: hints for ``match``, the same options for ``verify``; ``classify`` and ``subsets``."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import rng_of
+from typer.testing import CliRunner
+
+import blindmatch as bm
+from blindmatch.cli import app
+
+
+def run(*arguments):
+    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
+
+
+def answer(*arguments):
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """Two named sets; two sources have no counterpart. A matrix of similarities."""
+    monkeypatch.chdir(tmp_path)
+    rng = rng_of(0)
+    X = rng.standard_normal((10, 5))
+    Y = X + 0.05 * rng.standard_normal((10, 5))
+    X[:2] = rng.standard_normal((2, 5))
+    np.savez("a.npz", embeddings=X, names=[f"s{i}" for i in range(10)])
+    np.savez("b.npz", embeddings=Y, names=[f"t{i}" for i in range(10)])
+    np.save("alike.npy", rng.random((10, 10)))
+    return X, Y
+
+
+def test_outliers_stay_alone(files):
+    found = answer("match", "a.npz", "b.npz", "--unmatched-cost", 1)
+    assert found["permutation"] == bm.match(*files, unmatched_cost=1, rng=0).permutation.tolist()
+    assert found["permutation"] == [-1, -1, *range(2, 10)]
+    assert found["unmatched_sources"] == found["unmatched_targets"] == [0, 1]
+    shown = run("match", "a.npz", "b.npz", "--unmatched-cost", 1).stdout
+    assert "source, unmatched: s0, s1" in shown
+    assert "target, unmatched: t0, t1" in shown
+    assert answer("match", "a.npz", "b.npz")["unmatched_sources"] == []
+    assert answer("match", "a.npz", "b.npz", "--unmatched-cost", 3, "--max-unmatched", 0)["unmatched_targets"] == []
+
+
+def test_forbidden_pairs_and_similarities(files):
+    Path("not.csv").write_text("source,target\ns3,t3\n4,4\n")
+    found = answer("match", "a.npz", "b.npz", "--forbid", "s2:t2", "--forbidden-pairs", "not.csv")["permutation"]
+    assert all(found[i] != i for i in (2, 3, 4))
+    options = {"similarity": np.load("alike.npy"), "similarity_weight": 40.0}
+    found = answer("match", "a.npz", "b.npz", "--similarity", "alike.npy", "--similarity-weight", 40)
+    assert found["cost"] == pytest.approx(bm.match(*files, rng=0, **options).cost)
+
+
+OPTIONS = [
+    ("--unmatched-cost", 3),
+    ("--unmatched-cost", 3, "--max-unmatched", 1),
+    ("--similarity", "alike.npy", "--similarity-weight", 20, "--forbid", "2:2", "--known", "s5:t5"),
+    ("--unmatched-cost", 4, "--similarity", "alike.npy", "--forbid", "2:2"),
+    ("--distortion", "cka", "--unmatched-cost", 0.01, "--max-unmatched", 2),
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_verify_builds_the_same_problem(options):
+    found = answer("match", "a.npz", "b.npz", "--certificate", "c.npz", *options)
+    checked = answer("verify", "a.npz", "b.npz", "c.npz", *options)
+    assert found["status"] == "optimal"
+    assert checked["lower_bound"] == pytest.approx(found["lower_bound"], rel=1e-9)
+    assert checked["lower_bound"] <= found["cost"] + 1e-9
+
+
+def test_a_certificate_of_few_dummies_proves_no_more_than_they_allow():
+    answer("match", "a.npz", "b.npz", "--certificate", "c.npz", "--unmatched-cost", 1000)
+    assert bm.Certificate.load("c.npz").size == 10  # so high a price leaves nothing unmatched
+    bound = answer("verify", "a.npz", "b.npz", "c.npz", "--unmatched-cost", 0.5)["lower_bound"]
+    assert bound <= 2 * 0.5  # for this price, a match with one pair less could cost as little as that
+    done = run("verify", "a.npz", "b.npz", "c.npz", "--unmatched-cost", 0.5, "--distortion", "cka")
+    assert done.exit_code == 1
+    assert "proves nothing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--forbid", "2"), "--forbid 2: expected SOURCE:TARGET"),
+        (("--forbid", "x:2"), "the name 'x' occurs 0 times"),
+        (("--similarity", "none.npy"), "none.npy: no such file"),
+        (("--similarity", "a.npz"), "similarity has shape (10, 5); expected (10, 10)"),
+        (("--similarity-weight", "-1"), "similarity_weight=-1.0"),
+        (("--unmatched-cost", "-1"), "unmatched_cost=-1.0"),
+        (("--max-unmatched", "1"), "max_unmatched=1 needs an unmatched_cost"),
+        (("--similarity", "alike.npy", "--certificate", "alike.npy"), "overwrite an input"),
+    ],
+)
+def test_bad_options_are_told_in_one_line(options, message):
+    done = run("match", "a.npz", "b.npz", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.fixture
+def classes():
+    """Images of four classes, with labels, and one embedding a class, with names."""
+    rng = rng_of(1)
+    centres = rng.standard_normal((4, 5))
+    labels = np.repeat(np.arange(4), 15)
+    images = centres[labels] + 0.05 * rng.standard_normal((60, 5))
+    names = np.array(["ant", "bee", "cat", "dog"])
+    np.savez("images.npz", embeddings=images, labels=names[labels])
+    np.savez("numbered.npz", embeddings=images, labels=labels)
+    np.save("images.npy", images)
+    np.savez("classes.npz", embeddings=centres @ np.linalg.qr(rng.standard_normal((7, 7)))[0][:5], names=names)
+    return labels
+
+
+@pytest.mark.parametrize("images", ["images.npz", "numbered.npz"])
+def test_classify_compares_with_labels(classes, images):
+    found = answer("classify", images, "classes.npz", "--starts", 5)
+    assert found["predicted"] == classes.tolist()
+    assert (found["accuracy"], found["matching_accuracy"], found["ceiling"]) == (1.0, 1.0, 1.0)
+    assert found["classes"] == ["ant", "bee", "cat", "dog"]
+    assert found["match"]["status"] == "optimal"
+    assert [found["cluster_class"][c] for c in found["clusters"]] == found["predicted"]
+    shown = run("classify", images, "classes.npz", "--starts", 5).stdout
+    assert "100.0 % of the images get their class (chance: 25.0 %)" in " ".join(shown.split())
+
+
+def test_classify_without_labels_and_with_more_clusters(classes):
+    done = run("classify", "images.npy", "classes.npz", "--starts", 5, "--clusters", 6, "-o", "out.csv")
+    assert done.exit_code == 0
+    assert "by its nearest neighbour" in done.stdout
+    assert "get their class" not in done.stdout
+    rows = Path("out.csv").read_text().splitlines()
+    assert rows[0] == "name,class"
+    predicted = answer("classify", "images.npy", "classes.npz", "--starts", 5, "--clusters", 6)["predicted"]
+    assert rows[1:] == [f"{i},{('ant', 'bee', 'cat', 'dog')[c]}" for i, c in enumerate(predicted)]
+    assert len(set(predicted)) == 4
+    assert "accuracy" not in answer("classify", "images.npy", "classes.npz", "--starts", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("none.npy", "classes.npz"), "none.npy: no such file"),
+        (("images.npz", "classes.npz", "--starts", "0"), "n_init=0"),
+        (("images.npz", "classes.npz", "--clusters", "99"), "X has 60 rows; at least 99 are needed"),
+        (("a.npz", "classes.npz", "--solver", "rendom"), "did you mean 'random'?"),
+        (("wrong.npz", "classes.npz"), "wrong.npz: the label 'emu' is neither a name nor an index of a class"),
+        (("images.npz", "classes.npz", "-o", "no/such/out.csv"), "expected a file in a folder that exists"),
+        (("images.npz", "classes.npz", "-o", "classes.npz"), "overwrite an input"),
+    ],
+)
+def test_bad_input_of_classify(classes, arguments, message):
+    np.savez("wrong.npz", embeddings=np.load("images.npy"), labels=["emu"] * 60)
+    done = run("classify", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_subsets_are_those_of_best_subsets(files):
+    X, Y = files
+    found = answer("subsets", "a.npz", "b.npz", "--size", 4, "-k", 3, "--engine", "exact")
+    expected = bm.best_subsets(X, Y, size=4, k=3, engine="exact", rng=0)
+    assert found["subsets"] == [subset.tolist() for subset in expected.subsets]
+    assert found["costs"] == expected.costs.tolist()
+    assert found["names"][0] == [f"s{i}" for i in expected.subsets[0]]
+    assert found["status"] == "optimal"
+    shown = run("subsets", "a.npz", "b.npz", "--size", 4, "-k", 3).stdout
+    assert ", ".join(found["names"][0]) in shown
+    assert "no proof" in shown
+    assert "Proved" in run("subsets", "a.npz", "b.npz", "--size", 4, "--engine", "exact").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a.npz", "b.npz", "--size", "11"), "size=11; expected at most 10"),
+        (("a.npz", "alike.npy", "--size", "2", "-k", "0"), "k=0"),
+        (("a.npz", "b.npz", "--size", "2", "--engine", "exakt"), "did you mean 'exact'?"),
+        (("a.npz", "few.npy", "--size", "2"), "source has 10 items and target has 3"),
+    ],
+)
+def test_bad_input_of_subsets(arguments, message):
+    np.save("few.npy", np.eye(3))
+    done = run("subsets", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("command", ["classify", "subsets"])
+def test_help_teaches_by_examples(command):
+    done = run(command, "--help")
+    assert done.exit_code == 0
+    assert f"blindmatch {command}" in done.stdout.partition("Examples:")[2]
