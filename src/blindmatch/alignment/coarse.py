@@ -1,0 +1,87 @@
+"""A few cluster centres on each side, matched blind: the start of an alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+from blindmatch.alignment.frame import Points
+from blindmatch.distortion import GromovWasserstein
+from blindmatch.kernels import unit_rows
+from blindmatch.problem import QAP
+from blindmatch.result import Result
+from blindmatch.solve import solve
+from blindmatch.solvers.base import Solver
+from blindmatch.solvers.tabu import Tabu
+from blindmatch.validation import FloatArray
+
+_SAMPLE = 10_000  # points that k-means sees: a few hundred for each centre are enough
+_SCREEN = Tabu(streams=2)  # without a clock, so that the same seed screens the same
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """One clustering of each side, and how well they match.
+
+    Attributes
+    ----------
+    clusterings
+        Which one of each side.
+    source_centres, target_centres
+        (k, c) unit rows.
+    cost
+        Distortion of the match over k^2: comparable from start to start.
+    """
+
+    clusterings: tuple[int, int]
+    source_centres: FloatArray
+    target_centres: FloatArray
+    cost: float
+
+    @property
+    def problem(self) -> QAP:
+        """The match of the centres as an assignment problem."""
+        return GromovWasserstein().problem(self.source_centres, self.target_centres)
+
+
+def clusterings(points: Points, clusters: int, count: int, rng: np.random.Generator) -> list[FloatArray]:
+    """Unit centres of `count` independent runs of k-means, each on a sample of its own."""
+    found = []
+    for _ in range(count):
+        sample = points[np.sort(rng.choice(len(points), min(len(points), _SAMPLE), replace=False))]
+        means = KMeans(clusters, n_init=1, max_iter=100, random_state=int(rng.integers(2**31)))
+        # The order in which threads add up would change the last digits, and with them the clustering.
+        with threadpool_limits(1):
+            means.fit(sample)
+        found.append(unit_rows(means.cluster_centers_.astype(np.float64)))
+    return found
+
+
+def screened(sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: np.random.Generator) -> Iterable[Start]:
+    """Match every clustering of one side with every one of the other, quickly.
+
+    k-means cuts the same cloud differently from run to run. With s runs on each side there are s^2 chances that two of
+    them cut alike, and the cost of the match tells which did.
+    """
+    for i, source in enumerate(sources):
+        for j, target in enumerate(targets):
+            start = Start((i, j), source, target, 0.0)
+            result = _solved(start, _SCREEN, rng=rng, threads=1)
+            yield replace(start, cost=result.cost / len(source) ** 2)
+
+
+def matched(start: Start, solver: Solver, time_limit: float | None, seed: int, threads: int | None) -> Result:
+    """The match of the centres with its proof."""
+    return _solved(start, solver, time_limit=time_limit, rng=seed, threads=threads)
+
+
+def _solved(start: Start, solver: Solver, **options: Any) -> Result:
+    result = solve(start.problem, solver, **options)
+    if result.status == "interrupted":  # solve() keeps its best so far; half an alignment is of no use
+        raise KeyboardInterrupt
+    return result

@@ -1,0 +1,108 @@
+"""Two spaces of different dimensions, each seen from its own centre along its own principal axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from blindmatch.validation import FloatArray, as_array
+
+Points = NDArray[np.float32]  # many points, on the unit sphere of the common space: half the memory, twice the speed
+
+_ROWS = 8192  # float64 copies are taken of so many rows at a time
+_RANK = 1e-10  # axes with less than this share of the largest variance are rounding
+
+
+def as_points(values: ArrayLike, name: str, features: int | None = None) -> NDArray[Any]:
+    """Return `values` as an array of real, finite numbers with two axes, without a copy where it is one already."""
+    points = as_array(values, name)
+    if points.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {points.dtype}; expected real numbers")
+    if points.ndim != 2:
+        raise ValueError(f"{name} has shape {points.shape}; expected 2 axes")
+    if points.size == 0:
+        raise ValueError(f"{name} is empty: its shape is {points.shape}")
+    if features is not None and points.shape[1] != features:
+        raise ValueError(f"{name} has {points.shape[1]} features; the aligner was fitted with {features}")
+    for start, rows in blocks(points):
+        bad = np.argwhere(~np.isfinite(rows))
+        if len(bad):
+            i, j = bad[0]
+            raise ValueError(f"{name} holds {rows[i, j]} at [{start + i}, {j}]; every value must be finite")
+    return points
+
+
+def blocks(points: NDArray[Any]) -> Iterator[tuple[int, FloatArray]]:
+    """The rows in float64, a block at a time, each with the index of its first row."""
+    for start in range(0, len(points), _ROWS):
+        yield start, np.asarray(points[start : start + _ROWS], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where a space has its centre and its principal axes.
+
+    Attributes
+    ----------
+    mean
+        (d,) the centre.
+    axes
+        (d, c) orthonormal columns, those of the largest variance first.
+    spread
+        Root mean square distance of the points from the centre, along the axes.
+    """
+
+    mean: FloatArray
+    axes: FloatArray
+    spread: float
+
+    @property
+    def components(self) -> int:
+        """The number of axes."""
+        return int(self.axes.shape[1])
+
+    def directions(self, points: NDArray[Any]) -> Points:
+        """The direction of each point from the centre: (n, c) rows of unit length (zero for the centre itself)."""
+        found = np.empty((len(points), self.components), dtype=np.float32)
+        for start, rows in blocks(points):
+            inside = (rows - self.mean) @ self.axes
+            lengths = np.linalg.norm(inside, axis=1, keepdims=True)
+            found[start : start + len(rows)] = inside / np.where(lengths > 0, lengths, 1.0)
+        return found
+
+
+def fit_frames(source: NDArray[Any], target: NDArray[Any], components: int) -> tuple[Frame, Frame]:
+    """Frames of two sets with equally many axes: `components`, or fewer where a set spans fewer dimensions."""
+    moments = [_moments(source, "X"), _moments(target, "Y")]
+    kept = min(components, *(len(variances) for _, variances, _ in moments))
+    frames = (
+        Frame(mean, np.ascontiguousarray(axes[:, :kept]), float(np.sqrt(variances[:kept].sum())))
+        for mean, variances, axes in moments
+    )
+    return next(frames), next(frames)
+
+
+def _moments(points: NDArray[Any], name: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean, variances along the principal axes (largest first, none that is rounding only), and these axes."""
+    mean = np.zeros(points.shape[1])
+    covariance = np.zeros((points.shape[1], points.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _, rows in blocks(points):
+            mean += rows.sum(axis=0) / len(points)
+        for _, rows in blocks(points):
+            centred = rows - mean
+            covariance += centred.T @ centred
+    if not np.isfinite(covariance).all():
+        raise ValueError(f"{name} holds numbers so large that their squares overflow")
+    variances, axes = np.linalg.eigh(covariance / len(points))
+    variances, axes = variances[::-1], axes[:, ::-1]
+    # What rounding leaves of the mean makes a variance too, where the points are far from the origin.
+    noise = max(_RANK * float(variances[0]), (1e-14 * float(np.abs(mean).max())) ** 2)
+    rank = int((variances > noise).sum())
+    if rank < 2:
+        raise ValueError(f"{name} spans {rank} dimensions; at least 2 are needed to tell directions apart")
+    return mean, variances[:rank], axes[:, :rank]

@@ -1,0 +1,94 @@
+"""From a rough rotation to a fine one: pair mutual neighbours, fit the rotation to the pairs, and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.alignment.frame import Points
+from blindmatch.alignment.neighbours import adjusted_similarity
+from blindmatch.validation import FloatArray
+
+_NEIGHBOURHOOD = 10
+
+
+def procrustes(a: NDArray[np.floating], b: NDArray[np.floating]) -> Points:
+    """The orthogonal matrix R that brings the rows of `a` nearest to those of `b`: argmin |a R - b|.
+
+    >>> import numpy as np
+    >>> turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> bool(np.allclose(procrustes(np.eye(2), turn), turn))
+    True
+    """
+    left, _, right = np.linalg.svd(_products(a, b))
+    return np.asarray(left @ right, dtype=np.float32)
+
+
+def _products(a: NDArray[np.floating], b: NDArray[np.floating]) -> FloatArray:
+    return np.asarray(a.astype(np.float64).T @ b.astype(np.float64))
+
+
+def unit(points: Points) -> Points:
+    """Scale each row to unit length; a zero row stays zero."""
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    return np.asarray(points / np.where(lengths > 0, lengths, np.float32(1)))
+
+
+def sample(points: Points, size: int, rng: np.random.Generator) -> Points:
+    """Some rows, in their order; all of them where there are no more."""
+    if len(points) <= size:
+        return points
+    return points[np.sort(rng.choice(len(points), size, replace=False))]
+
+
+def refine(
+    source: Points,
+    target: Points,
+    rotation: Points,
+    *,
+    schedule: Sequence[int],
+    size: int,
+    rng: np.random.Generator,
+    weight: float = 0.0,
+    memory: float = 0.0,
+) -> Points:
+    """Improve a rotation on fresh samples of both sides.
+
+    Parameters
+    ----------
+    rotation
+        Of the leading axes, as many as it has rows.
+    schedule
+        The number of leading axes whose rotation each round fits. A rough start knows the few main directions only;
+        in the others it would pair noise with noise, and the fit would learn it. So the axes come in step by step.
+    size
+        Points of each side that a round looks at.
+    weight
+        Pairs are sought with each direction weighted by this power of how strongly it agreed in the last round (its
+        singular value). 1/2 finds the way from rougher starts, 0 ends nearer to the truth.
+    memory
+        Share of the pairs of earlier rounds that counts on.
+    """
+    left, right = rotation, np.eye(len(rotation), dtype=np.float32)
+    sums = np.zeros(rotation.shape)
+    for components in schedule:
+        known = len(left)
+        a, b = sample(source, size, rng), sample(target, size, rng)
+        similarity = adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right), _NEIGHBOURHOOD)
+        forth, back = similarity.argmax(axis=1), similarity.argmax(axis=0)
+        mutual = np.flatnonzero(back[forth] == np.arange(len(a)))
+        products = _products(unit(a[mutual, :components]), unit(b[forth[mutual], :components]))
+        sums = products + memory * sums if sums.shape == products.shape else products
+        u, strengths, vt = np.linalg.svd(sums)
+        weights = (strengths / strengths[0]) ** weight
+        left, right = (u * weights).astype(np.float32), (vt.T * weights).astype(np.float32)
+        rotation = (u @ vt).astype(np.float32)
+    return rotation
+
+
+def agreement(a: Points, b: Points) -> float:
+    """How well two sets lie on each other: the mean adjusted similarity of each point's best partner, both ways."""
+    similarity = adjusted_similarity(a, b, _NEIGHBOURHOOD)
+    return float(similarity.max(axis=1).mean() + similarity.max(axis=0).mean()) / 2

@@ -1,0 +1,145 @@
+"""Try several starts and keep the rotation that serves best points that no step has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from blindmatch.alignment.coarse import Start, clusterings, matched, screened
+from blindmatch.alignment.frame import Points
+from blindmatch.alignment.neighbours import nearest
+from blindmatch.alignment.refine import agreement, procrustes, refine, sample, unit
+from blindmatch.result import Result
+from blindmatch.solvers.base import Solver
+from blindmatch.validation import FloatArray
+
+Step = Callable[[str, int, int], None]
+
+_COARSE = 32  # leading axes that the first match sees: those of small variance are noise to k-means
+_QUICK = 2000  # points on each side while candidates compete
+_UNSEEN = 2000  # points on each side that only the choice among candidates looks at, or a fifth of them
+_MEMORY = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One start, and the alignment that grew from it.
+
+    Attributes
+    ----------
+    clusterings
+        Which clustering of each side.
+    source_centres, target_centres
+        (k, c) their centres, as directions along the leading axes.
+    result
+        The match of the centres, with its bound and its certificate.
+    agreement
+        How well unseen points of the two sides lie on each other after the refinement.
+    likeness
+        Share of the unseen points that this alignment and the one that was kept carry to the same nearest target.
+    """
+
+    clusterings: tuple[int, int]
+    source_centres: FloatArray
+    target_centres: FloatArray
+    result: Result
+    agreement: float
+    likeness: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is tried; the arguments of ``bm.BlindAligner``."""
+
+    clusters: int
+    clusterings: int
+    candidates: int
+    solver: Solver
+    time_limit: float | None
+    iterations: int
+    sample_size: int
+    threads: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The rotation, what it came from and how good it is."""
+
+    rotation: Points
+    candidates: tuple[Candidate, ...]
+    best: int
+    agreement: float
+    floor: float
+    ceiling: float
+
+
+def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> Found:
+    """Find the rotation of the source directions that lays them on the target directions."""
+    (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in (source, target))
+    starts = _starts(source, target, plan, rng, report)
+    results, carried, rotations = [], [], []
+    for number, start in enumerate(starts):
+        report("refining candidates", number, len(starts))
+        results.append(matched(start, plan.solver, plan.time_limit, int(rng.integers(2**31)), plan.threads))
+        rough = procrustes(start.source_centres, start.target_centres[results[-1].permutation])
+        schedule = _growing(len(rough), source.shape[1], plan.iterations)
+        fresh = min(len(source), len(target)) >= 4 * _QUICK  # else rounds see the same points, and keep mistakes
+        memory = _MEMORY if fresh else 0.0
+        found = refine(source, target, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
+        rotations.append(found)
+        carried.append(unseen_source @ rotations[-1])
+    agreements = [agreement(points, unseen_target) for points in carried]
+    best = int(np.argmax(agreements))
+    partners = [nearest(points, unseen_target, 1)[1] for points in carried]
+    likenesses = [float((mine == partners[best]).mean()) for mine in partners]
+    report("refining the best", 0, 1)
+    # Half of a small set at most: rounds that see the same points again and again keep their mistakes.
+    size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
+    schedule = [source.shape[1]] * plan.iterations
+    rotation = refine(source, target, rotations[best], schedule=schedule, size=size, rng=rng, memory=_MEMORY)
+    return Found(
+        rotation,
+        tuple(
+            Candidate(start.clusterings, start.source_centres, start.target_centres, result, agreed, likeness)
+            for start, result, agreed, likeness in zip(starts, results, agreements, likenesses, strict=True)
+        ),
+        best,
+        agreement(unseen_source @ rotation, unseen_target),
+        floor=agreement(unseen_source @ _random_rotation(source.shape[1], rng), unseen_target),
+        ceiling=sum(
+            agreement(unseen, sample(seen, len(unseen), rng)) / 2
+            for unseen, seen in ((unseen_source, source), (unseen_target, target))
+        ),
+    )
+
+
+def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> list[Start]:
+    """The cheapest matches of centres among all pairs of clusterings."""
+    leading = min(_COARSE, source.shape[1])
+    report("clustering", 0, 2)
+    sources = clusterings(unit(source[:, :leading]), plan.clusters, plan.clusterings, rng)
+    report("clustering", 1, 2)
+    targets = clusterings(unit(target[:, :leading]), plan.clusters, plan.clusterings, rng)
+    report("matching centres", 0, 1)
+    return sorted(screened(sources, targets, rng), key=lambda start: start.cost)[: plan.candidates]
+
+
+def _split(points: Points, rng: np.random.Generator) -> tuple[Points, Points]:
+    """Some points to judge by, and the others."""
+    order = rng.permutation(len(points))
+    count = min(_UNSEEN, len(points) // 5)
+    return points[order[:count]], points[order[count:]]
+
+
+def _growing(first: int, last: int, rounds: int) -> list[int]:
+    """Numbers of axes that double from `first` to `last`, each for about as many rounds."""
+    sizes = [first]
+    while sizes[-1] < last:
+        sizes.append(min(2 * sizes[-1], last))
+    return [sizes[round_ * len(sizes) // rounds] for round_ in range(rounds)] if rounds >= len(sizes) else sizes
+
+
+def _random_rotation(size: int, rng: np.random.Generator) -> Points:
+    return procrustes(rng.normal(size=(size, size)), np.eye(size))

@@ -1,0 +1,241 @@
+"""Aligning two sets of different items: the map is right, it says when it is not, and it survives a file."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import blindmatch as bm
+from blindmatch.alignment.frame import fit_frames
+from blindmatch.alignment.neighbours import adjusted_similarity, nearest
+from blindmatch.alignment.refine import procrustes, refine
+from blindmatch.alignment.search import _growing
+
+QUICK = {"n_clusters": 8, "n_clusterings": 4, "n_candidates": 3, "n_iterations": 8, "random_state": 0}
+
+
+class World:
+    """Items of one mixture, seen by two encoders: a rotation each into a space of its own, with noise."""
+
+    def __init__(self, seed=0, latent=10, kinds=80):
+        self.rng = np.random.default_rng(seed)
+        self.scale = 1 / np.sqrt(1 + np.arange(latent))
+        self.kinds = 2 * self.scale * self.rng.normal(size=(kinds, latent))
+        self.turns = [np.linalg.qr(self.rng.normal(size=(width, latent)))[0].T for width in (14, 20)]
+
+    def items(self, count):
+        chosen = self.kinds[self.rng.integers(len(self.kinds), size=count)]
+        return chosen + 0.4 * self.scale * self.rng.normal(size=chosen.shape)
+
+    def seen(self, items, side, noise=0.01):
+        points = (3.0 if side else 1.0) * items @ self.turns[side] + side
+        return points + noise * self.rng.normal(size=points.shape)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return World()
+
+
+@pytest.fixture(scope="module")
+def data(world):
+    return world.seen(world.items(1500), 0), world.seen(world.items(1300), 1)
+
+
+@pytest.fixture(scope="module")
+def aligner(data):
+    return bm.BlindAligner(**QUICK).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def new(world):
+    items = world.items(300)
+    return world.seen(items, 0), world.seen(items, 1)
+
+
+def test_new_items_find_themselves(aligner, new):
+    distances, indices = aligner.kneighbors(new[0], 5, candidates=new[1])
+    assert distances.shape == indices.shape == (300, 5)
+    assert (indices[:, 0] == np.arange(300)).mean() > 0.95
+    assert (np.diff(distances, axis=1) >= 0).all()
+    assert 0.7 < aligner.score_ < 1.3
+    assert aligner.support_ >= 1
+
+
+def test_points_are_carried_to_where_they_belong_and_back(aligner, new):
+    size = np.linalg.norm(new[1] - new[1].mean(axis=0), axis=1).mean()
+    assert np.linalg.norm(aligner.transform(new[0]) - new[1], axis=1).mean() < 0.2 * size
+    back = aligner.inverse_transform(aligner.transform(new[0]))
+    frame = aligner.alignment_.source
+    inside = (new[0] - frame.mean) @ frame.axes @ frame.axes.T + frame.mean  # what the common space can hold
+    np.testing.assert_allclose(back, inside, atol=1e-4)
+
+
+def test_the_neighbours_are_those_of_the_fitted_targets(aligner, data, new):
+    indices = aligner.kneighbors(new[0], 3)[1]
+    np.testing.assert_array_equal(indices, aligner.kneighbors(new[0], 3, candidates=data[1])[1])
+
+
+def test_the_match_of_centres_is_proved(aligner):
+    chosen = aligner.candidates_[aligner.best_]
+    assert aligner.result_ is chosen.result
+    assert aligner.result_.status == "optimal"
+    problem = bm.GromovWasserstein().problem(aligner.source_centres_, aligner.target_centres_)
+    assert problem.objective(aligner.result_.permutation) == pytest.approx(aligner.result_.cost)
+    assert bm.verify(problem, aligner.result_.certificate) >= aligner.result_.lower_bound - 1e-9
+    assert chosen.agreement == max(candidate.agreement for candidate in aligner.candidates_)
+    costs = [candidate.result.cost for candidate in aligner.candidates_]
+    assert costs == sorted(costs)
+
+
+def test_maps_between_sets_without_a_common_shape_have_no_support(data):
+    other = World(seed=100)
+    unrelated = bm.BlindAligner(**QUICK).fit(data[0], other.seen(other.items(1300), 1))
+    assert unrelated.support_ == 0
+    assert unrelated.score_ < 0.6
+
+
+def test_the_same_seed_gives_the_same_map_and_inputs_stay(data, aligner):
+    copies = [side.copy() for side in data]
+    again = clone(aligner).set_params(threads=1).fit(*data)
+    np.testing.assert_allclose(again.alignment_.rotation, aligner.alignment_.rotation, atol=1e-5)
+    assert again.best_ == aligner.best_
+    for side, copy in zip(data, copies, strict=True):
+        np.testing.assert_array_equal(side, copy)
+
+
+def test_units_do_not_matter(data, new):
+    scaled = bm.BlindAligner(**QUICK).fit(1e-20 * data[0], 1e20 * data[1] + 1e19)
+    indices = scaled.kneighbors(1e-20 * new[0], 1, candidates=1e20 * new[1] + 1e19)[1]
+    assert (indices[:, 0] == np.arange(300)).mean() > 0.95
+
+
+def test_a_file_keeps_the_map(aligner, new, tmp_path):
+    aligner.save(tmp_path / "map.npz")
+    loaded = bm.BlindAligner.load(tmp_path / "map.npz")
+    np.testing.assert_array_equal(loaded.transform(new[0]), aligner.transform(new[0]))
+    np.testing.assert_array_equal(
+        loaded.kneighbors(new[0], 2, candidates=new[1])[1], aligner.kneighbors(new[0], 2, candidates=new[1])[1]
+    )
+    assert (loaded.score_, loaded.support_) == (aligner.score_, aligner.support_)
+    with pytest.raises(ValueError, match="a map that was loaded knows no targets"):
+        loaded.kneighbors(new[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": np.array("other")}, "not an alignment"),
+        ({"rotation": None}, "no array 'rotation'"),
+        ({"rotation": np.ones((10, 10))}, "expected an orthogonal matrix"),
+        ({"rotation": np.eye(3)}, "axes, rotation of 3"),
+        ({"source_axes": np.ones((3, 10))}, "source_axes has shape"),
+        ({"target_spread": np.array(-1.0)}, "target_spread=-1.0"),
+        ({"target_mean": np.full(20, np.nan)}, "target_mean holds nan"),
+        ({"score": None}, "expected the numbers score and support"),
+    ],
+)
+def test_damaged_files_are_refused_by_name(aligner, tmp_path, change, message):
+    path = tmp_path / "map.npz"
+    aligner.save(path)
+    with np.load(path) as file:
+        arrays = {**file, **change}
+    np.savez(path, **{name: value for name, value in arrays.items() if value is not None})
+    with pytest.raises(ValueError, match=message) as error:
+        bm.BlindAligner.load(path)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 1}, "n_components=1"),
+        ({"n_clusters": 2}, "n_clusters=2"),
+        ({"n_clusters": 900}, "X has 1500 rows; n_clusters=900"),
+        ({"n_clusterings": 0}, "n_clusterings=0"),
+        ({"n_candidates": 0}, "n_candidates=0"),
+        ({"n_iterations": 1.5}, "n_iterations=1.5"),
+        ({"sample_size": 5}, "sample_size=5"),
+        ({"time_limit": -1}, "time_limit=-1"),
+        ({"threads": 0}, "threads=0"),
+        ({"solver": "tabou"}, "tabou"),
+    ],
+)
+def test_bad_options(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        bm.BlindAligner(**{**QUICK, **options}).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.ones((100, 5)), "Y spans 0 dimensions"),
+        (np.outer(np.arange(100), np.ones(5)), "Y spans 1 dimensions"),
+        (np.ones(100), "Y has shape"),
+        (np.ones((0, 5)), "Y is empty"),
+        (np.array([["a", "b"]] * 100), "Y has dtype"),
+        (np.where(np.arange(500).reshape(100, 5) == 333, np.nan, 1.0), r"Y holds nan at \[66, 3\]"),
+        (1e300 * np.random.default_rng(0).normal(size=(100, 5)), "Y holds numbers so large"),
+        (np.random.default_rng(0).normal(size=(10, 5)), "Y has 10 rows"),
+    ],
+)
+def test_bad_points(data, bad, message):
+    with pytest.raises(ValueError, match=message):
+        bm.BlindAligner(**QUICK).fit(data[0], bad)
+
+
+def test_bad_queries(aligner, new):
+    with pytest.raises(ValueError, match="X has 20 features; the aligner was fitted with 14"):
+        aligner.transform(new[1])
+    with pytest.raises(ValueError, match="candidates has 14 features"):
+        aligner.kneighbors(new[0], candidates=new[0])
+    with pytest.raises(ValueError, match="n_neighbors=301; there are 300 candidates"):
+        aligner.kneighbors(new[0], 301, candidates=new[1])
+    with pytest.raises(NotFittedError):
+        bm.BlindAligner().transform(new[0])
+
+
+def test_parameters_are_kept_as_scikit_learn_wants_them():
+    names = list(inspect.signature(bm.BlindAligner).parameters)
+    assert sorted(bm.BlindAligner().get_params()) == sorted(names)
+    assert clone(bm.BlindAligner(7, n_clusters=9)).get_params()["n_clusters"] == 9
+
+
+def test_duplicates_do_not_hang(data):
+    aligner = bm.BlindAligner(**QUICK).fit(np.repeat(data[0][:40], 10, axis=0), np.repeat(data[1][:40], 10, axis=0))
+    assert np.isfinite(aligner.score_)
+
+
+def test_nearest_agrees_with_sorting():
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(n, 4)).astype(np.float32) for n in (7, 30))
+    cosines, indices = nearest(a, b, 5)
+    np.testing.assert_array_equal(indices, np.argsort(-(a @ b.T), axis=1)[:, :5])
+    np.testing.assert_allclose(cosines, np.take_along_axis(a @ b.T, indices, axis=1), rtol=1e-6)
+    np.testing.assert_array_equal(nearest(a, np.ones((6, 4), np.float32), 3)[1], np.tile([0, 1, 2], (7, 1)))
+
+
+def test_adjusted_similarity_is_its_formula():
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(n, 4)).astype(np.float32) for n in (6, 9))
+    cosines = (a @ b.T).astype(float)
+    of_a, of_b = (np.sort(side, axis=1)[:, -3:].mean(axis=1) for side in (cosines, cosines.T))
+    np.testing.assert_allclose(adjusted_similarity(a, b, 3), 2 * cosines - of_a[:, None] - of_b, rtol=1e-5, atol=1e-5)
+
+
+def test_refinement_brings_a_rough_rotation_home(data):
+    frames = fit_frames(data[0], data[0][::-1], 10)
+    a = frames[0].directions(data[0])
+    rng = np.random.default_rng(0)
+    rough = procrustes(np.eye(10) + 0.15 * rng.normal(size=(10, 10)), np.eye(10))
+    fine = refine(a[:700], a[700:], rough, schedule=[10] * 10, size=600, rng=rng)
+    assert np.abs(rough - np.eye(10)).max() > 0.15
+    assert np.abs(fine - np.eye(10)).max() < 0.1
+
+
+def test_the_number_of_axes_grows_to_the_last():
+    assert _growing(32, 256, 8) == [32, 32, 64, 64, 128, 128, 256, 256]
+    assert _growing(32, 100, 1) == [32, 64, 100]
+    assert _growing(10, 10, 3) == [10, 10, 10]

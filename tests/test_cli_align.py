@@ -1,0 +1,116 @@
+"""``blindmatch align``, as a user meets it."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import blindmatch as bm
+from blindmatch.cli import main
+
+QUICK = ("--clusters", 12, "--clusterings", 5, "--candidates", 3, "--iterations", 8, "--time-limit", 1)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, np.ndarray]:
+    """Two sets of different items in a folder, and new items under both encoders."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    rng = np.random.default_rng(0)
+    scale = 1 / np.sqrt(1 + np.arange(8))
+    kinds = 2 * scale * rng.normal(size=(60, 8))
+    turns = [np.linalg.qr(rng.normal(size=(width, 8)))[0].T for width in (9, 12)]
+
+    def items(count):
+        return kinds[rng.integers(60, size=count)] + 0.4 * scale * rng.normal(size=(count, 8))
+
+    np.save("a.npy", items(900) @ turns[0])
+    np.savez("b.npz", embeddings=(items(800) @ turns[1]).astype(np.float32))
+    new = items(100)
+    np.save("new.npy", new @ turns[0])
+    return new @ turns[0], new @ turns[1]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    """Run the command in this process: exit code, stdout and stderr."""
+
+    def run_in_process(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["blindmatch", "align", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    return run_in_process
+
+
+def test_json_and_every_file(run, files):
+    code, out, err = run(
+        *("a.npy", "b.npz", *QUICK, "--out", "map.npz", "--transform", "new.npy", "--to", "mapped.npy"),
+        *("--certificate", "proof.npz", "--json"),
+    )
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert (told["source_size"], told["target_size"], told["components"]) == (900, 800, 8)
+    assert told["score"] > 0.7
+    assert told["support"] == sum(candidate["likeness"] > 0.2 for candidate in told["candidates"]) - 1
+    assert told["support"] >= 1
+    assert told["score"] == (told["agreement"] - told["floor"]) / (told["ceiling"] - told["floor"])
+    kept = told["candidates"][told["best"]]
+    assert kept["agreement"] == max(candidate["agreement"] for candidate in told["candidates"])
+    assert kept["lower_bound"] <= kept["cost"]
+    loaded = bm.BlindAligner.load(told["out"])
+    np.testing.assert_array_equal(np.load("mapped.npy"), loaded.transform(files[0]))
+    indices = loaded.kneighbors(files[0], 1, candidates=files[1])[1]
+    assert (indices[:, 0] == np.arange(100)).mean() > 0.9
+    assert bm.Certificate.load("proof.npz") is not None
+
+
+def test_a_person_reads_what_the_map_is_worth(run):
+    code, out, err = run("a.npy", "b.npz", *QUICK, "--out", "map.npz")
+    assert (code, err) == (0, "")
+    assert "900 x 9 aligned with 800 x 12 in 8 dimensions" in out
+    assert "of 2 other starts led to the same map." in out
+    assert out.count("kept") == 1
+    assert "Map: map.npz" in out
+
+
+def test_sets_that_have_nothing_in_common_are_told_so(run):
+    np.save("noise.npy", np.random.default_rng(1).normal(size=(800, 12)))
+    code, out, _ = run("a.npy", "noise.npy", *QUICK)
+    assert code == 0
+    assert "None of 2 other starts led to the same map: do not trust it" in out
+
+
+def test_one_candidate_shows_nothing(run):
+    code, out, _ = run("a.npy", "b.npz", *QUICK, "--candidates", 1)
+    assert code == 0
+    assert "nothing shows whether the map is right" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing.npy", "b.npz"), "missing.npy: no such file"),
+        (("a.npy", "b.npz", "--transform", "new.npy"), "--transform and --to belong together"),
+        (("a.npy", "b.npz", "--to", "x.npy"), "--transform and --to belong together"),
+        (("a.npy", "b.npz", "--out", "map.txt"), "--out map.txt: expected a file name that ends with .npz"),
+        (("a.npy", "b.npz", "--out", "nowhere/map.npz"), "expected a file in a folder that exists"),
+        (("a.npy", "b.npz", "--out", "b.npz"), "this would overwrite an input"),
+        (("a.npy", "b.npz", "--out", "m.npz", "--certificate", "m.npz"), "name the same file"),
+        (("a.npy", "b.npz", "--solver", "tabu", "--certificate", "c.npz"), "solver='tabu' proves no bound"),
+        (("a.npy", "b.npz", "--clusters", "1"), "n_clusters=1"),
+        (("a.npy", "b.npz", "--clusters", "500"), "X has 900 rows"),
+        (("a.npy", "b.npz", "--solver", "tabou"), "tabou"),
+        (("a.npy", "a.npy", "--transform", "b.npz", "--to", "x.npy"), "b.npz: has 12 features; the source has 9"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(run, arguments, message):
+    before = sorted(path.name for path in Path().iterdir())
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert sorted(path.name for path in Path().iterdir()) == before
