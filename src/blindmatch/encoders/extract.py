@@ -1,0 +1,258 @@
+"""``embed_images`` and ``embed_texts``: a set and a model in, embeddings and a manifest out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blindmatch.embeddings import Embeddings
+from blindmatch.encoders.datasets import load_images
+from blindmatch.encoders.items import ImageSet, TextSet
+from blindmatch.encoders.language import TextEncoder, load_text_encoder
+from blindmatch.encoders.shards import Shard, ShardStore, digest_of, read_arrays, write_arrays
+from blindmatch.encoders.streaming import Progress, stream
+from blindmatch.encoders.texts import load_texts
+from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
+from blindmatch.encoders.work import ImageWork, TextWork, Work
+from blindmatch.files import Arrays, write_atomically
+from blindmatch.prototypes import class_means
+
+SUFFIXES = (".npz", ".safetensors")
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Extracted:
+    """Embeddings with what is known about them; `arrays` is what a file of them holds."""
+
+    arrays: Arrays
+    manifest: dict[str, Any]
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """The form that the rest of the package uses: one row for each item, class or image."""
+        values = np.asarray(self.arrays["embeddings"], dtype=np.float64)
+        return Embeddings(values, tuple(self.arrays["names"].tolist()), self.arrays.get("labels"))
+
+
+def embed_images(
+    images: str | Path | ImageSet,
+    model: str | ImageEncoder,
+    out: str | Path | None = None,
+    *,
+    means: bool = False,
+    batch_size: int = 32,
+    strict: bool = False,
+    progress: Progress | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    download: bool = False,
+    **options: Any,
+) -> Embeddings:
+    """Embed images with a vision model.
+
+    Parameters
+    ----------
+    images
+        A folder ``class/*.jpg``, the name of a dataset (see `load_images`), or an `ImageSet`.
+    model
+        A name (see `find_model`), or a loaded encoder.
+    out
+        A file ``.npz`` or ``.safetensors``; a manifest goes beside it (``.json``). What was computed is kept in a
+        folder beside it until the end, so a killed run goes on from there. Without a file nothing is kept.
+    means
+        One row for each class, the normalised mean of its normalised images (the paper's Eq. 1), instead of each image.
+    batch_size
+        How many images at once; halved where memory runs out.
+    strict
+        Raise at the first image that cannot be read. By default it is left out, with a warning and a line in the
+        manifest.
+    progress
+        Called with (done, total).
+    device, precision, download
+        See `as_device`; whether weights and data may be fetched.
+    options
+        For `load_images`: split, root, limit, classes.
+
+    Examples
+    --------
+    >>> import tempfile; from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for colour in ("red", "blue"):
+    ...         Path(folder, colour).mkdir(); Image.new("RGB", (64, 48), colour).save(Path(folder, colour, "1.png"))
+    ...     found = embed_images(folder, "pixels", means=True)
+    >>> found.names, found.values.shape
+    (('blue', 'red'), (2, 3072))
+    """
+    chosen = images if isinstance(images, ImageSet) else load_images(images, download=download, **options)
+    if means and chosen.class_names is None:
+        raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
+    encoder = model if isinstance(model, ImageEncoder) else load_image_encoder(
+        model, device=device, precision=precision, download=download
+    )  # fmt: skip
+    work = ImageWork(chosen, encoder, strict)
+    return extract(work, None if out is None else Path(out), batch_size, means, progress).embeddings
+
+
+def embed_texts(
+    texts: str | Path | Sequence[str] | TextSet,
+    model: str | TextEncoder,
+    out: str | Path | None = None,
+    *,
+    means: bool = True,
+    batch_size: int = 32,
+    progress: Progress | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    download: bool = False,
+    **options: Any,
+) -> Embeddings:
+    """Embed texts with a language model.
+
+    Parameters
+    ----------
+    texts
+        A list, a file, the name of a dataset (see `load_texts`), or a `TextSet`.
+    model, out, batch_size, progress, device, precision, download
+        As in `embed_images`.
+    means
+        Where several texts belong to one item (prompts to a class, captions to an image): their normalised mean, one
+        row for each item. False: one row for each text.
+    options
+        For `load_texts`: prompts, column, split, root, wordnet.
+    """
+    chosen = texts if isinstance(texts, TextSet) else load_texts(texts, download=download, **options)
+    encoder = model if isinstance(model, TextEncoder) else load_text_encoder(
+        model, device=device, precision=precision, download=download
+    )  # fmt: skip
+    work = TextWork(chosen, encoder)
+    return extract(work, None if out is None else Path(out), batch_size, means, progress).embeddings
+
+
+def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: Progress | None) -> Extracted:
+    """Run a work to its end, in shards, and write what it gives; what is there already is only read."""
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
+    if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
+        raise ValueError(f"out={str(out)!r}; expected a file {' or '.join(SUFFIXES)} in a folder that exists")
+    plan = {
+        "model": work.encoder.description,
+        "set": [work.items.name, len(work.items), work.items.fingerprint()],
+        "batch_size": batch_size,
+    }
+    finished = None if out is None else _finished(out, plan, means)
+    if finished is not None:
+        return finished
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "shards" if out is None else out.with_name(f"{out.name}.parts")
+        store = ShardStore(folder, plan)
+        found = _assembled(work, stream(work, store, batch_size, progress), batch_size)
+        if means and "labels" in found.arrays:
+            found = averaged(found)
+        if out is not None:
+            write_arrays(out, found.arrays)
+            _write_manifest(
+                out, found.manifest | {"plan_sha256": _plan_digest(plan, means), "sha256": file_digest(out)}
+            )
+            store.remove()
+    return found
+
+
+def _plan_digest(plan: dict[str, Any], means: bool) -> str:
+    return hashlib.sha256(json.dumps([plan, means], sort_keys=True).encode()).hexdigest()
+
+
+def _finished(out: Path, plan: dict[str, Any], means: bool) -> Extracted | None:
+    """What an earlier run with the same plan has left, if it is whole."""
+    path = manifest_path(out)
+    if not out.exists() or not path.exists():
+        return None
+    try:
+        manifest = json.loads(path.read_text("utf-8"))
+        if manifest["plan_sha256"] != _plan_digest(plan, means) or manifest["sha256"] != file_digest(out):
+            return None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Extracted(read_arrays(out), manifest)
+
+
+def manifest_path(out: Path) -> Path:
+    """Where the manifest of a file of embeddings is."""
+    return out.with_name(f"{out.name}.json")
+
+
+def _write_manifest(out: Path, manifest: dict[str, Any]) -> None:
+    text = json.dumps(manifest, indent=1) + "\n"
+    write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
+
+
+def _assembled(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
+    filled = [shard for shard in shards if len(shard.rows)]
+    names = work.names
+    skipped = [{"name": names[row], "reason": reason} for shard in shards for row, reason in shard.skipped]
+    for entry in skipped:
+        logger.warning("%s left out: %s", entry["name"], entry["reason"])
+    if not filled:
+        first = f", such as {skipped[0]['name']}: {skipped[0]['reason']}" if skipped else ""
+        raise ValueError(f"{work.items.name}: none of {len(work.items)} images can be read{first}")
+    values = np.concatenate([shard.embeddings for shard in filled])
+    rows = np.concatenate([shard.rows for shard in filled])
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        name = names[int(rows[np.argmin(finite)])]
+        raise ValueError(f"{name}: the model gives numbers that are not finite; try precision='float32'")
+    arrays = {"embeddings": values} | work.about_rows(rows.tolist())
+    _check_classes(work, arrays)
+    if work.encoder.model.parameters is not None:
+        arrays["parameters"] = np.array(work.encoder.model.parameters, dtype=np.int64)
+    digests = [digest for shard in filled for digest in shard.digests]
+    manifest = {
+        "made_by": f"blindmatch {version('blindmatch')}",
+        "model": work.encoder.description,
+        "dataset": {
+            "name": work.items.name,
+            **work.items.about,
+            "items": len(rows),
+            "content_sha256": digest_of(digests),
+        },
+        "batch_size": batch_size,
+        "embeddings": {"shape": list(values.shape), "dtype": "float32", "rows": "items"},
+        "skipped": skipped,
+        "ignored_files": list(getattr(work.items, "ignored", ())),
+    }
+    return Extracted(arrays, manifest)
+
+
+def _check_classes(work: Work, arrays: Arrays) -> None:
+    if "labels" not in arrays:
+        return
+    lost = sorted(set(range(len(arrays["class_names"]))) - set(arrays["labels"].tolist()))
+    if lost:
+        raise ValueError(
+            f"{work.items.name}: no readable image is left of class {str(arrays['class_names'][lost[0]])!r}"
+        )
+
+
+def averaged(found: Extracted) -> Extracted:
+    """One row for each class or item, in the order of the names of the classes: Eq. 1 of the paper."""
+    values, labels, names = (found.arrays[key] for key in ("embeddings", "labels", "class_names"))
+    means = class_means(values, labels, classes=range(len(names)))[1]
+    arrays = {"embeddings": means.astype(np.float32), "names": names}
+    arrays |= {key: found.arrays[key] for key in ("parameters", "templates") if key in found.arrays}
+    about = {"shape": list(means.shape), "dtype": "float32", "rows": "normalised means of normalised items"}
+    return Extracted(arrays, found.manifest | {"embeddings": about})
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of what a file holds."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

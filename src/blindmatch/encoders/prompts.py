@@ -1,0 +1,166 @@
+"""Class names, prompt templates and WordNet's definitions: from a class to the sentences that stand for it."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from blindmatch.errors import unknown_name
+
+WORDNET_FOLDERS = ("/usr/share/wordnet", "/usr/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
+
+
+@functools.cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(files("blindmatch.encoders").joinpath("prompts.toml").read_text("utf-8"))
+
+
+def class_names(dataset: str) -> tuple[str, ...]:
+    """The classes of a dataset; for imagenet100 their WordNet numbers.
+
+    >>> class_names("cifar10")[:3]
+    ('airplane', 'automobile', 'bird')
+    """
+    known = _tables()["classes"]
+    if dataset not in known:
+        raise unknown_name("dataset", dataset, known)
+    return tuple(known[dataset])
+
+
+def templates(prompts: str | Path | Sequence[str]) -> tuple[str, ...]:
+    """Prompt templates by name, from a file (a line each) or as they are given; ``{}`` stands for the class.
+
+    Parameters
+    ----------
+    prompts
+        ``cifar`` (18), ``imagenet`` (80), ``imagenet7``, ``name``, ``definition``; a dataset's name for the set that it
+        uses (``cifar10``, ``cifar100``, ``cinic10``, ``imagenet100``); a text file; or a list.
+
+    Examples
+    --------
+    >>> len(templates("cifar10")), templates("cifar10")[0]
+    (18, 'a photo of a {}.')
+    """
+    if isinstance(prompts, Sequence) and not isinstance(prompts, str):
+        found = tuple(prompts)
+    elif Path(prompts).is_file():
+        found = tuple(line.strip() for line in read_lines(Path(prompts)))
+    else:
+        known, uses = _tables()["templates"], _tables()["dataset"]
+        name = uses.get(str(prompts), str(prompts))
+        if name not in known:
+            raise unknown_name("prompts", str(prompts), [*known, *uses])
+        found = tuple(known[name])
+    if not found:
+        raise ValueError(f"prompts={prompts!r} has no template")
+    for template in found:
+        fields = re.findall(r"\{(.*?)\}", template)
+        if "" not in fields or not set(fields) <= {"", "definition"}:
+            raise ValueError(f"prompts: {template!r} is no template; expected one {{}} for the name of the class")
+    return found
+
+
+def fill(names: Sequence[str], prompts: Sequence[str], definitions: Sequence[str] | None = None) -> list[list[str]]:
+    """The prompts of each class.
+
+    >>> fill(["cat"], ["a {}.", "{}: {definition}"], ["a feline"])
+    [['a cat.', 'cat: a feline']]
+    """
+    if definitions is None and any("{definition}" in template for template in prompts):
+        raise ValueError("prompts want definitions; give them, or WordNet numbers (n02123045) as classes")
+    explained = [""] * len(names) if definitions is None else definitions
+    return [
+        [template.replace("{}", name).replace("{definition}", text) for template in prompts]
+        for name, text in zip(names, explained, strict=True)
+    ]
+
+
+def describe_synsets(numbers: Sequence[str], wordnet: str | Path | None = None) -> tuple[list[str], list[str]]:
+    """Names and definitions of WordNet 3.0 nouns by their ImageNet numbers (``n02123045``).
+
+    Parameters
+    ----------
+    wordnet
+        The folder or file ``data.noun`` of WordNet 3.0. By default where Debian's ``wordnet-base`` puts it; failing
+        that, the tables that timm carries for ImageNet's classes.
+    """
+    for number in numbers:
+        if not re.fullmatch(r"n\d{8}", number):
+            raise ValueError(f"class {number!r} is no WordNet number; expected n and eight digits, as n02123045")
+    path = _noun_file(wordnet)
+    entries = _from_wordnet(path, set(numbers)) if path is not None else _from_timm(set(numbers))
+    missing = [number for number in numbers if number not in entries]
+    if missing:
+        raise ValueError(f"{path or 'timm'}: no entry for {', '.join(missing[:5])}")
+    return [entries[number][0] for number in numbers], [entries[number][1] for number in numbers]
+
+
+def _noun_file(wordnet: str | Path | None) -> Path | None:
+    if wordnet is not None:
+        path = Path(wordnet)
+        path = path / "data.noun" if path.is_dir() else path
+        path.open("rb").close()  # for the error of a file that is missing
+        return path
+    return next((Path(folder, "data.noun") for folder in WORDNET_FOLDERS if Path(folder, "data.noun").is_file()), None)
+
+
+def _from_wordnet(path: Path, wanted: set[str]) -> dict[str, tuple[str, str]]:
+    """Lines "02123045 05 n 01 tabby 0 ... | a cat with a grey coat"; examples after a semicolon are left out."""
+    entries = {}
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            number = f"n{line[:8]}"
+            if number in wanted:
+                head, _, gloss = line.partition("|")
+                entries[number] = (head.split()[4].replace("_", " "), gloss.partition('; "')[0].strip())
+    return entries
+
+
+def _from_timm(wanted: set[str]) -> dict[str, tuple[str, str]]:
+    try:
+        from timm.data import ImageNetInfo
+    except (ImportError, RuntimeError):
+        raise ImportError(
+            "definitions need WordNet 3.0 (Debian: apt-get install wordnet-base) or timm: "
+            "pip install 'blindmatch[encoders]'"
+        ) from None
+    info = ImageNetInfo("imagenet-1k")
+    entries = {}
+    for number in wanted & set(info.label_names()):
+        names, _, definition = info.label_name_to_description(number, detailed=True).partition(": ")
+        entries[number] = (names.partition(",")[0], definition)
+    return entries
+
+
+def disambiguated(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
+    """WordNet has several things of one name (two cranes): those get their number behind it.
+
+    >>> disambiguated(["crane", "crane", "tabby"], ["n02012849", "n03126707", "n02123045"])
+    ('crane (n02012849)', 'crane (n03126707)', 'tabby')
+    """
+    return tuple(
+        name if list(names).count(name) == 1 else f"{name} ({number})"
+        for name, number in zip(names, numbers, strict=True)
+    )
+
+
+def check_unique(names: Sequence[str], where: str) -> None:
+    """Two classes of one name could not be told apart in the result."""
+    seen: set[str] = set()
+    twice = sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
+    if twice:
+        raise ValueError(f"{where}: class names occur twice: {', '.join(twice[:5])}")
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not blank."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a text file") from None
+    return [line for line in lines if line.strip()]

@@ -1,0 +1,195 @@
+"""Which models there are, and what a user's word for one means. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from blindmatch.errors import unknown_name
+
+Modality = Literal["vision", "language"]
+MODALITIES: tuple[Modality, ...] = ("vision", "language")
+
+# The part before the colon of a name that is not in models.toml, and the library it stands for.
+PREFIXES = {
+    "timm": "timm",
+    "st": "sentence-transformers",
+    "openclip": "open_clip",
+    "hf": "transformers",
+    "random": "random",
+    "folder": "folder",
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model: what it is called here and in its library, and how large it is.
+
+    Attributes
+    ----------
+    name
+        The paper's name, or the words that the user gave.
+    modality
+        "vision" or "language".
+    family, library, library_name
+        What it belongs to, the package that runs it, and its name there.
+    parameters
+        How many, in the part that makes the embedding; None where not known.
+    input_size
+        Pixels a side, or the longest text in tokens; None where not known or without limit.
+    dimension
+        Of the embedding; None where not known.
+    paper
+        Whether it is one of the paper's 32 + 27.
+    package
+        The packages with its weights, for models that need no hub.
+    keep_head, crop, checkpoint
+        Whether the embedding is the last layer's output; the share of the resized image that is kept, where its authors
+        and its library differ; where its weights are, if not with its library.
+    options
+        What stood after the question mark (``timm:NAME?size=518``).
+    """
+
+    name: str
+    modality: Modality
+    family: str
+    library: str
+    library_name: str
+    parameters: int | None = None
+    input_size: int | None = None
+    dimension: int | None = None
+    paper: bool = False
+    keep_head: bool = False
+    crop: float | None = None
+    checkpoint: str | None = None
+    package: str | None = None
+    note: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The name without blanks and slashes, as the command line and file names use it."""
+        return identifier(self.name)
+
+    def row(self) -> dict[str, Any]:
+        """What ``blindmatch models --json`` prints."""
+        values = asdict(self)
+        return {"id": self.id} | {key: values[key] for key in values if key not in ("keep_head", "crop", "options")}
+
+
+def identifier(name: str) -> str:
+    """A name in the form that the command line uses.
+
+    >>> identifier("DINOv2 ViT-G/14"), identifier("ConvNeXt L-22k-ft-1k@384")
+    ('dinov2-vit-g14', 'convnext-l-22k-ft-1k-384')
+    """
+    return name.lower().replace("/", "").replace(" ", "-").replace("@", "-")
+
+
+@functools.cache
+def list_models() -> tuple[Model, ...]:
+    """All models with a name of their own: the paper's, then those whose weights are on package registries.
+
+    >>> models = [model for model in list_models() if model.paper]
+    >>> [sum(model.modality == kind for model in models) for kind in ("vision", "language")]
+    [32, 27]
+    """
+    groups = tomllib.loads(files("blindmatch.encoders").joinpath("models.toml").read_text("utf-8"))["group"]
+    models = [
+        Model(**({key: group[key] for key in group if key != "models"} | m))
+        for group in groups
+        for m in group["models"]
+    ]
+    return (
+        *models,
+        Model("pixels", "vision", "baseline", "numpy", "pixels", 0, 32, 3072, note="raw pixels, 32 x 32 x 3"),
+    )
+
+
+def find_model(spec: str, modality: Modality | None = None) -> Model:
+    """What a user's word for a model means.
+
+    Parameters
+    ----------
+    spec
+        A name of `list_models` in any spelling (``DINOv2 ViT-G/14``, ``dinov2-vit-g14``); ``timm:NAME``, ``st:NAME``,
+        ``openclip:NAME/WEIGHTS``, ``hf:NAME``; a folder with a saved model; ``random:ARCHITECTURE?seed=3``, a timm
+        model that nobody trained; ``pixels``. Options follow a question mark: ``?size=518`` (pixels a side).
+    modality
+        "vision" or "language", where the same word could mean both (a CLIP model has two towers).
+
+    Examples
+    --------
+    >>> find_model("clip-rn50x64", "language").library_name
+    'RN50x64-quickgelu/openai'
+    >>> find_model("timm:resnet18.a1_in1k").library
+    'timm'
+    """
+    if modality is not None and modality not in MODALITIES:
+        raise ValueError(f"modality={modality!r}; expected 'vision' or 'language'")
+    word, _, query = spec.partition("?")
+    options = _options(spec, query)
+    known = [model for model in list_models() if modality in (None, model.modality)]
+    wanted = identifier(word)
+    for candidate in (wanted, f"{wanted}-text"):
+        for model in known:
+            if candidate == model.id:
+                return _with_options(model, options)
+    prefix, colon, name = word.partition(":")
+    if colon and name and prefix in PREFIXES:
+        return _library_model(spec, prefix, name, modality, options)
+    if word and Path(word).is_dir():
+        return Model(word, modality or _folder_modality(Path(word)), "folder", "folder", word, options=options)
+    for other in list_models():
+        if wanted in (other.id, identifier(other.library_name)):
+            if modality is not None and other.modality != modality:
+                raise ValueError(f"model={spec!r} is a {other.modality} model; expected a {modality} model")
+            return _with_options(other, options)
+    error = unknown_name("model", spec, [model.id for model in known])
+    raise ValueError(f"{error}; or timm:NAME, st:NAME, openclip:NAME, hf:NAME, random:NAME?seed=0, a folder")
+
+
+def _with_options(model: Model, options: Mapping[str, str]) -> Model:
+    values = {key: getattr(model, key) for key in model.__dataclass_fields__} | {"options": options}
+    if "size" in options:
+        values["input_size"] = int(options["size"])
+    return Model(**values)
+
+
+def _options(spec: str, query: str) -> dict[str, str]:
+    try:
+        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
+    except ValueError:
+        raise ValueError(f"model={spec!r}: after the question mark expected KEY=VALUE, such as seed=3") from None
+    for key, value in options.items():
+        if key not in ("seed", "size"):
+            raise ValueError(f"model={spec!r}: unknown option {key!r}; expected seed or size")
+        if not value.isdecimal() or (key == "size" and int(value) == 0):
+            raise ValueError(f"model={spec!r}: {key}={value!r} is not a whole number")
+    return options
+
+
+def _library_model(spec: str, prefix: str, name: str, modality: Modality | None, options: Mapping[str, str]) -> Model:
+    natural: Modality | None = {"timm": "vision", "random": "vision", "st": "language"}.get(prefix)  # type: ignore[assignment]
+    if natural is not None and modality not in (None, natural):
+        raise ValueError(f"model={spec!r} is a {natural} model; expected a {modality} model")
+    kind = natural or modality
+    if kind is None:
+        raise ValueError(f"model={spec!r} may be a vision or a language model; say which with modality=")
+    if prefix == "openclip" and "/" not in name:
+        name = f"{name}/openai"
+    size = int(options["size"]) if "size" in options else None
+    return Model(
+        spec, kind, PREFIXES[prefix], PREFIXES[prefix], name, input_size=size,
+        keep_head=False, options=options,
+    )  # fmt: skip
+
+
+def _folder_modality(folder: Path) -> Modality:
+    return "language" if (folder / "modules.json").exists() or (folder / "tokenizer.json").exists() else "vision"

@@ -1,0 +1,166 @@
+"""A long computation kept in shards: what was written before a kill is not computed again, and the end is the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from blindmatch.files import Arrays, read_npz, write_atomically
+
+SHARD = 256  # items; a kill costs at most so many
+_KINDS: dict[str, type[np.generic]] = {"F32": np.float32, "F16": np.float16, "I64": np.int64}
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Some consecutive items, done.
+
+    Attributes
+    ----------
+    embeddings
+        (kept, d) float32.
+    rows
+        Which items of the set they are.
+    digests
+        SHA-256 of the content of each.
+    skipped
+        (row, reason) of the items that could not be read.
+    """
+
+    embeddings: Any
+    rows: Any
+    digests: list[str]
+    skipped: list[tuple[int, str]]
+
+    def arrays(self) -> Arrays:
+        """As arrays for a file."""
+        return {
+            "embeddings": np.asarray(self.embeddings, dtype=np.float32),
+            "rows": np.asarray(self.rows, dtype=np.int64),
+            "digests": np.array(self.digests, dtype="U64"),
+            "skipped": np.array(json.dumps(self.skipped)),
+        }
+
+    @classmethod
+    def of(cls, arrays: Arrays) -> Shard:
+        """From the arrays of a file."""
+        skipped = [(int(row), str(why)) for row, why in json.loads(str(arrays["skipped"]))]
+        return cls(arrays["embeddings"], arrays["rows"], [str(d) for d in arrays["digests"]], skipped)
+
+
+@dataclass(frozen=True)
+class ShardStore:
+    """A folder of shards that belong to one plan; shards of another plan are thrown away."""
+
+    folder: Path
+    plan: dict[str, Any]
+
+    def open(self) -> None:
+        """Make the folder, or take up what it holds."""
+        text = json.dumps(self.plan, sort_keys=True)
+        plan = self.folder / "plan.json"
+        if plan.exists() and plan.read_text("utf-8") == text:
+            return
+        if self.folder.exists():
+            if any(
+                path.suffix != ".npz" and path.name != "plan.json" and not path.name.startswith(".")
+                for path in self.folder.iterdir()
+            ):
+                raise ValueError(f"{self.folder}: it holds files that are not from here; expected an empty folder")
+            shutil.rmtree(self.folder)
+        self.folder.mkdir(parents=True)
+        write_atomically(plan, lambda file: file.write(text.encode()))
+
+    def run(
+        self, total: int, size: int, compute: Callable[[int, int], Shard], progress: Callable[[int, int], None] | None
+    ) -> Iterator[Shard]:
+        """All shards in order: read where they are there, else computed and written."""
+        for number, start in enumerate(range(0, total, size)):
+            stop = min(start + size, total)
+            path = self.folder / f"{number:06}.npz"
+            shard = self._read(path)
+            if shard is None:
+                shard = compute(start, stop)
+                write_atomically(path, lambda file, shard=shard: np.savez(file, **shard.arrays()))  # type: ignore[misc]
+            if progress is not None:
+                progress(stop, total)
+            yield shard
+
+    @staticmethod
+    def _read(path: Path) -> Shard | None:
+        if not path.exists():
+            return None
+        try:
+            return Shard.of(read_npz(path))
+        except (ValueError, KeyError):  # a disk that lied about a write: compute it again
+            return None
+
+    def remove(self) -> None:
+        """Throw the shards away."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_arrays(path: Path) -> Arrays:
+    """The arrays of a file that `write_arrays` made."""
+    if path.suffix == ".npz":
+        return read_npz(path)
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    arrays = {key: np.array(json.loads(text)) for key, text in header.pop("__metadata__", {}).items()}
+    for key, entry in header.items():
+        first, last = entry["data_offsets"]
+        block = np.frombuffer(content[start + first : start + last], dtype=_KINDS[entry["dtype"]])
+        arrays[key] = block.reshape(entry["shape"])
+    return arrays
+
+
+def digest_of(values: Sequence[str]) -> str:
+    """One hash for many."""
+    return hashlib.sha256("\n".join(values).encode()).hexdigest()
+
+
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Write ``.npz`` or ``.safetensors``: the same arrays give the same bytes."""
+    if path.suffix == ".npz":
+        write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+    else:
+        write_atomically(path, lambda file: _write_safetensors(file, arrays))
+
+
+def _write_safetensors(file: IO[bytes], arrays: Arrays) -> None:
+    """The format's own writer keeps metadata in no fixed order; written here, equal arrays give equal bytes.
+
+    Eight bytes with the length of the header, the header as JSON, then the arrays. Texts go into the metadata as JSON.
+    """
+    names = {np.dtype(kind): name for name, kind in _KINDS.items()}
+    header: dict[str, Any] = {}
+    texts = {
+        key: json.dumps(array.tolist()) for key, array in arrays.items() if array.dtype.kind == "U" or array.ndim == 0
+    }
+    if texts:
+        header["__metadata__"] = texts
+    blocks, place = [], 0
+    for key, array in arrays.items():
+        if key in texts:
+            continue
+        block = np.ascontiguousarray(array).tobytes()
+        header[key] = {
+            "dtype": names[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [place, place + len(block)],
+        }
+        blocks.append(block)
+        place += len(block)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for block in blocks:
+        file.write(block)

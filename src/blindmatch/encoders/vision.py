@@ -1,0 +1,229 @@
+"""Images to embeddings: timm, open_clip, transformers, a folder, EfficientNet-Lite, raw pixels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.encoders.devices import Device, as_device, hub_access, hub_revision, require, weights_digest
+from blindmatch.encoders.images import pillow
+from blindmatch.encoders.registry import Model, find_model
+from blindmatch.errors import unknown_name
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Loaded = tuple[Any, Callable[["Image"], Any], dict[str, Any]]  # network, preprocessing, and words about both
+
+
+@dataclass(frozen=True, eq=False)
+class ImageEncoder:
+    """A vision model, ready to use.
+
+    Attributes
+    ----------
+    model
+        What it is.
+    prepare
+        One image to what the network takes; run in threads.
+    encode
+        A list of prepared images to (n, d) float32.
+    description
+        Library, revision, hash of the weights, preprocessing, device: all that the embeddings depend on.
+    """
+
+    model: Model
+    prepare: Callable[[Image], Any]
+    encode: Callable[[Sequence[Any]], NDArray[np.float32]]
+    description: dict[str, Any]
+
+
+def load_image_encoder(
+    spec: str, *, device: str = "auto", precision: str = "auto", download: bool = False
+) -> ImageEncoder:
+    """Load a vision model by any name that `find_model` knows; weights are only fetched where `download` allows it."""
+    model = find_model(spec, "vision")
+    if model.library == "numpy":
+        return _pixels(model)
+    loaders = {
+        "timm": _timm,
+        "random": _random,
+        "open_clip": _open_clip,
+        "transformers": _transformers,
+        "folder": _folder,
+        "efficientnet-lite-pytorch": _efficientnet_lite,
+    }
+    torch = require("torch")
+    place = as_device(device, precision)
+    require("huggingface_hub")
+    with hub_access(spec, download):
+        network, prepare, about = loaders[model.library](model, download)
+    network.eval().requires_grad_(False)
+    digest = weights_digest(network)
+    network.to(place.name)
+
+    def encode(prepared: Sequence[Any]) -> NDArray[np.float32]:
+        return place.run(network, torch.stack(list(prepared)))
+
+    return ImageEncoder(model, prepare, encode, _description(model, place, about | {"weights_sha256": digest}))
+
+
+def _description(model: Model, place: Device, about: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "library": model.library,
+        "library_name": model.library_name,
+        "device": place.name,
+        "precision": place.precision,
+        "torch": version("torch"),
+        **about,
+    }
+
+
+def _timm(model: Model, download: bool) -> Loaded:
+    timm = require("timm")
+    known = timm.list_models(pretrained=True) if model.checkpoint is None else timm.list_models()
+    if model.library_name not in known and not model.library_name.startswith("hf-hub:"):
+        near = unknown_name("model", model.library_name, known)
+        raise ValueError(str(near).partition(" Known:")[0] + " See timm.list_pretrained()")
+    options: dict[str, Any] = {} if model.keep_head else {"num_classes": 0}
+    if model.input_size is not None and "vit" in model.library_name:
+        options["img_size"] = model.input_size
+    network = timm.create_model(model.library_name, pretrained=model.checkpoint is None, **options)
+    if model.checkpoint is not None:
+        network.load_state_dict(_checkpoint(model.checkpoint, download))
+    return network, *_timm_preprocessing(model, network)
+
+
+def _checkpoint(url: str, download: bool) -> Any:
+    """A published state dict, from torch's cache or fetched into it."""
+    torch = require("torch")
+    path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
+    if not path.exists():
+        if not download:
+            raise ValueError(f"{path} is not there")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.hub.download_url_to_file(url, str(path), progress=False)
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _timm_preprocessing(model: Model, network: Any) -> tuple[Callable[[Image], Any], dict[str, Any]]:
+    timm = require("timm")
+    config = timm.data.resolve_model_data_config(network)
+    if model.crop is not None:
+        config["crop_pct"] = model.crop
+    if model.input_size is not None:
+        config["input_size"] = (3, model.input_size, model.input_size)
+    if model.checkpoint is not None:  # the architecture's own settings belong to other weights
+        config.update(interpolation="bicubic", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+    keys = ("input_size", "interpolation", "mean", "std", "crop_pct", "crop_mode")
+    shown = {key: config[key] for key in keys}
+    about = {
+        "revision": hub_revision(network.pretrained_cfg.get("hf_hub_id")),
+        "timm": version("timm"),
+        "preprocessing": {key: list(value) if isinstance(value, tuple) else value for key, value in shown.items()},
+    }
+    return timm.data.create_transform(**shown, is_training=False), about
+
+
+def _random(model: Model, download: bool) -> Loaded:
+    torch, timm = require("torch"), require("timm")
+    if model.library_name not in timm.list_models():
+        near = unknown_name("model", model.library_name, timm.list_models())
+        raise ValueError(str(near).partition(" Known:")[0] + " See timm.list_models()")
+    seed = int(model.options.get("seed", 0))
+    options = {} if model.input_size is None else {"img_size": model.input_size}
+    with torch.random.fork_rng(devices=[]):  # torch draws from its global state: put that back afterwards
+        torch.manual_seed(seed)
+        network = timm.create_model(model.library_name, pretrained=False, num_classes=0, **options)
+    prepare, about = _timm_preprocessing(model, network)
+    return network, prepare, about | {"revision": None, "seed": seed}
+
+
+def _open_clip(model: Model, download: bool) -> Loaded:
+    open_clip = require("open_clip")
+    name, _, weights = model.library_name.partition("/")
+    if name not in open_clip.list_models():
+        raise unknown_name("model", name, open_clip.list_models())
+    whole, _, prepare = open_clip.create_model_and_transforms(name, pretrained=weights)
+    network = whole.visual
+    about = {"revision": None, "open_clip": version("open_clip_torch"), "preprocessing": str(prepare).split("\n")}
+    return network, prepare, about
+
+
+def _transformers(model: Model, download: bool) -> Loaded:
+    transformers, torch = require("transformers"), require("torch")
+    processor = transformers.AutoImageProcessor.from_pretrained(model.library_name, trust_remote_code=False)
+    whole = transformers.AutoModel.from_pretrained(model.library_name, trust_remote_code=False)
+    whole = getattr(whole, "vision_model", whole)
+
+    class Pooled(torch.nn.Module):  # type: ignore[misc,name-defined]
+        """The pooled output, or the mean over positions where the model has none."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.whole = whole
+
+        def forward(self, pixels: Any) -> Any:
+            output = self.whole(pixel_values=pixels)
+            pooled = getattr(output, "pooler_output", None)
+            return output.last_hidden_state.mean(1) if pooled is None else pooled.flatten(1)
+
+    def prepare(image: Image) -> Any:
+        return processor(images=image, return_tensors="pt")["pixel_values"][0]
+
+    about = {
+        "revision": hub_revision(model.library_name),
+        "transformers": version("transformers"),
+        "preprocessing": json.loads(processor.to_json_string()),
+        "pooling": "pooler_output, or the mean over positions",
+    }
+    return Pooled(), prepare, about
+
+
+def _folder(model: Model, download: bool) -> Loaded:
+    """A model saved by timm (config.json with an architecture) or by transformers."""
+    folder = Path(model.library_name)
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except ValueError:
+        raise ValueError(f"{folder / 'config.json'}: not a JSON file") from None
+    if "architecture" not in config:
+        return _transformers(model, download)
+    timm, safetensors = require("timm"), require("safetensors.torch")
+    options = dict(config.get("model_args") or {})
+    options["num_classes"] = config.get("num_classes", 0)
+    network = timm.create_model(
+        config["architecture"], pretrained=False, pretrained_cfg_overlay=config.get("pretrained_cfg"), **options
+    )
+    network.load_state_dict(safetensors.load_file(folder / "model.safetensors"))
+    if not model.keep_head:
+        network.reset_classifier(0)
+    return network, *_timm_preprocessing(model, network)
+
+
+def _efficientnet_lite(model: Model, download: bool) -> Loaded:
+    from blindmatch.encoders.offline import efficientnet_lite
+
+    return efficientnet_lite(model)
+
+
+def _pixels(model: Model) -> ImageEncoder:
+    """Every image shrunk to a few pixels, as they are: the baseline that has seen nothing."""
+    side = model.input_size or 32
+    box = pillow().Resampling.BOX
+
+    def prepare(image: Image) -> NDArray[np.float32]:
+        small = image.resize((side, side), box)
+        return np.asarray(small, dtype=np.float32).ravel() / np.float32(255)
+
+    about = {"preprocessing": {"size": side, "interpolation": "box", "scale": "0 to 1"}, "revision": None}
+    description = {"name": model.name, "library": "numpy", "library_name": "pixels", **about}
+    return ImageEncoder(model, prepare, lambda prepared: np.stack(list(prepared)), description)
