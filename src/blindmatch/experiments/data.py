@@ -1,0 +1,192 @@
+"""Embeddings of images and of texts by several models: a folder of files, and what workers read from it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.errors import unknown_name
+from blindmatch.experiments.formats import read_arrays
+from blindmatch.kernels import unit_rows
+from blindmatch.prototypes import prompt_means
+from blindmatch.validation import FloatArray
+
+Modality = Literal["vision", "language"]
+KINDS = (".npz", ".safetensors")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: what a model makes of a dataset."""
+
+    modality: str
+    dataset: str
+    model: str
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The files of a folder, and a word about them."""
+
+    sources: tuple[Source, ...] = ()
+    about: str = ""
+
+    def datasets(self, wanted: Iterable[str] | None = None) -> list[str]:
+        """Datasets that have both modalities, in order; those wanted must be among them."""
+        both = [{s.dataset for s in self.sources if s.modality == kind} for kind in ("vision", "language")]
+        known = sorted(both[0] & both[1])
+        return _chosen("dataset", wanted, known)
+
+    def models(self, modality: Modality, dataset: str, wanted: Iterable[str] | None = None) -> list[Source]:
+        """Files of one modality and dataset by model; those wanted must be among them."""
+        found = {s.model: s for s in self.sources if s.modality == modality and s.dataset == dataset}
+        return [found[name] for name in _chosen(f"{modality} model", wanted, list(found))]
+
+
+def _chosen(what: str, wanted: Iterable[str] | None, known: list[str]) -> list[str]:
+    if wanted is None:
+        return known
+    for name in wanted:
+        if name not in known:
+            raise unknown_name(what, name, known)
+    return list(wanted)
+
+
+def read_catalogue(folder: str | Path) -> Catalogue:
+    """All files ``vision__DATASET__MODEL`` and ``language__DATASET__MODEL`` (.npz, .safetensors) of a folder."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise ValueError(f"embeddings={str(folder)!r}: there is no such folder")
+    sources = []
+    for path in sorted(root.iterdir()):
+        parts = path.stem.split("__")
+        if path.suffix in KINDS and len(parts) == 3 and parts[0] in ("vision", "language"):
+            sources.append(Source(parts[0], parts[1], parts[2], str(path.absolute()), digest(path)))
+    if not sources:
+        raise ValueError(
+            f"embeddings={str(folder)!r}: no file vision__DATASET__MODEL or language__DATASET__MODEL "
+            f"({', '.join(KINDS)}) in it"
+        )
+    return Catalogue(tuple(sources))
+
+
+def digest(path: str | Path) -> str:
+    """SHA-256 of what a file holds."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Embeddings of images, each of unit length, with the class of each; without labels each image is its own."""
+
+    values: FloatArray
+    labels: NDArray[np.intp]
+    class_names: tuple[str, ...]
+    paired: bool
+    parameters: float | None = None
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.class_names)
+
+
+def images(path: str, expected: str, normalize: bool = True) -> Images:
+    """Embeddings of images from a file whose digest is still the one of the plan."""
+    return _images(path, expected, normalize)  # by position: the cache takes other spellings for other calls
+
+
+# A worker meets the same few files again and again; reading and scaling them takes longer than many runs.
+@lru_cache(maxsize=8)
+def _images(path: str, expected: str, normalize: bool) -> Images:
+    arrays = _unchanged(path, expected)
+    values = np.asarray(arrays["embeddings"], dtype=np.float64)
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise ValueError(f"{path}: embeddings of shape {values.shape}; expected finite numbers (images, d)")
+    values = unit_rows(values) if normalize else values
+    labels = arrays.get("labels")
+    if labels is None:
+        names = tuple(str(name) for name in arrays.get("names", np.arange(len(values))))
+        return Images(values, np.arange(len(values)), names, True, _parameters(arrays))
+    names, numbers = _class_numbers(path, labels, arrays.get("class_names"))
+    return Images(values, numbers, names, False, _parameters(arrays))
+
+
+@lru_cache(maxsize=64)
+def texts(path: str, expected: str, normalize: bool = True) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """One embedding for each class, the mean over its prompts, and the names of the classes where the file has them."""
+    arrays = _unchanged(path, expected)
+    values = np.asarray(arrays["embeddings"], dtype=np.float64)
+    labels = arrays.get("labels")
+    if values.ndim == 2 and labels is not None:  # a row for each prompt
+        names, numbers = _class_numbers(path, labels, arrays.get("class_names"))
+        groups: Any = [values[numbers == c] for c in range(len(names))]
+        return prompt_means(groups, normalize=normalize), names
+    means = prompt_means(values if values.ndim == 3 else values[:, None], normalize=normalize)
+    found = arrays.get("class_names", arrays.get("names"))
+    return means, None if found is None else tuple(str(name) for name in found)
+
+
+@lru_cache(maxsize=256)
+def half_means(path: str, expected: str, seed: int | None, fraction: float, normalize: bool = True) -> FloatArray:
+    """Means over a random share of each class, drawn as ``bm.class_means`` draws it; over all without a seed."""
+    data = images(path, expected, normalize)
+    rng = np.random.default_rng(seed)
+    means = np.empty((data.classes, data.values.shape[1]))
+    for c in range(data.classes):
+        rows = np.flatnonzero(data.labels == c)
+        if seed is not None:
+            count = max(1, math.floor(fraction * len(rows) + 1e-9))
+            rows = np.sort(rng.choice(rows, count, replace=False))
+        means[c] = data.values[rows].mean(axis=0)
+    return unit_rows(means)
+
+
+@lru_cache(maxsize=64)
+def class_texts(vision: str, vision_digest: str, language: str, language_digest: str) -> FloatArray:
+    """Text embeddings in the order of the classes of the images: by name where both files have names."""
+    data = images(vision, vision_digest)
+    values, names = texts(language, language_digest)
+    if names is not None and set(data.class_names) <= set(names):
+        return values[[names.index(name) for name in data.class_names]]
+    if len(values) != data.classes:
+        raise ValueError(f"{language}: {len(values)} classes, but {vision} has {data.classes}")
+    return values
+
+
+def class_count(source: Source) -> int:
+    """How many classes a file of images has, without reading its embeddings."""
+    arrays = read_arrays(source.path, ("labels", "class_names"))
+    if "class_names" in arrays:
+        return len(arrays["class_names"])
+    return len(np.unique(arrays["labels"])) if "labels" in arrays else images(source.path, source.digest).classes
+
+
+def _unchanged(path: str, expected: str) -> dict[str, NDArray[Any]]:
+    if digest(path) != expected:
+        raise ValueError(f"{path}: changed since the sweep was planned; run it again")
+    return read_arrays(path)
+
+
+def _class_numbers(path: str, labels: NDArray[Any], names: NDArray[Any] | None) -> tuple[tuple[str, ...], Any]:
+    if names is not None and labels.dtype.kind in "iu":
+        if labels.min() < 0 or labels.max() >= len(names):
+            raise ValueError(f"{path}: labels from {labels.min()} to {labels.max()}, but {len(names)} class names")
+        return tuple(str(name) for name in names), labels.astype(np.intp)
+    found, numbers = np.unique(labels, return_inverse=True)
+    return tuple(str(name) for name in found), numbers.astype(np.intp)
+
+
+def _parameters(arrays: dict[str, NDArray[Any]]) -> float | None:
+    return float(arrays["parameters"]) if "parameters" in arrays else None

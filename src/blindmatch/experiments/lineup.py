@@ -1,0 +1,57 @@
+"""The solvers that the paper compares, by the names of its tables, and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from blindmatch.errors import unknown_name
+from blindmatch.solvers import SOLVERS
+from blindmatch.solvers.base import Solver
+from blindmatch.solvers.faq import FAQ
+
+PAPER_NAMES = {
+    "random": "Random",
+    "local-cka": "LocalCKA",
+    "entropic-gw": "OT",
+    "faq-published": "FAQ",
+    "mpopt": "MPOpt",
+    "gurobi": "Gurobi",
+    "factorized-hahn-grant": "Ours",
+}
+"""Rows of the paper's tables. What the paper calls "Ours" is the factorised Hahn-Grant solver."""
+
+LINEUP = (*PAPER_NAMES, "faq", "dual-ascent", "branch-and-bound")
+_PUBLISHED = FAQ(centre_diagonals=False, polish=False)
+
+
+def lineup_solver(name: str) -> Solver:
+    """A solver of ``bm.SOLVERS``, or "faq-published": the best of 100 starts and nothing else, as the paper ran it."""
+    if name == "faq-published":
+        return _PUBLISHED
+    if name not in SOLVERS:
+        raise unknown_name("solver", name, [*SOLVERS, "faq-published"])
+    solver: Solver = SOLVERS[name]()
+    return solver
+
+
+def check_solvers(names: Iterable[str]) -> None:
+    """Refuse unknown names."""
+    for name in names:
+        lineup_solver(name)
+
+
+def installed(names: Iterable[str]) -> list[str]:
+    """Those that this machine can run: the rest are left out of plans, and named below the tables."""
+    return [name for name in names if lineup_solver(name).capabilities.installed]
+
+
+def missing_note(names: Iterable[str]) -> str:
+    """A sentence about solvers that are not installed; empty if all are."""
+    lost = [name for name in names if not lineup_solver(name).capabilities.installed]
+    return f"Not installed, so without numbers: {', '.join(lost)}." if lost else ""
+
+
+def label(name: str) -> str:
+    """A name for a table: ours, and the paper's in brackets where it has one."""
+    paper = PAPER_NAMES.get(name)
+    return name if paper is None or paper.lower() == name else f"{name} (paper: {paper})"

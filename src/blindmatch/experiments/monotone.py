@@ -1,0 +1,54 @@
+"""Whether a curve gets worse at every step, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a curve from one level to the next.
+
+    Attributes
+    ----------
+    wrong
+        Steps whose mean does not go the expected way; 0 means strictly monotone.
+    significant, significantly_wrong
+        Steps the expected way, and the other way, with p < 0.05 in Welch's one-sided test.
+    """
+
+    wrong: int
+    significant: int
+    significantly_wrong: int
+
+
+def steps(levels: Sequence[Sequence[float]], *, rising: bool) -> Steps:
+    """Test every step of a curve, given the values at each level.
+
+    >>> steps([[0.0, 0.1, 0.2], [1.0, 1.1, 1.2], [1.0, 1.1, 1.2]], rising=True)
+    Steps(wrong=1, significant=1, significantly_wrong=0)
+    """
+    expected = [_p_value(before, after, rising) for before, after in pairwise(levels)]
+    other = [_p_value(before, after, not rising) for before, after in pairwise(levels)]
+    differences = np.diff([float(np.mean(values)) for values in levels])
+    return Steps(
+        wrong=int(((differences if rising else -differences) <= 0).sum()),
+        significant=sum(p < SIGNIFICANT for p in expected),
+        significantly_wrong=sum(p < SIGNIFICANT for p in other),
+    )
+
+
+def _p_value(before: Sequence[float], after: Sequence[float], rising: bool) -> float:
+    from scipy.stats import ttest_ind_from_stats
+
+    first, second = ((np.mean(v), np.std(v, ddof=1) if len(v) > 1 else 0.0, len(v)) for v in (before, after))
+    if first[1] == second[1] == 0:  # level 0 is one pairing; a single seed has no deviation
+        return 0.0 if (second[0] > first[0] if rising else second[0] < first[0]) else 1.0
+    test = ttest_ind_from_stats(*second, *first, equal_var=False, alternative="greater" if rising else "less")
+    return float(test.pvalue)

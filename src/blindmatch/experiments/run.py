@@ -1,0 +1,148 @@
+"""One call for everything: settings, plan, sweep, report. The command line and programs use it alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from blindmatch import experiments
+from blindmatch.experiments.base import Experiment, Run
+from blindmatch.experiments.data import Catalogue, read_catalogue
+from blindmatch.experiments.engines import Engine, Local
+from blindmatch.experiments.report import write_report
+from blindmatch.experiments.sample import write_sample
+from blindmatch.experiments.settings import Settings, make_settings
+from blindmatch.experiments.store import Record, Store
+from blindmatch.experiments.sweep import Watch, select, sweep
+from blindmatch.experiments.tables import Table
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """An experiment with its settings and the runs that they lead to."""
+
+    experiment: Experiment
+    settings: Settings
+    runs: tuple[Run, ...]
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How much of a plan is done; `kinds` counts (done, failed, all) for each kind of run."""
+
+    done: int
+    failed: int
+    total: int
+    kinds: Mapping[str, tuple[int, int, int]]
+    errors: Mapping[str, int]
+
+
+def plan(
+    name: str,
+    *layers: Mapping[str, Any],
+    quick: bool = False,
+    embeddings: str | Path | None = None,
+    out: str | Path = "results",
+    only: Iterable[str] = (),
+) -> Sweep:
+    """Put an experiment together: which runs it consists of.
+
+    Parameters
+    ----------
+    name
+        Of the experiment.
+    layers
+        Settings over the defaults (which are the paper's), the last one winning.
+    quick
+        A small version that runs in a minute; without a folder it uses the bundled embeddings.
+    embeddings
+        The folder with the embeddings, where the experiment needs some.
+    out
+        The folder of results.
+    only
+        ``name=pattern`` texts: the runs whose parameters match.
+
+    Examples
+    --------
+    >>> sweep = plan("ablation", {"sizes": (8,), "time_limits": (1.0,), "seeds": 1})
+    >>> len(sweep.runs), sweep.runs[0].parameters["variant"]
+    (8, 'Hahn-Grant')
+    """
+    experiment = experiments.load(name)
+    settings = make_settings(experiment.settings, experiment.quick if quick else {}, *layers)
+    catalogue = Catalogue()
+    if experiment.needs_embeddings:
+        if embeddings is not None:
+            catalogue = read_catalogue(embeddings)
+        elif quick:
+            catalogue = write_sample(Path(out) / "sample-embeddings")
+        else:
+            raise ValueError(f"experiment {name!r} needs --embeddings FOLDER; --quick runs on bundled ones")
+    elif embeddings is not None:
+        raise ValueError(f"embeddings={str(embeddings)!r}: experiment {name!r} uses none")
+    runs = select(experiment.plan(settings, catalogue), only)
+    if not runs:
+        raise ValueError(f"experiment {name!r}: no run is left with these settings")
+    return Sweep(experiment, settings, tuple(runs), catalogue.about)
+
+
+def compute(
+    what: Sweep,
+    out: str | Path,
+    *,
+    engine: Engine | None = None,
+    chunk: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Compute what the folder of results does not have yet."""
+    with Store(out) as store:
+        sweep(what.runs, store, engine or Local(), chunk=chunk, watch=watch)
+
+
+def report(what: Sweep, out: str | Path) -> tuple[list[Table], Path]:
+    """Write tables, figures and the page from the results that there are."""
+    records = stored(what, out)
+    rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
+    facts = {
+        "runs": f"{len(rows)} of {len(what.runs)}",
+        "run seconds": f"{sum(row['run_seconds'] for row in rows):.1f}",
+    }
+    if what.about:
+        facts["data"] = what.about
+    return write_report(what.experiment, what.settings, rows, Path(out) / what.experiment.name, facts)
+
+
+def status(what: Sweep, out: str | Path) -> Progress:
+    """Count what is done, computing nothing."""
+    records = stored(what, out)
+    kinds: dict[str, list[int]] = {}
+    for run in what.runs:
+        entry = kinds.setdefault(_kind(run), [0, 0, 0])
+        entry[0] += _is_done(records, run)
+        entry[1] += run.key in records and records[run.key].result is None
+        entry[2] += 1
+    done, failed, total = (sum(entry[i] for entry in kinds.values()) for i in range(3))
+    errors = Counter(record.error for record in records.values() if record.error is not None)
+    return Progress(done, failed, total, {kind: (a, b, c) for kind, (a, b, c) in kinds.items()}, errors)
+
+
+def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
+    """Records of these runs, those in journals of a killed sweep included."""
+    if not (Path(out) / "results.sqlite").exists():
+        return {}
+    with Store(out) as store:
+        store.take_in(what.experiment.name)
+        return store.get(what.runs)
+
+
+def _is_done(records: Mapping[str, Record], run: Run) -> bool:
+    return run.key in records and records[run.key].result is not None
+
+
+def _kind(run: Run) -> str:
+    names: Sequence[str] = ("dataset", "variant", "solver", "measure", "size")
+    return ", ".join(f"{name}={run.parameters[name]}" for name in names if name in run.parameters) or "all"

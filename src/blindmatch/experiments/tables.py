@@ -1,0 +1,185 @@
+"""Tables as text, CSV, LaTeX and HTML, from one description."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean and its standard deviation over `count` values."""
+
+    mean: float
+    deviation: float
+    count: int | None = None
+
+
+Cell = str | int | float | Spread | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns.
+
+    Attributes
+    ----------
+    name
+        Of its files, such as ``table-5``.
+    title
+        What it shows, for people.
+    columns
+        Heads.
+    digits
+        Decimals of the numbers in each column.
+    rows
+        Text, numbers, spreads, or None where there is nothing.
+    notes
+        Sentences below it.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    digits: tuple[int, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def texts(self, plus_minus: str = "±") -> list[list[str]]:
+        """The cells as text."""
+        return [[shown(cell, d, plus_minus) for cell, d in zip(row, self.digits, strict=True)] for row in self.rows]
+
+
+def table(
+    name: str, title: str, columns: Sequence[tuple[str, int]], rows: Iterable[Sequence[Cell]], *notes: str
+) -> Table:
+    """A table from pairs (head, decimals) and rows."""
+    heads, digits = zip(*columns, strict=True)
+    return Table(name, title, heads, digits, tuple(tuple(row) for row in rows), tuple(note for note in notes if note))
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Mean and standard deviation of the values that there are; None if there is none.
+
+    >>> spread([1.0, None, 3.0])
+    Spread(mean=2.0, deviation=1.4142135623730951, count=2)
+    """
+    kept = [value for value in values if value is not None]
+    if not kept:
+        return None
+    return Spread(statistics.fmean(kept), statistics.stdev(kept) if len(kept) > 1 else 0.0, len(kept))
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Mean of the values that there are."""
+    found = spread(values)
+    return None if found is None else found.mean
+
+
+def shown(cell: Cell, digits: int, plus_minus: str = "±") -> str:
+    """One cell as text.
+
+    >>> shown(Spread(51.14, 7.11), 1), shown(None, 2), shown(0.25, 2)
+    ('51.1 ± 7.1', '-', '0.25')
+    """
+    if cell is None:
+        return "-"
+    if isinstance(cell, Spread):
+        return f"{cell.mean:.{digits}f} {plus_minus} {cell.deviation:.{digits}f}"
+    return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
+
+
+def as_text(item: Table) -> str:
+    """Columns of text with a rule below the heads."""
+    cells = [list(item.columns), *item.texts()]
+    widths = [max(len(row[c]) for row in cells) for c in range(len(item.columns))]
+    numeric = [_numeric(item, c) for c in range(len(item.columns))]
+
+    def line(row: Sequence[str]) -> str:
+        places = (t.rjust(w) if n else t.ljust(w) for t, w, n in zip(row, widths, numeric, strict=True))
+        return "  ".join(places).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([item.title, line(cells[0]), rule, *(line(row) for row in cells[1:]), *item.notes]) + "\n"
+
+
+def as_csv(item: Table) -> str:
+    """All digits; a spread takes two columns."""
+    split = [any(isinstance(row[c], Spread) for row in item.rows) for c in range(len(item.columns))]
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    heads = [[head, f"{head} deviation"] if two else [head] for head, two in zip(item.columns, split, strict=True)]
+    writer.writerow(name for pair in heads for name in pair)
+    for row in item.rows:
+        writer.writerow(value for cell, two in zip(row, split, strict=True) for value in _csv_cells(cell, two))
+    return file.getvalue()
+
+
+def as_latex(item: Table) -> str:
+    """A tabular with the rules of booktabs."""
+    kinds = "".join("r" if _numeric(item, c) else "l" for c in range(len(item.columns)))
+    heads = " & ".join(_tex(head) for head in item.columns)
+    body = "\n".join(" & ".join(_tex(text) for text in row) + r" \\" for row in item.texts())
+    caption = _tex(" ".join([item.title, *item.notes]))
+    return (
+        f"\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{@{{}}{kinds}@{{}}}}\n\\toprule\n{heads} \\\\\n\\midrule\n"
+        f"{body}\n\\bottomrule\n\\end{{tabular}}\n\\caption{{{caption}}}\n\\end{{table}}\n"
+    )
+
+
+def as_html(item: Table) -> str:
+    """A table element with its title and notes."""
+    numeric = [' class="number"' if _numeric(item, c) else "" for c in range(len(item.columns))]
+    heads = "".join(f"<th{kind}>{escape(head)}</th>" for head, kind in zip(item.columns, numeric, strict=True))
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{kind}>{escape(text)}</td>" for text, kind in zip(row, numeric, strict=True)) + "</tr>"
+        for row in item.texts()
+    )
+    notes = "".join(f"<p>{escape(note)}</p>" for note in item.notes)
+    return (
+        f"<h2>{escape(item.title)}</h2>\n<table><thead><tr>{heads}</tr></thead>\n<tbody>{body}</tbody></table>{notes}"
+    )
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {"txt": as_text, "csv": as_csv, "tex": as_latex}
+
+
+def as_json(item: Table) -> dict[str, Any]:
+    """Plain values, all digits."""
+    rows = [
+        {
+            head: {"mean": cell.mean, "deviation": cell.deviation} if isinstance(cell, Spread) else cell
+            for head, cell in zip(item.columns, row, strict=True)
+        }
+        for row in item.rows
+    ]
+    return {"name": item.name, "title": item.title, "rows": rows, "notes": list(item.notes)}
+
+
+def _numeric(item: Table, column: int) -> bool:
+    return not any(isinstance(row[column], str) for row in item.rows)
+
+
+def _csv_cells(cell: Cell, two: bool) -> list[Any]:
+    if isinstance(cell, Spread):
+        return [repr(cell.mean), repr(cell.deviation)]
+    value = "" if cell is None else cell
+    return [value, ""] if two else [value]
+
+
+_TEX = {character: f"\\{character}" for character in "&%_#${}"} | {
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+    "<": r"$<$",
+}
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(character, character) for character in text)

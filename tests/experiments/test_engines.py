@@ -1,0 +1,84 @@
+"""Engines: a real Dask cluster that loses a worker, submitit's own executor, and what is refused."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from experiments.in_process import SMALL, InProcess
+
+from blindmatch.experiments.engines import Dask, Local, Slurm, make_engine
+from blindmatch.experiments.run import compute, plan, stored
+
+
+def costs(what, out) -> dict[str, float]:
+    return {key: record.result["cost"] for key, record in stored(what, out).items()}
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> dict[str, float]:
+    out = tmp_path_factory.mktemp("expected")
+    what = plan("ablation", SMALL)
+    compute(what, out, engine=InProcess())
+    return costs(what, out)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_that_loses_a_worker_loses_no_run(tmp_path, expected):
+    distributed = pytest.importorskip("distributed")
+    what = plan("ablation", SMALL)
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        engine = make_engine("dask", address=cluster.scheduler_address)
+        assert engine == Dask(cluster.scheduler_address)
+        assert engine.workers == 3
+        killed = []
+
+        def kill_one() -> None:
+            while not any((tmp_path / "journals" / "ablation").glob("*.jsonl")):
+                time.sleep(0.02)
+            killed.append(cluster.workers[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_one, daemon=True)
+        killer.start()
+        compute(what, tmp_path, engine=engine, chunk=2)
+        killer.join(5)
+    assert killed
+    assert costs(what, tmp_path) == expected
+    workers = {record.worker for record in stored(what, tmp_path).values()}
+    assert len(workers) > 1
+
+
+def test_slurm_arrays_with_submitits_local_executor(tmp_path):
+    pytest.importorskip("submitit")
+    what = plan("ablation", {**SMALL, "seeds": 6})
+    engine = make_engine("slurm", workers=2, options={"cluster": "local", "timeout_min": 5})
+    assert engine == Slurm("local", 2, {"timeout_min": 5})
+    compute(what, tmp_path, engine=engine, chunk=2)
+    found = costs(what, tmp_path)
+    compute(what, tmp_path / "again", engine=InProcess())
+    assert found == costs(what, tmp_path / "again")
+    assert not list((tmp_path / "journals" / "ablation").iterdir())
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="did you mean 'slurm'"):
+        make_engine("slrum")
+    with pytest.raises(ValueError, match="'dask' needs an address"):
+        make_engine("dask")
+    with pytest.raises(ValueError, match="the others have none"):
+        make_engine("local", address="tcp://localhost:1")
+    with pytest.raises(ValueError, match="only 'slurm' has them"):
+        make_engine("local", options={"slurm_partition": "x"})
+    with pytest.raises(ValueError, match="workers=0"):
+        make_engine("local", workers=0)
+    assert Local().workers >= 1
+
+
+def test_a_scheduler_that_does_not_answer_is_told():
+    pytest.importorskip("distributed")
+    with pytest.raises(ValueError, match="no Dask scheduler answers there"):
+        Dask("tcp://127.0.0.1:1", timeout=1).workers  # noqa: B018
