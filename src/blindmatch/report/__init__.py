@@ -1,6 +1,8 @@
 """Show a result to people."""
 
-from blindmatch.report.html import Match, render
+from blindmatch.report.html import render
+from blindmatch.report.match import Match, Trust
 from blindmatch.report.verdict import proof_sentence, verdict
+from blindmatch.report.write import write_report
 
-__all__ = ["Match", "proof_sentence", "render", "verdict"]
+__all__ = ["Match", "Trust", "proof_sentence", "render", "verdict", "write_report"]

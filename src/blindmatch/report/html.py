@@ -2,134 +2,110 @@
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping
 from html import escape
-from importlib.metadata import version
 from importlib.resources import files
 from string import Template
+from typing import Any
 
-import numpy as np
+from blindmatch.report.belief import belief
+from blindmatch.report.content import drawings
+from blindmatch.report.match import Match
+from blindmatch.report.measures import agreement
+from blindmatch.report.pairs import left_over, pairs_table
+from blindmatch.report.provenance import record
+from blindmatch.report.sections import about, matrices, over_time, plane, random_pairings, tiles, trust_section
+from blindmatch.report.verdict import proof_sentence, verdict
 
-from blindmatch.report.chart import bounds_chart
-from blindmatch.report.png import heatmap
-from blindmatch.report.verdict import number, percent, proof_sentence, verdict
-from blindmatch.result import Result
-from blindmatch.validation import FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Match:
-    """Everything that a report tells about a result.
-
-    Attributes
-    ----------
-    result
-        The match and what is proved about it.
-    kernels
-        The two (n, n) matrices that were compared; None where there are none to show.
-    source_names, target_names
-        What the items are; their indices by default.
-    truth
-        The true partner of each source, where it is known.
-    settings
-        What was run, so that it can be repeated: text to text, in order.
-    title
-        What was matched with what.
-    """
-
-    result: Result
-    kernels: tuple[FloatArray, FloatArray] | None = None
-    source_names: Sequence[str] | None = None
-    target_names: Sequence[str] | None = None
-    truth: Sequence[int] | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-    title: str = "A blind match"
-
-    @property
-    def named_pairs(self) -> list[tuple[int, int, str, str]]:
-        """The pairs with the names of both sides."""
-        sources, targets = self.source_names, self.target_names
-        return [
-            (i, j, str(i) if sources is None else sources[i], str(j) if targets is None else targets[j])
-            for i, j in self.result.pairs
-        ]
-
-    @property
-    def right(self) -> int | None:
-        """How many pairs are true; None where the truth is not known."""
-        return None if self.truth is None else sum(self.truth[i] == j for i, j in self.result.pairs)
+SCRIPTS = ("page.js", "table.js", "matrices.js", "plane.js", "charts.js", "start.js")
 
 
 def render(match: Match) -> str:
     """Return the report as the text of an HTML page."""
-    template = Template(files("blindmatch.report").joinpath("template.html").read_text(encoding="utf-8"))
-    return template.substitute(
+    drawn, agreed = drawings(match), agreement(match)
+    believed, told = belief(match, agreed), record(match)
+    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();"
+    style = _asset("style.css")
+    return Template(_asset("template.html")).substitute(
         title=escape(match.title),
-        verdict=escape(verdict(match.result)),
-        proof=escape(proof_sentence(match.result)),
-        truth=_truth(match),
-        facts=_rows(_facts(match.result)),
-        header=f"<tr><th>source</th><th>target</th>{'' if match.truth is None else '<th>right?</th>'}</tr>",
-        pairs="\n".join(_pair_rows(match)),
-        kernels=_kernels(match),
-        chart=bounds_chart(match.result.trace),
-        settings=_rows({**match.settings, **_versions()}),
+        policy=_policy(script, style),
+        style=style,
+        script=script,
+        data=_json(drawn),
+        about=about(match),
+        verdict=_sentence(verdict(match.result)),
+        proof=_sentence(proof_sentence(match.result)),
+        level=believed.level,
+        question=believed.question,
+        belief=_sentence(believed.headline),
+        reasons=_sentence(believed.text),
+        tiles=tiles(match, agreed),
+        trust=trust_section(match),
+        pairs=pairs_table(match),
+        wrong='<label class="check"><input type="checkbox" id="only-wrong"> only wrong ones</label>'
+        if match.truth
+        else "",
+        left_over=left_over(match),
+        matrices=matrices(match, drawn["matrices"]),
+        plane=plane(match, drawn["plane"]),
+        chart=over_time(drawn["trace"]),
+        random=random_pairings(match, drawn["random"]),
+        command=_command(match.command),
+        settings=_settings(told),
+        record=escape(json.dumps(_finite(told), indent=1, ensure_ascii=False)),
     )
 
 
-def _truth(match: Match) -> str:
-    if match.right is None:
+def _sentence(text: str) -> str:
+    """Our own words: a number and its unit stay on one line."""
+    return escape(text).replace(" %", "\u00a0%")
+
+
+def _asset(name: str) -> str:
+    return files("blindmatch.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _policy(script: str, style: str) -> str:
+    """What the browser may load and run: nothing but what is written here. Names could never become scripts."""
+    script_hash, style_hash = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
+    )
+    return f"default-src 'none'; img-src data:; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'"
+
+
+def _json(values: Any) -> str:
+    """JSON that can stand inside a script element: no name can close it."""
+    text = json.dumps(_finite(values), separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _finite(value: Any) -> Any:
+    """The same without infinities and nan, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _command(command: str | None) -> str:
+    if command is None:
         return ""
     return (
-        f"<p>Here the true pairs are known: <strong>{match.right} of {len(match.result.pairs)} are right.</strong></p>"
+        '<div class="code"><button type="button" class="copy" data-copy="command">Copy</button>'
+        f'<pre id="command" tabindex="0">{escape(command)}</pre></div>'
     )
 
 
-def _facts(result: Result) -> dict[str, str]:
-    facts = {
-        "cost": number(result.cost),
-        "lower bound": number(result.lower_bound),
-        "gap": percent(result.gap),
-        "status": result.status,
-        "seconds": f"{result.seconds:.2f}",
-    }
-    return {**facts, "message": result.message} if result.message else facts
-
-
-def _versions() -> dict[str, str]:
-    packages = ("blindmatch", "numpy", "scipy")
-    return {"Python": platform.python_version(), **{package: version(package) for package in packages}}
-
-
-def _rows(table: Mapping[str, str]) -> str:
-    return "\n".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in table.items())
-
-
-def _pair_rows(match: Match) -> list[str]:
-    rows = []
-    for i, j, source, target in match.named_pairs:
-        mark = ""
-        if match.truth is not None:
-            mark = '<td class="right">✓</td>' if match.truth[i] == j else '<td class="wrong">✗</td>'
-        rows.append(f"<tr><td>{escape(source)}</td><td>{escape(target)}</td>{mark}</tr>")
-    return rows
-
-
-def _kernels(match: Match) -> str:
-    """Both matrices in the order of the match, and their difference, on one scale of colours."""
-    if match.kernels is None:
-        return ""
-    rows, columns = (np.array(side, dtype=np.intp) for side in zip(*match.result.pairs, strict=True))
-    K, G = match.kernels[0][np.ix_(rows, rows)], match.kernels[1][np.ix_(columns, columns)]
-    limit = float(max(np.abs(K).max(), np.abs(G).max()))
-    figures = [
-        f'<figure><img alt="{caption}" src="{heatmap(matrix, limit)}"><figcaption>{caption}</figcaption></figure>'
-        for caption, matrix in (("source", K), ("target, in the order of the match", G), ("difference", K - G))
-    ]
-    return (
-        "<h2>Relations inside each set</h2><p>Where the match is good, the two pictures look alike and the third is "
-        f"pale. Blue is below zero, red above, full colour at {number(limit)}.</p>"
-        f'<div class="row">{"".join(figures)}</div>'
+def _settings(told: dict[str, Any]) -> str:
+    """Settings, versions and certificate as rows of a table."""
+    rows = {**told["settings"], **told["versions"], "platform": told["platform"]}
+    for key, value in (told["certificate"] or {}).items():
+        rows[f"certificate: {key.replace('_', ' ')}"] = str(value)
+    return "\n".join(
+        f'<tr><th scope="row">{escape(key)}</th><td>{escape(value)}</td></tr>' for key, value in rows.items()
     )

@@ -38,7 +38,7 @@ def _quality(result: Result) -> str:
     if result.status == "optimal":
         return "proved optimal: no other pairing costs less"
     if result.gap is not None:
-        return f"at most {percent(result.gap)} above the best possible cost"
+        return f"no other pairing costs less by more than {percent(result.gap)}"
     return "with no proof of how good the match is"
 
 

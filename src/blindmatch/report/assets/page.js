@@ -1,0 +1,93 @@
+// What all parts share: the data, one highlight for the whole page, a tip, drawing helpers.
+const data = JSON.parse(document.getElementById("data").textContent);
+const one = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// Numbers for people.
+function told(value, digits = 3) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "-";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(digits - 1);
+  return String(Number(value.toPrecision(size >= 100 ? Math.max(digits, Math.ceil(Math.log10(size + 1))) : digits)));
+}
+
+// Each part that can show pairs listens; a highlight is a list of up to two pairs.
+const listeners = [];
+let lit = [];
+function light(pairs) {
+  if (pairs.length === lit.length && pairs.every((pair, at) => pair === lit[at])) return;
+  lit = pairs;
+  listeners.forEach((listen) => listen(pairs));
+}
+
+const tip = one("#tip");
+function showTip(text, event) {
+  tip.textContent = text;
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const left = event.clientX + 16 + box.width > innerWidth ? event.clientX - box.width - 12 : event.clientX + 16;
+  const top = event.clientY + 16 + box.height > innerHeight ? event.clientY - box.height - 12 : event.clientY + 16;
+  tip.style.left = `${Math.max(4, left)}px`;
+  tip.style.top = `${Math.max(4, top)}px`;
+}
+function hideTip() { tip.hidden = true; }
+
+function pairText(pair) {
+  const mark = data.right === null ? "" : data.right[pair] ? "  ✓ right" : "  ✗ wrong";
+  return `${data.source[pair]}  ↔  ${data.target[pair]}${mark}`;
+}
+
+const drawing = one(".brand svg").namespaceURI;
+function svg(name, attributes = {}, text = null) {
+  const element = document.createElementNS(drawing, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== null) element.textContent = text;
+  return element;
+}
+
+// About `count` round numbers from low to high.
+function ticks(low, high, count) {
+  const raw = (high - low) / count;
+  if (!(raw > 0)) return [low];
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
+  const found = [];
+  for (let at = Math.ceil(low / step); at * step <= high + 1e-9 * step; at++) found.push(at * step);
+  return found;
+}
+
+// Parts that depend on colours or on the width of the page are drawn again when those change.
+const drawings = [];
+const redraw = () => drawings.forEach((draw) => draw());
+
+function setTheme(theme) {
+  if (theme === null) delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  const dark = isDark();
+  const button = one("#theme");
+  button.textContent = dark ? "Light" : "Dark";
+  button.setAttribute("aria-pressed", String(dark));
+  button.setAttribute("aria-label", dark ? "Switch to light colours" : "Switch to dark colours");
+  redraw();
+}
+function isDark() {
+  const theme = document.documentElement.dataset.theme;
+  return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+// The clipboard's own interface is not there in every browser that opens a file.
+function copy(text, button) {
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "skip";
+  document.body.append(area);
+  area.select();
+  let done = false;
+  try { done = document.execCommand("copy"); } catch { done = false; }
+  area.remove();
+  button.focus();
+  const before = button.textContent;
+  button.textContent = done ? "Copied" : "Select and copy by hand";
+  setTimeout(() => { button.textContent = before; }, 1500);
+}

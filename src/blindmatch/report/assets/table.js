@@ -1,0 +1,57 @@
+// The table of pairs: search, sort, only the wrong ones, copy, highlight.
+const table = one("#pairs-table");
+const body = one("tbody", table);
+const rows = all("tr", body);
+const texts = rows.map((row) => row.textContent.toLowerCase());
+const collator = new Intl.Collator(undefined, { numeric: true });
+
+function filterRows() {
+  const wanted = one("#search").value.trim().toLowerCase();
+  const onlyWrong = one("#only-wrong")?.checked ?? false;
+  let count = 0;
+  rows.forEach((row, at) => {
+    const keep = texts[at].includes(wanted) && !(onlyWrong && !row.classList.contains("miss"));
+    row.hidden = !keep;
+    count += keep;
+  });
+  one("#shown").textContent = count === rows.length ? `${count} pairs` : `${count} of ${rows.length} pairs`;
+}
+
+function sortRows(header) {
+  const column = [...header.parentNode.children].indexOf(header);
+  const numbers = rows.some((row) => row.children[column].dataset.v !== undefined);
+  // Figures are read from the top: largest first. Names from A.
+  const next = { none: numbers ? "descending" : "ascending", ascending: "descending", descending: "ascending" };
+  const direction = next[header.getAttribute("aria-sort")];
+  all("th", header.parentNode).forEach((other) => other.setAttribute("aria-sort", other === header ? direction : "none"));
+  const sign = direction === "ascending" ? 1 : -1;
+  const key = (row) => (numbers ? Number(row.children[column].dataset.v) : row.children[column].textContent);
+  const compare = numbers ? (a, b) => a - b : collator.compare;
+  body.append(...rows.map((row) => [key(row), row]).sort((a, b) => sign * compare(a[0], b[0])).map(([, row]) => row));
+}
+
+function csv() {
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const lines = rows.map((row) => {
+    const pair = Number(row.dataset.pair);
+    return [...row.dataset.ids.split(","), quoted(data.source[pair]), quoted(data.target[pair])].join(",");
+  });
+  return ["source,target,source_name,target_name", ...lines].join("\n") + "\n";
+}
+
+function startTable() {
+  one("#search").addEventListener("input", filterRows);
+  one("#only-wrong")?.addEventListener("change", filterRows);
+  all("th button", table).forEach((button) => button.addEventListener("click", () => sortRows(button.closest("th"))));
+  one("#csv").addEventListener("click", (event) => copy(csv(), event.currentTarget));
+  const pairOf = (event) => event.target.closest("tr")?.dataset.pair;
+  body.addEventListener("pointerover", (event) => { const pair = pairOf(event); if (pair !== undefined) light([Number(pair)]); });
+  body.addEventListener("pointerleave", () => light([]));
+  let marked = [];
+  listeners.push((pairs) => {
+    marked.forEach((row) => row.classList.remove("lit"));
+    marked = pairs.map((pair) => rows[pair]);
+    marked.forEach((row) => row.classList.add("lit"));
+  });
+  filterRows();
+}

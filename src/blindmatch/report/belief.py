@@ -1,0 +1,132 @@
+"""Whether to believe a match, in words for somebody who has never heard of assignment problems."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from blindmatch.report.match import Match, Trust
+from blindmatch.report.measures import hints
+from blindmatch.report.verdict import number, percent
+from blindmatch.trust.report import SURE
+
+MOSTLY = 0.9  # a match with at least this share of right pairs is called true
+
+
+@dataclass(frozen=True)
+class Belief:
+    """An answer to "is it true?".
+
+    Attributes
+    ----------
+    level
+        "yes", "care" (in part, or with doubts), "no", or "open": nothing is known either way.
+    headline, text
+        The answer in a few words, and the reasons for it.
+    question
+        What is asked.
+    """
+
+    level: Literal["yes", "care", "no", "open"]
+    headline: str
+    text: str
+    question: str = "Is it true?"
+
+
+def belief(match: Match, agreement: float | None) -> Belief:
+    """The answer from the best evidence that there is: the truth, then a trust report, then none."""
+    if match.kernels is None:
+        return _about_cost(match)
+    if match.truth is not None and any(j >= 0 for j in match.truth):
+        return _by_truth(match)
+    if match.trust is not None:
+        return _by_trust(match.trust)
+    return _not_assessed(agreement)
+
+
+def _by_truth(match: Match) -> Belief:
+    truth, right = match.truth or (), match.right or 0
+    known = sum(j >= 0 for j in truth)
+    chance = known / max(match.sizes)
+    counted = f"{right} of {known} pairs are right; pairing at random gets about {chance:.2g}."
+    why = (
+        "The true pairs are known here."
+        if hints(match)
+        else "The true pairs are known here; the matching never saw them."
+    )
+    if right >= MOSTLY * known:
+        return Belief("yes", "Yes: checked against the truth", f"{counted} {why}")
+    if _at_least(right, chance) < 0.01:
+        headline = "For the most part" if right * 2 >= known else "In part"
+        return Belief(
+            "care", headline, f"{counted} That is far more than chance, but do not rely on a single pair. {why}"
+        )
+    return Belief("no", "No: hardly better than chance", f"{counted} {why} The two sets are not alike enough.")
+
+
+def _at_least(right: int, chance: float) -> float:
+    """How often a random pairing gets so many right: their number is nearly a Poisson variable."""
+    term, below = math.exp(-chance), 0.0
+    for k in range(right):
+        below += term
+        term *= chance / (k + 1)
+    return 1.0 - below
+
+
+def _by_trust(trust: Trust) -> Belief:
+    p = trust.p_value
+    confidence = np.asarray(trust.confidence, dtype=float)
+    given = confidence[np.isfinite(confidence)]
+    sure = int((given >= SURE).sum())
+    text = f"{chance_sentence(trust)} {sure} of {len(given)} pairs have a confidence of at least {100 * SURE:.0f} %."
+    text += f" About {given.sum():.0f} should be right."
+    if trust.better > 0:
+        return Belief("no", "No: a cheaper match exists", f"By {number(trust.better)}. Match again with more time.")
+    if p is None:
+        return Belief("open", "Not known yet", text)
+    if p > 0.05:
+        return Belief("no", "No: this could be chance", text)
+    if p > 0.01:
+        return Belief("care", "Probably, but check it", text)
+    if sure < len(given) / 2:
+        return Belief("care", "As a whole, not each pair", text)
+    return Belief("yes", "Yes: far better than chance", text)
+
+
+def chance_sentence(trust: Trust) -> str:
+    """What the p-value says, in words."""
+    if trust.p_value is None:
+        return "Time ran out before it was known how often unrelated sets match as well."
+    error = trust.p_value_error
+    about = "" if error is None or not math.isfinite(error) else f" (give or take {100 * error:.2g} %)"
+    return f"Two sets with nothing in common match this well in {percent(trust.p_value)} of cases{about}."
+
+
+def _not_assessed(agreement: float | None) -> Belief:
+    text = (
+        "The best of all pairings always looks better than chance, even between sets that have nothing in common. "
+        "Whether these pairs are the true ones is a question of its own: bm.assess answers it."
+    )
+    if agreement is not None:
+        text = f"Under this match the relations inside the two sets agree to {agreement:.2f} (1: the same). {text}"
+    return Belief("open", "Not known yet", text)
+
+
+def _about_cost(match: Match) -> Belief:
+    """A plain problem has no truth beside its cost."""
+    result, question = match.result, "Is it the best?"
+    checked = "There is no certificate to check that with."
+    if result.certificate is not None:
+        checked = "The bound was recomputed from its certificate without the solver; 'blindmatch verify' does it again."
+    if result.status == "optimal":
+        return Belief("yes", "Yes: proved", f"No other assignment costs less. {checked}", question)
+    if result.gap is not None:
+        text = f"A better assignment may exist, within the gap that is left. {checked}"
+        return Belief("care", f"At most {percent(result.gap)} of the cost could be saved", text, question)
+    text = (
+        "Nothing is proved about the best possible cost; a solver that proves a bound can tell ('blindmatch solvers')."
+    )
+    return Belief("open", "Not known", text, question)

@@ -1,0 +1,152 @@
+"""The numbers that the page's scripts draw, small enough for one file."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import Any
+
+import numpy as np
+
+from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
+from blindmatch.report.match import Match
+from blindmatch.report.measures import matched_kernels, random_costs
+from blindmatch.validation import FloatArray, IntArray
+
+MOST_DRAWN = 800  # pairs in the matrices and in the plane; of more, evenly spread ones are drawn
+MOST_MOMENTS = 400
+BARS = 40
+
+
+def drawings(match: Match) -> dict[str, Any]:
+    """Everything that is drawn, ready for JSON."""
+    return {
+        "source": [match.source_name(i) for i in match.pairs[0].tolist()],
+        "target": [match.target_name(j) for j in match.pairs[1].tolist()],
+        "right": None if match.truth is None else [match.truth[i] == j for i, j in match.result.pairs],
+        "matrices": _matrices(match),
+        "plane": _plane(match),
+        "trace": moments(match),
+        "random": _random(match),
+        "cost": match.result.cost,
+        "bound": _finite(match.result.lower_bound),
+    }
+
+
+def moments(match: Match) -> list[tuple[float, float | None, float | None]]:
+    """Seconds, bound and cost at the moments where one of the two changed; at most 400, the last among them."""
+    kept: list[tuple[float, float | None, float | None]] = []
+    for moment in match.result.trace:
+        now = (round(moment.seconds, 4), _finite(moment.lower_bound), _finite(moment.cost))
+        if now[1:] != (None, None) and (not kept or kept[-1][1:] != now[1:]):
+            kept.append(now)
+    if len(kept) > MOST_MOMENTS:
+        kept = [kept[int(at)] for at in np.linspace(0, len(kept) - 1, MOST_MOMENTS)]
+    if kept and match.result.seconds > kept[-1][0]:
+        kept.append((round(match.result.seconds, 4), *kept[-1][1:]))
+    return kept
+
+
+def _drawn(match: Match) -> IntArray:
+    """Which pairs are drawn."""
+    count = len(match.pairs[0])
+    return np.unique(np.linspace(0, count - 1, min(count, MOST_DRAWN)).astype(np.intp))
+
+
+def _matrices(match: Match) -> dict[str, Any] | None:
+    """Two matrices in the order of the pairs, how to compare them, and an order that shows groups."""
+    drawn, square = _drawn(match), np.ix_(_drawn(match), _drawn(match))
+    kernels, problem = matched_kernels(match), match.problem
+    if len(drawn) < 2:
+        return None
+    if kernels is not None:
+        K, G = (kernel[square] for kernel in kernels)
+        values = np.concatenate([_off_diagonal(K), _off_diagonal(G)])
+        scales = [_scale(values, values)] * 2
+        mode, diagonal = "difference", False
+        ends = ["far", "near"] if match.similarity else ["near", "far"]
+    elif problem is not None and len(problem.factors) == 1 and len(match.pairs[0]) == problem.n:
+        p = match.pairs[1]
+        K, G = problem.factors[0][0][square], problem.factors[0][1][np.ix_(p, p)][square]
+        diagonal = bool(np.ptp(np.diag(K)) or np.ptp(np.diag(G)))
+        scales = [_scale(M.ravel() if diagonal else _off_diagonal(M), M.ravel()) for M in (K, G)]
+        mode, ends = "product", ["", ""]
+    else:
+        return None
+    return {
+        "mode": mode,
+        "diagonal": diagonal,
+        "ends": ends,
+        "drawn": drawn.tolist(),
+        "order": similar_together(K, G).tolist(),
+        "source": {**scales[0], "data": _quantised(K, scales[0])},
+        "target": {**scales[1], "data": _quantised(G, scales[1])},
+    }
+
+
+def _scale(shown: FloatArray, values: FloatArray) -> dict[str, float]:
+    """The numbers of one byte: low + step * byte, and the range that the colours show."""
+    low, high = float(values.min()), float(values.max())
+    whole = high - low <= 255 and bool((values == np.rint(values)).all())
+    step = 1.0 if whole else (high - low) / 255
+    least, greatest = (float(value) for value in np.quantile(shown, [0.005, 0.995]))
+    return {"low": low, "step": step, "least": least, "greatest": greatest if greatest > least else least + 1.0}
+
+
+def _quantised(matrix: FloatArray, scale: dict[str, float]) -> str:
+    bytes_ = np.clip(np.rint((matrix - scale["low"]) / (scale["step"] or 1.0)), 0, 255).astype(np.uint8)
+    return base64.b64encode(bytes_.tobytes()).decode()
+
+
+def _off_diagonal(matrix: FloatArray) -> FloatArray:
+    return matrix[~np.eye(len(matrix), dtype=bool)]
+
+
+def _plane(match: Match) -> dict[str, Any] | None:
+    """Both sets in the plane, the target turned onto the source; items left over as well, if they are not too many."""
+    if match.kernels is None or len(match.pairs[0]) < 3:
+        return None
+    drawn = _drawn(match)
+    i, j = (side[drawn] for side in match.pairs)
+    left = [np.setdiff1d(np.arange(size), side) for size, side in zip(match.sizes, match.pairs, strict=True)]
+    if max(match.sizes) > MOST_DRAWN:
+        left = [np.empty(0, dtype=np.intp)] * 2
+    spaces = []
+    for kernel, own, others in zip(match.kernels, (i, j), left, strict=True):
+        items = np.concatenate([own, others])
+        spaces.append(plane(dissimilarity(kernel[np.ix_(items, items)], match.similarity)))
+    (X, source_share), (Y, target_share) = spaces
+    size = float(np.abs(X - X.mean(axis=0)).max()) or 1.0
+    X = (X - X.mean(axis=0)) / size
+    Y = laid_over(Y, Y[: len(j)], X[: len(i)])
+    return {
+        "drawn": drawn.tolist(),
+        "source": X.round(4).tolist(),
+        "target": Y.round(4).tolist(),
+        "leftSource": [match.source_name(item) for item in left[0].tolist()],
+        "leftTarget": [match.target_name(item) for item in left[1].tolist()],
+        "shares": [round(source_share, 3), round(target_share, 3)],
+    }
+
+
+def _random(match: Match) -> dict[str, Any] | None:
+    """How the costs of random pairings are spread; the same pairings for the same size, whenever the report is made."""
+    if match.problem is None or match.problem.n < 3:
+        return None
+    costs = random_costs(match, match.problem, np.random.default_rng(0))
+    if len(costs) == 0 or not np.ptp(costs) > 0:
+        return None
+    counts, edges = np.histogram(costs, bins=BARS)
+    return {
+        "counts": counts.tolist(),
+        "low": float(edges[0]),
+        "high": float(edges[-1]),
+        "mean": float(costs.mean()),
+        "deviation": float(costs.std()),
+        "draws": len(costs),
+        "truth": None if match.truth is None else match.cost_of(match.truth),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,90 @@
+"""Small pictures inside the page, as data addresses: files as they are, arrays as PNG."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.report.match import Image, Images
+
+ALL_OF_THEM = 1_200_000  # bytes in the page: with the matrices, a report of 100 pairs stays below 2 MB
+_SIDE = 64  # pixels; shown at about this size
+_KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+
+
+def addresses(images: Images | None, items: Iterable[int], name: str, sides: int = 2) -> dict[int, str]:
+    """A data address for each item that has a picture. `sides` share the room that there is for pictures.
+
+    Raises
+    ------
+    ValueError
+        If something is no picture, or the pictures take too much room together; `name` says whose they are.
+    """
+    if images is None:
+        return {}
+    if not isinstance(images, Mapping):
+        images = dict(enumerate(images))
+    wanted = [item for item in items if item in images]
+    room = ALL_OF_THEM // sides
+    # A pixel takes three bytes, four thirds of that in base64; what noise leaves of compression is next to nothing.
+    side = int(np.clip(np.sqrt(room / (4 * max(len(wanted), 1))), 8, _SIDE))
+    found = {item: _address(images[item], side, f"{name}[{item}]") for item in wanted}
+    total = sum(map(len, found.values()))
+    if total > room:
+        raise ValueError(
+            f"{name} would take {total / 1e6:.1f} MB in the report; expected {room / 1e6:.1f} MB at most: shrink the "
+            f"files, to {side} x {side} pixels for example, or pass arrays, which are shrunk here"
+        )
+    return found
+
+
+def _address(image: Image, side: int, name: str) -> str:
+    data = _png(_shrunk(image, side, name)) if isinstance(image, np.ndarray) else image
+    if isinstance(data, str | Path):
+        data = Path(data).read_bytes()
+    kind = next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
+    if kind is None or (kind == "webp" and data[8:12] != b"WEBP"):
+        raise ValueError(f"{name} starts with {data[:8]!r}; expected a PNG, JPEG, GIF or WebP picture")
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _shrunk(image: NDArray[np.uint8], side: int, name: str) -> NDArray[np.uint8]:
+    """At most `side` pixels high and wide: means over blocks of pixels."""
+    if (
+        image.dtype != np.uint8
+        or image.ndim not in (2, 3)
+        or (image.ndim == 3 and image.shape[2] != 3)
+        or not image.size
+    ):
+        raise ValueError(f"{name} has dtype {image.dtype} and shape {image.shape}; expected uint8, (h, w, 3) or (h, w)")
+    colours = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
+    block = -(-max(colours.shape[:2]) // side)
+    if block == 1:
+        return colours
+    height, width = (max(1, length // block) for length in colours.shape[:2])
+    cut = colours[: height * block, : width * block].astype(float)
+    rows = np.add.reduceat(cut, np.arange(0, len(cut), block), axis=0)[:height]
+    both = np.add.reduceat(rows, np.arange(0, rows.shape[1], block), axis=1)[:, :width]
+    return np.asarray(np.rint(both / (min(block, len(cut)) * min(block, cut.shape[1]))), dtype=np.uint8)
+
+
+def _png(colours: NDArray[np.uint8]) -> bytes:
+    """A picture of 8-bit colours (PNG specification, colour type 2)."""
+    height, width, _ = colours.shape
+    lines = np.hstack([np.zeros((height, 1), dtype=np.uint8), colours.reshape(height, -1)])  # filter 0 before each line
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

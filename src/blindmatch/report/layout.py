@@ -1,0 +1,69 @@
+"""Where things are drawn: items in the plane, rows of a matrix in an order that shows groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blindmatch.validation import FloatArray, IntArray
+
+_OPTIMAL_UP_TO = 150  # the best order of the leaves takes n^3
+
+
+def dissimilarity(kernel: FloatArray, similarity: bool) -> FloatArray:
+    """A kernel of either kind as something like distances: symmetric, zero between the nearest two."""
+    n = len(kernel)
+    if n < 2:
+        return np.zeros_like(kernel)
+    symmetric = (kernel + kernel.T) / (-2.0 if similarity else 2.0)
+    result = symmetric - symmetric[~np.eye(n, dtype=bool)].min()
+    np.fill_diagonal(result, 0.0)
+    return np.asarray(result)
+
+
+def plane(distances: FloatArray) -> tuple[FloatArray, float]:
+    """Classical multidimensional scaling: (n, 2) points, and the share of the spread that two axes can show.
+
+    >>> points, share = plane(np.array([[0.0, 3, 4], [3, 0, 5], [4, 5, 0]]))
+    >>> round(float(np.linalg.norm(points[1] - points[2])), 6), round(share, 6)
+    (5.0, 1.0)
+    """
+    n = len(distances)
+    if n < 2:
+        return np.zeros((n, 2)), 1.0
+    squares = distances**2
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
+    values, vectors = np.linalg.eigh(-0.5 * centred)
+    largest = np.maximum(values[-2:][::-1], 0.0)
+    total = float(np.abs(values).sum())
+    return vectors[:, -2:][:, ::-1] * np.sqrt(largest), float(largest.sum()) / total if total > 0 else 1.0
+
+
+def laid_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> FloatArray:
+    """Turn, mirror and scale `points` (Procrustes) so that `anchors`, some of them, come to lie near `onto`.
+
+    The scale is that of `onto`, not the one with the least error: a bad match must not shrink to a dot.
+
+    >>> square = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+    >>> turned = 3 * square @ np.array([[0.0, 1], [-1, 0]]) + 5
+    >>> bool(np.allclose(laid_over(turned, turned, square), square))
+    True
+    """
+    if not len(anchors):
+        return points
+    here, there = anchors.mean(axis=0), onto.mean(axis=0)
+    a, b = anchors - here, onto - there
+    left, _, right = np.linalg.svd(a.T @ b)
+    size = np.linalg.norm(a)
+    scale = np.linalg.norm(b) / size if size > 0 else 1.0
+    return np.asarray(scale * (points - here) @ left @ right + there)
+
+
+def similar_together(*matrices: FloatArray) -> IntArray:
+    """An order of the rows that puts those next to each other that look alike in all of the matrices."""
+    from scipy.cluster.hierarchy import leaves_list, linkage  # takes a while to import, and only reports need it
+
+    n = len(matrices[0])
+    if n < 3:
+        return np.arange(n)
+    tree = linkage(np.hstack(matrices), "average", optimal_ordering=n <= _OPTIMAL_UP_TO)
+    return np.asarray(leaves_list(tree), dtype=np.intp)

@@ -1,0 +1,167 @@
+"""What a report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.problem import QAP
+from blindmatch.result import Result
+from blindmatch.validation import FloatArray, IntArray
+
+Image = bytes | str | Path | NDArray[np.uint8]
+Images = Mapping[int, Image] | Sequence[Image]
+
+
+class Trust(Protocol):
+    """How far a match can be believed; ``bm.assess`` makes one.
+
+    Attributes
+    ----------
+    p_value, p_value_error
+        How often two sets with nothing in common match as well, and the standard error of that number.
+    confidence
+        (n,) one number from 0 to 1 for each source; nan where it is unmatched.
+    ambiguous
+        Groups of sources whose partners could be exchanged.
+    regret
+        (n,) proved: no match without this pair costs less than the cost plus this. None where that was not computed.
+    better
+        How much cheaper a match turned up on the way; 0.0 if none did.
+    """
+
+    @property
+    def p_value(self) -> float | None: ...  # noqa: D102
+    @property
+    def p_value_error(self) -> float | None: ...  # noqa: D102
+    @property
+    def confidence(self) -> FloatArray: ...  # noqa: D102
+    @property
+    def ambiguous(self) -> Sequence[Sequence[int]]: ...  # noqa: D102
+    @property
+    def regret(self) -> FloatArray | None: ...  # noqa: D102
+    @property
+    def better(self) -> float: ...  # noqa: D102
+    def to_dict(self) -> dict[str, Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """Everything that a report tells about a result.
+
+    Attributes
+    ----------
+    result
+        The match and what is proved about it.
+    kernels
+        The (n, n) and (m, m) matrices that were compared; None where a problem was solved that compares nothing.
+    source_names, target_names
+        What the items are; their indices by default.
+    truth
+        The true partner of each source, -1 where it has none; None where nothing is known.
+    settings
+        What was run, so that it can be repeated: text to text, in order.
+    title
+        What was matched with what.
+    problem
+        What was solved: gives the costs of random pairings and of the truth.
+    similarity
+        Whether a larger number in the kernels means nearer (CKA, Mutual k-NN) rather than farther (distances).
+    source_images, target_images
+        A picture of each item (or of some, by index): the bytes or the path of a PNG, JPEG, GIF or WebP file, or an
+        (h, w, 3) or (h, w) array of uint8.
+    trust
+        How far to believe it, from ``bm.assess``.
+    command
+        The command line that repeats the run.
+    certificate_file
+        Where the certificate was saved.
+    """
+
+    result: Result
+    kernels: tuple[FloatArray, FloatArray] | None = None
+    source_names: Sequence[str] | None = None
+    target_names: Sequence[str] | None = None
+    truth: Sequence[int] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    title: str = "A blind match"
+    problem: QAP | None = None
+    similarity: bool = False
+    source_images: Images | None = None
+    target_images: Images | None = None
+    trust: Trust | None = None
+    command: str | None = None
+    certificate_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        n, m = self.sizes
+        expected = {"source_names": n, "target_names": m, "truth": n}
+        for name, size in expected.items():
+            given = getattr(self, name)
+            if given is not None and len(given) != size:
+                raise ValueError(f"{name} has {len(given)} items; expected {size}")
+        if self.trust is not None and np.shape(self.trust.confidence) != (n,):
+            raise ValueError(f"trust.confidence has shape {np.shape(self.trust.confidence)}; expected ({n},)")
+        if self.truth is not None and not all(-1 <= j < m for j in self.truth):
+            raise ValueError(f"truth={list(self.truth)} must hold target indices below {m}, or -1")
+
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """How many sources and targets there are."""
+        n = len(self.result.permutation)
+        if self.kernels is not None:
+            if len(self.kernels[0]) != n:
+                raise ValueError(f"kernels[0] has {len(self.kernels[0])} rows; expected {n}, one for each source")
+            return n, len(self.kernels[1])
+        if self.target_names is not None:
+            return n, len(self.target_names)
+        if self.problem is not None:
+            return n, self.problem.n
+        return n, max([n, *(int(j) + 1 for j in (*self.result.permutation, *(self.truth or ())))])
+
+    @cached_property
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """The sources that have a partner, and their partners."""
+        permutation = np.asarray(self.result.permutation)
+        matched = np.flatnonzero(permutation >= 0)
+        return matched, permutation[matched]
+
+    @property
+    def named_pairs(self) -> list[tuple[int, int, str, str]]:
+        """The pairs with the names of both sides."""
+        return [(i, j, self.source_name(i), self.target_name(j)) for i, j in self.result.pairs]
+
+    def source_name(self, i: int) -> str:
+        """What source i is called."""
+        return str(i) if self.source_names is None else self.source_names[i]
+
+    def target_name(self, j: int) -> str:
+        """What target j is called."""
+        return str(j) if self.target_names is None else self.target_names[j]
+
+    @property
+    def right(self) -> int | None:
+        """How many pairs are true; None where the truth is not known."""
+        return None if self.truth is None else sum(self.truth[i] == j for i, j in self.result.pairs)
+
+    def cost_of(self, partners: Sequence[int] | IntArray) -> float | None:
+        """What another pairing would cost; None where there is no problem, or it does not allow so many unmatched."""
+        if self.problem is None:
+            return None
+        n, m = self.sizes
+        whole = np.full(self.problem.n, -1, dtype=np.intp)
+        whole[:n] = partners
+        used = whole[whole >= 0]
+        alone = np.flatnonzero(whole[:n] < 0)
+        if len(alone) > self.problem.n - m or len(np.unique(used)) != len(used):
+            return None
+        # Partners beyond the items that there are, are dummies, each as good as the other.
+        whole[alone] = np.arange(m, m + len(alone))
+        whole[n:] = np.setdiff1d(np.arange(self.problem.n), whole[:n])
+        return self.problem.objective(whole)

@@ -1,0 +1,100 @@
+"""What the report measures: how well relations agree under the match, and what random pairings cost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blindmatch.problem import QAP
+from blindmatch.report.match import Match
+from blindmatch.validation import FloatArray
+
+_FEWEST, _MOST, _WORK = 200, 2000, 5e7  # random pairings: how many, and numbers to be summed in all
+
+
+def matched_kernels(match: Match) -> tuple[FloatArray, FloatArray] | None:
+    """Both kernels over the matched items: row a of each is pair a."""
+    if match.kernels is None:
+        return None
+    rows, columns = match.pairs
+    return match.kernels[0][np.ix_(rows, rows)], match.kernels[1][np.ix_(columns, columns)]
+
+
+def agreement(match: Match) -> float | None:
+    """Correlation of the relations inside both sets under the match: 1 if they are the same up to scale."""
+    kernels = matched_kernels(match)
+    if kernels is None or len(kernels[0]) < 3:
+        return None
+    off = ~np.eye(len(kernels[0]), dtype=bool)
+    return _correlation(kernels[0][off], kernels[1][off])
+
+
+def pair_agreement(match: Match) -> list[float | None] | None:
+    """For each pair, the correlation of its relations to the other pairs in one set and in the other."""
+    kernels = matched_kernels(match)
+    if kernels is None or len(kernels[0]) < 4:
+        return None
+    K, G = kernels
+    others = ~np.eye(len(K), dtype=bool)
+    return [_correlation(K[a][others[a]], G[a][others[a]]) for a in range(len(K))]
+
+
+def pair_costs(match: Match) -> list[float] | None:
+    """For each pair, its share of the cost (half of what it costs with each other pair), where a problem is plain."""
+    problem = match.problem
+    if match.kernels is not None or problem is None or len(match.pairs[0]) != problem.n:
+        return None
+    p = match.pairs[1]
+    total = problem.linear[np.arange(problem.n), p].copy()
+    for A, B in problem.factors:
+        product = A * B[np.ix_(p, p)]
+        total += (product.sum(axis=0) + product.sum(axis=1)) / 2
+    return [float(value) for value in total]
+
+
+def random_costs(match: Match, problem: QAP, rng: np.random.Generator) -> FloatArray:
+    """Costs of random pairings with as many pairs as the match has; pairs that were given are kept in all of them."""
+    n, m = match.sizes
+    count = int(np.clip(_WORK / (problem.n**2 * len(problem.factors)), _FEWEST, _MOST))
+    given = given_pairs(match)
+    rows = np.setdiff1d(np.arange(n), [i for i, _ in given])
+    columns = np.setdiff1d(np.arange(m), [j for _, j in given])
+    pairs = len(match.pairs[0]) - len(given)
+    costs = []
+    for _ in range(count):
+        partners = np.full(n, -1, dtype=np.intp)
+        partners[[i for i, _ in given]] = [j for _, j in given]
+        partners[rng.permutation(rows)[:pairs]] = rng.permutation(columns)[:pairs]
+        cost = match.cost_of(partners)
+        if cost is not None:
+            costs.append(cost)
+    return np.array(costs)
+
+
+def given_pairs(match: Match) -> list[tuple[int, int]]:
+    """Pairs of the match that had no alternative."""
+    forbidden = None if match.problem is None else match.problem.forbidden
+    if forbidden is None:
+        return []
+    return [(i, j) for i, j in match.result.pairs if forbidden[i].sum() == len(forbidden) - 1]
+
+
+def hints(match: Match) -> list[str]:
+    """What was told about the pairs beside the relations inside each set, in words."""
+    if match.problem is None:
+        return []
+    (n, m), given = match.sizes, given_pairs(match)
+    words = [f"{len(given)} pair{'s' if len(given) > 1 else ''}"] if given else []
+    words += ["similarities across the sets"] if match.problem.linear[:n, :m].any() else []
+    if match.problem.forbidden is not None:
+        rest = np.ix_(
+            np.setdiff1d(np.arange(n), [i for i, _ in given]), np.setdiff1d(np.arange(m), [j for _, j in given])
+        )
+        words += ["forbidden pairs"] if match.problem.forbidden[rest].any() else []
+    return words
+
+
+def _correlation(a: FloatArray, b: FloatArray) -> float | None:
+    """Pearson's; None where one side is constant."""
+    x, y = a - a.mean(), b - b.mean()
+    size = float(np.linalg.norm(x) * np.linalg.norm(y))
+    return float(x @ y) / size if size > 1e-12 * len(a) * float(np.abs(a).max() * np.abs(b).max()) else None

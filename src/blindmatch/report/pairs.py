@@ -1,0 +1,119 @@
+"""The pairs as an HTML table, which scripts make sortable and searchable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from blindmatch.report.images import addresses
+from blindmatch.report.match import Match
+from blindmatch.report.measures import pair_agreement, pair_costs
+from blindmatch.report.verdict import number
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, what it means, and the cell of each pair."""
+
+    title: str
+    hint: str
+    cells: Sequence[str]
+
+
+def pairs_table(match: Match) -> str:
+    """The whole table."""
+    columns = _columns(match)
+    head = "".join(
+        f'<th scope="col" aria-sort="none"><button type="button" title="{escape(column.hint)}">{escape(column.title)}'
+        '<span class="arrow" aria-hidden="true"></span></button></th>'
+        for column in columns
+    )
+    right = [None if match.truth is None else match.truth[i] == j for i, j in match.result.pairs]
+    rows = "\n".join(
+        f'<tr data-pair="{a}" data-ids="{i},{j}"{" class=miss" if right[a] is False else ""}>{"".join(cells)}</tr>'
+        for a, ((i, j), cells) in enumerate(
+            zip(match.result.pairs, zip(*(column.cells for column in columns), strict=True), strict=True)
+        )
+    )
+    return f'<table id="pairs-table"><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>'
+
+
+def left_over(match: Match) -> str:
+    """What has no partner, folded away."""
+    parts = []
+    names: tuple[Callable[[int], str], ...] = (match.source_name, match.target_name)
+    for word, size, used, name in zip(("source", "target"), match.sizes, match.pairs, names, strict=True):
+        left = np.setdiff1d(np.arange(size), used).tolist()
+        if left:
+            chips = "".join(f'<li class="{word}">{escape(name(item))}</li>' for item in left)
+            what = f"{len(left)} {word}{'s have' if len(left) > 1 else ' has'} no partner"
+            parts.append(f'<details class="left"><summary>{what}</summary><ul class="chips">{chips}</ul></details>')
+    return "".join(parts)
+
+
+def _columns(match: Match) -> list[Column]:
+    pairs = match.named_pairs
+    both = 1 + (match.source_images is not None and match.target_images is not None)
+    source_images = addresses(match.source_images, match.pairs[0].tolist(), "source_images", both)
+    target_images = addresses(match.target_images, match.pairs[1].tolist(), "target_images", both)
+    columns = [
+        Column("source", "Sort by source", [_named(i, name, source_images) for i, _, name, _ in pairs]),
+        Column("target", "Sort by target", [_named(j, name, target_images) for _, j, _, name in pairs]),
+    ]
+    if match.truth is not None:
+        columns.append(
+            Column("right?", "Whether this is the true partner", [_truth(match, i, j) for i, j, *_ in pairs])
+        )
+    if match.trust is not None:
+        hint = "How sure this pair is, from 0 to 100 %"
+        columns.append(Column("confidence", hint, [_bar(float(match.trust.confidence[i])) for i, *_ in pairs]))
+        if match.trust.regret is not None:
+            hint, regret = "Proved: any match without this pair costs so much more at least", match.trust.regret
+            columns.append(Column("regret", hint, [_number(float(regret[i])) for i, *_ in pairs]))
+    agreement, costs = pair_agreement(match), pair_costs(match)
+    if agreement is not None:
+        hint = "How alike the relations of this item to all others are in both sets: 1 is the same, 0 is unrelated"
+        columns.append(Column("agreement", hint, [_agreement(value) for value in agreement]))
+    if costs is not None:
+        columns.append(Column("cost", "Its share of the cost", [_number(value) for value in costs]))
+    return columns
+
+
+def _named(item: int, name: str, images: dict[int, str]) -> str:
+    picture = f'<img src="{images[item]}" alt="" loading="lazy" decoding="async">' if item in images else ""
+    return f'<td class="name"><span>{picture}{escape(name)}</span></td>'
+
+
+def _truth(match: Match, i: int, j: int) -> str:
+    true = -1 if match.truth is None else match.truth[i]
+    if true == j:
+        return '<td data-v="1" class="right"><span aria-hidden="true">✓</span> <span class="word">right</span></td>'
+    told = "has none" if true < 0 else f"is {escape(match.target_name(true))}"
+    return f'<td data-v="0" class="wrong"><span aria-hidden="true">✗</span> {told}</td>'
+
+
+def _bar(value: float) -> str:
+    """A share as a bar and in figures."""
+    if not math.isfinite(value):
+        return '<td data-v="-1" class="figure">-</td>'
+    wide = 100 * min(max(value, 0.0), 1.0)
+    bar = f'<svg class="bar" aria-hidden="true"><rect width="{wide:.1f}%" height="100%" rx="3"/></svg>'
+    return f'<td data-v="{value:.6g}" class="figure">{bar}{wide:.0f} %</td>'
+
+
+def _agreement(value: float | None) -> str:
+    if value is None:
+        return '<td data-v="-2" class="figure">-</td>'
+    bar = f'<svg class="bar" aria-hidden="true"><rect width="{100 * max(value, 0.0):.1f}%" height="100%" rx="3"/></svg>'
+    return f'<td data-v="{value:.6g}" class="figure">{bar}{value:.2f}</td>'
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):  # a regret without limit: the pair was given
+        word, place = ("given", 1e300) if value > 0 else ("-", -1e300)
+        return f'<td data-v="{place:g}" class="figure">{word}</td>'
+    return f'<td data-v="{value:.9g}" class="figure">{number(value)}</td>'

@@ -1,0 +1,83 @@
+"""Reports of every kind for the browser to open."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import blindmatch as bm
+from blindmatch.result import Progress, Result
+
+EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script><script>alert(1)</script>")
+PROBLEM = bm.QAP(*np.random.default_rng(5).integers(0, 9, size=(2, 6, 6)))
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A trust report, as ``bm.assess`` makes them."""
+
+    confidence: np.ndarray
+    p_value: float | None = 0.002
+    p_value_error: float | None = 0.001
+    ambiguous: Sequence[Sequence[int]] = ()
+    regret: np.ndarray | None = None
+    better: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"p_value": self.p_value, "confidence": self.confidence.tolist()}
+
+
+def sets(n: int, m: int | None = None, noise: float = 0.2, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two views of the same points, and the true partner of each source (-1 if it has none)."""
+    rng = np.random.default_rng(seed)
+    most = max(n, m or n)
+    points = rng.normal(size=(most, 8)) + 2 * rng.normal(size=(4, 8))[rng.integers(4, size=most)]
+    order = rng.permutation(most)[: m or n]
+    partner = np.full(most, -1)
+    partner[order] = np.arange(len(order))
+    turned = (points + noise * rng.normal(size=points.shape)) @ np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    return points[:n], turned[order], partner[:n]
+
+
+def found(X: np.ndarray, Y: np.ndarray, permutation: Sequence[int], **more: Any) -> Result:
+    """A result with a given permutation, its cost, and a run that never was."""
+    problem = bm.GromovWasserstein().problem(X, Y)
+    whole = np.full(problem.n, -1)
+    whole[: len(X)] = permutation
+    whole[whole < 0] = np.setdiff1d(np.arange(problem.n), whole)
+    cost = problem.objective(whole)
+    trace = (Progress(0.0, 0, None, 2 * cost), Progress(0.5, 1, cost / 2, cost), Progress(1.5, 2, 0.9 * cost, cost))
+    values = {"lower_bound": 0.9 * cost, "status": "time_limit", "solver": "some-solver", "seconds": 2.0, **more}
+    return Result(permutation=np.array(permutation), cost=cost, trace=trace, **values)
+
+
+def write_pages(folder: Path) -> dict[str, Path]:
+    """A page of each kind."""
+    X, Y, truth = sets(10)
+    swapped = truth.copy()
+    swapped[[0, 1]] = swapped[[1, 0]]
+    names = {"source_names": [f"thing {i}" for i in range(10)], "target_names": [f"word {j}" for j in range(10)]}
+    trust = Doubt(np.linspace(0.3, 1.0, 10), ambiguous=[[0, 1]], regret=np.arange(10.0))
+    images = [np.full((20, 30, 3), 25 * i, dtype=np.uint8) for i in range(10)]
+    few, many, partial = sets(9, 6)
+    more, most, _ = sets(6, 9)
+    large, other, order = sets(500)
+    pages = {
+        "match": bm.write_report(folder / "match.html", found(X, Y, swapped), X, Y, truth=truth, **names),
+        "trust": bm.write_report(
+            folder / "trust.html", found(X, Y, truth), X, Y, trust=trust, source_images=images, target_images=images
+        ),
+        "cka": bm.write_report(folder / "cka.html", bm.match(X, Y, distortion="cka", solver="two-opt", rng=0), X, Y,
+                               distortion="cka"),
+        "few": bm.write_report(folder / "few.html", found(few, many, partial), few, many),
+        "many": bm.write_report(folder / "many.html", bm.match(more, most, solver="two-opt", rng=0), more, most),
+        "problem": bm.write_report(folder / "problem.html", bm.solve(PROBLEM, "brute-force"), problem=PROBLEM),
+        "evil": bm.write_report(
+            folder / "evil.html", found(*(points[:4] for points in (X, Y)), range(4)), X[:4], Y[:4], title=EVIL[0],
+            source_names=(*EVIL, "x"), target_names=("x", *EVIL), settings={EVIL[1]: EVIL[2]},
+        ),
+        "large": bm.write_report(folder / "large.html", found(large, other, order), large, other, truth=order),
+    }  # fmt: skip
+    return pages
