@@ -1,0 +1,114 @@
+"""What an assessment says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blindmatch.validation import FloatArray
+
+SURE = 0.8  # a pair with at least this confidence is called sure
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """How far a match can be believed.
+
+    Attributes
+    ----------
+    p_value, p_value_error
+        How often unrelated spaces with the geometry of the target match as well, and the Monte Carlo standard error of
+        that number. None if time ran out first.
+    z
+        How many standard deviations the cost is below the mean cost of unrelated spaces.
+    draws
+        How many unrelated spaces were matched.
+    confidence
+        (n,) the probability that the pair of each source is right; nan where it has none.
+    regret
+        (n,) proved: no match without this pair costs less than the cost plus this. 0 where nothing more is proved,
+        negative where a cheaper match is not ruled out, inf where the pair was given. None if not computed.
+    found_regret
+        (n,) what the best match without this pair that was found costs more: an upper bound on the true regret.
+    stability
+        (n,) share of resamples in which the pair came back. None if time ran out first.
+    agreement
+        (n,) share of the matches of nearly the same cost in which the pair occurs.
+    ambiguous
+        Groups of sources that are interchangeable: exchanging their partners costs nothing to speak of.
+    better
+        How much cheaper a match turned up on the way; 0.0 if none did.
+    seconds
+        What the assessment took.
+    """
+
+    p_value: float | None
+    p_value_error: float | None
+    z: float | None
+    draws: int
+    confidence: FloatArray
+    regret: FloatArray | None
+    found_regret: FloatArray
+    stability: FloatArray | None
+    agreement: FloatArray
+    ambiguous: list[list[int]]
+    better: float
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        """The answer in plain English."""
+        if self.better > 0:
+            return f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
+        given = self.confidence[np.isfinite(self.confidence)]
+        pairs = f"{int((given >= SURE).sum())} of {len(given)} pairs have a confidence of at least {100 * SURE:.0f} %"
+        expected = f"about {given.sum():.0f} should be right"
+        if self.p_value is None:
+            return f"Time ran out before the test for structure in common; {pairs}, {expected}."
+        if self.p_value > 0.05:
+            return (
+                f"Not enough evidence that the spaces have anything in common: unrelated ones match as well in "
+                f"{100 * self.p_value:.2g} % of cases. "
+                f"{pairs}, {expected}."
+            )
+        return (
+            f"The two spaces have structure in common (p = {self.p_value:.2g}, give or take "
+            f"{self.p_value_error:.1g}). {pairs}, {expected}."
+        )
+
+    def ambiguities(self, names: Sequence[str] | None = None) -> list[str]:
+        """A sentence for each group of interchangeable sources."""
+        return [
+            f"{_listed([str(i) if names is None else names[i] for i in group])} are interchangeable."
+            for group in self.ambiguous
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; what has no finite value is None."""
+        return {
+            "verdict": self.verdict,
+            "p_value": self.p_value,
+            "p_value_error": self.p_value_error,
+            "z": self.z,
+            "draws": self.draws,
+            "confidence": _plain(self.confidence),
+            "regret": _plain(self.regret),
+            "found_regret": _plain(self.found_regret),
+            "stability": _plain(self.stability),
+            "agreement": _plain(self.agreement),
+            "ambiguous": [list(group) for group in self.ambiguous],
+            "better": self.better,
+            "seconds": self.seconds,
+        }
+
+
+def _plain(values: FloatArray | None) -> list[float | None] | None:
+    return None if values is None else [value if math.isfinite(value) else None for value in values.tolist()]
+
+
+def _listed(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,101 @@
+"""Is there anything in common? The cost of the best match beside that of unrelated spaces."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blindmatch.trust.null import Null
+from blindmatch.trust.spaces import Spaces, search
+from blindmatch.validation import FloatArray
+
+ENOUGH = 10  # unrelated spaces that match as well: the p-value is then known well enough to stop
+DOUBT = 0.1  # up to this p-value, other kinds of unrelated spaces are asked as well
+
+
+@dataclass(frozen=True)
+class Significance:
+    """The outcome of the test.
+
+    Attributes
+    ----------
+    p_value, p_value_error
+        How often unrelated spaces match at least as well, and the Monte Carlo standard error of that share.
+    draws
+        How many unrelated spaces were matched.
+    z
+        How many standard deviations the cost is below the mean cost of unrelated spaces.
+    """
+
+    p_value: float
+    p_value_error: float
+    draws: int
+    z: float
+
+
+def significance(
+    spaces: Spaces,
+    nulls: Sequence[Null],
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    threads: int = 1,
+    deadline: float = math.inf,
+    progress: Callable[[float], object] = lambda share: None,
+) -> Significance | None:
+    """Match unrelated spaces with the same search as the real ones, until it is clear how rare the real cost is.
+
+    Of several kinds of unrelated spaces the largest p-value counts; the later ones are only drawn where the earlier
+    ones leave a doubt (p up to 0.1). Constant kernels, where every match costs the same, give p = 1. None if the
+    deadline came before the first draw.
+    """
+    problem = spaces.problem
+    observed = search(problem, rng, threads=threads)[1]
+    slack = 1e-9 * problem.scale  # a tie counts as a match as good: never in favour of the match
+    worst: Significance | None = None
+    for null in nulls:
+        costs = _sampled(spaces, null, draws, observed + slack, rng, threads, deadline, progress)
+        if not costs:
+            return worst
+        test = _test(np.array(costs), observed, slack)
+        if worst is None or test.p_value >= worst.p_value:
+            worst = test
+        if worst.p_value > DOUBT:
+            break
+    return worst
+
+
+def _sampled(
+    spaces: Spaces,
+    null: Null,
+    draws: int,
+    limit: float,
+    rng: np.random.Generator,
+    threads: int,
+    deadline: float,
+    progress: Callable[[float], object],
+) -> list[float]:
+    """Costs of unrelated spaces: `draws`, or fewer if `ENOUGH` of them are within the limit before."""
+    costs: list[float] = []
+    hits = 0
+    while len(costs) < draws and hits < ENOUGH and time.perf_counter() <= deadline:
+        costs.append(search(spaces.problem_with(target=null(rng)), rng, threads=threads)[1])
+        hits += costs[-1] <= limit
+        progress(max(len(costs) / draws, hits / ENOUGH))
+    return costs
+
+
+def _test(costs: FloatArray, observed: float, slack: float) -> Significance:
+    """Besag and Clifford (1991): p = hits / draws where `ENOUGH` hits ended it, or else (1 + hits) / (1 + draws).
+
+    Either is a valid p-value.
+    """
+    count, hits = len(costs), int((costs <= observed + slack).sum())
+    p = hits / count if hits >= ENOUGH else (1 + hits) / (1 + count)
+    spread = float(np.std(costs, ddof=1)) if count > 1 else 0.0
+    z = (float(costs.mean()) - observed) / spread if spread > slack else 0.0
+    return Significance(p, math.sqrt(p * (1 - p) / count), count, z)

@@ -1,0 +1,106 @@
+"""The two spaces of a match: their points, their kernels, and the problem that they make with the hints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from blindmatch.distortion import Distortion, Kernels
+from blindmatch.hints import Hints
+from blindmatch.kernels import unit_rows
+from blindmatch.problem import QAP
+from blindmatch.solve import solve
+from blindmatch.solvers.tabu import Tabu
+from blindmatch.validation import FloatArray, IntArray, as_floats, as_square
+
+EFFORT = 60  # swaps of a quick search, times the size: enough for the optimum of nearly all problems of 15 items
+
+
+@dataclass(frozen=True, eq=False)
+class Spaces:
+    """Source and target as points whose kernels are compared, and what is known about the pairs."""
+
+    distortion: Distortion
+    source: FloatArray
+    target: FloatArray
+    kernels: tuple[FloatArray, FloatArray]  # on their common scale
+    hints: Hints
+
+    @classmethod
+    def of(
+        cls,
+        distortion: Distortion,
+        source: ArrayLike | None,
+        target: ArrayLike | None,
+        kernels: Kernels | None,
+        hints: Hints | None = None,
+    ) -> Spaces:
+        """From embeddings, or from kernels, whose points are found by scaling (classical, Torgerson 1952)."""
+        K, G = distortion.kernels(source, target, kernels=kernels)
+        if kernels is None:
+            points = as_floats(source, "source"), as_floats(target, "target")  # type: ignore[arg-type]
+            points = tuple(unit_rows(side) for side in points) if distortion.normalize else points  # type: ignore[assignment]
+        else:
+            points = tuple(  # type: ignore[assignment]
+                points_of(as_square(side, f"kernels[{at}]"), distortion.similarities) for at, side in enumerate(kernels)
+            )
+        return cls(distortion, *points, (K, G), hints or Hints.of((len(K), len(G))))
+
+    @property
+    def problem(self) -> QAP:
+        """The problem of the kernels as they are."""
+        return self.hints.problem(self.distortion, *self.kernels)
+
+    def kernel(self, points: FloatArray) -> FloatArray:
+        """The kernel of other points, on the common scale."""
+        given = unit_rows(points) if self.distortion.normalize else points
+        return self.distortion.scaled(self.distortion.kernel(given))
+
+    def problem_with(self, source: FloatArray | None = None, target: FloatArray | None = None) -> QAP:
+        """The problem with other points on one side or both."""
+        K = self.kernels[0] if source is None else self.kernel(source)
+        G = self.kernels[1] if target is None else self.kernel(target)
+        return self.hints.problem(self.distortion, K, G)
+
+    def completed(self, permutation: IntArray, size: int) -> IntArray:
+        """A match of the items that there are as a permutation of all `size` items, dummies included."""
+        n, m = self.hints.sizes
+        full = np.full(size, -1, dtype=np.intp)
+        full[:n] = permutation
+        free = np.setdiff1d(np.arange(size), permutation)  # ascending: real targets first, which sources must not take
+        alone = np.flatnonzero(full[:n] < 0)
+        dummies = free[free >= m]
+        if len(alone) > len(dummies):
+            raise ValueError(
+                f"result leaves {len(alone)} sources unmatched; with these arguments at most {len(dummies)} can be"
+            )
+        full[alone] = dummies[: len(alone)]
+        full[n:] = np.setdiff1d(free, full[:n])
+        return full
+
+
+def search(problem: QAP, rng: np.random.Generator, streams: int = 1, threads: int = 1) -> tuple[IntArray, float]:
+    """A good match, quickly: the same effort for all problems of a size, so that their costs can be compared."""
+    solver = Tabu(iterations=EFFORT * max(problem.n, 10), streams=streams)
+    found = solve(problem, solver, rng=rng, threads=threads)
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    return found.permutation, found.cost
+
+
+def points_of(kernel: FloatArray, similarities: bool) -> FloatArray:
+    """Points whose inner products (or distances) are this kernel; what no points can have is left out.
+
+    >>> points = points_of(np.array([[0.0, 3.0], [3.0, 0.0]]), similarities=False)
+    >>> round(float(np.linalg.norm(points[0] - points[1])), 9)
+    3.0
+    """
+    matrix = (kernel + kernel.T) / 2
+    if not similarities:
+        matrix = -0.5 * matrix**2
+        matrix = matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean()
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > 1e-12 * max(float(np.abs(values).max()), 1e-300)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept])) if kept.any() else np.zeros((len(kernel), 1))

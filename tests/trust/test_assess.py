@@ -1,0 +1,191 @@
+"""bm.assess as a user calls it, and min_confidence in bm.match."""
+
+import json
+
+import numpy as np
+import pytest
+from strategies import embeddings, rng_of
+
+import blindmatch as bm
+from blindmatch.demo import load_demo
+from blindmatch.trust.confidence import FEATURES, calibration, probability
+
+QUICK = {"draws": 39, "resamples": 10, "rng": 0, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def related() -> tuple[np.ndarray, np.ndarray, bm.Result]:
+    X, Y = embeddings(0, 9, noise=0.05, dimension=6)
+    return X, Y, bm.match(X, Y, rng=0, threads=1)
+
+
+def test_a_good_match_is_believed(related) -> None:
+    X, Y, result = related
+    before = X.copy(), Y.copy()
+    parts = []
+    trust = bm.assess(result, X, Y, **QUICK, callback=lambda part, share: parts.append((part, share)))
+    assert trust.p_value == 1 / 40
+    assert trust.confidence.shape == (9,)
+    assert trust.confidence.min() > 0.8
+    assert trust.stability.min() > 0.9
+    assert 0.5 < trust.agreement.min() < 1
+    assert (trust.regret > 0).all()
+    assert (trust.regret <= trust.found_regret * (1 + 1e-9)).all()
+    assert trust.ambiguous == []
+    assert trust.better == 0.0
+    assert trust.verdict.startswith("The two spaces have structure in common")
+    assert list(dict.fromkeys(part for part, _ in parts)) == [
+        "alternatives",
+        "resampling",
+        "unrelated spaces",
+        "regret",
+    ]
+    assert all(0 <= share <= 1 for _, share in parts)
+    assert (before[0] == X).all()
+    assert (before[1] == Y).all()
+    again = bm.assess(result, X, Y, **QUICK).to_dict()
+    told = trust.to_dict()
+    assert {**again, "seconds": 0} == {**told, "seconds": 0}
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+
+def test_unrelated_spaces_are_not_believed() -> None:
+    rng = rng_of(4)
+    X, Y = rng.standard_normal((9, 20)), rng.standard_normal((9, 20))
+    trust = bm.assess(bm.match(X, Y, rng=0, threads=1), X, Y, **QUICK)
+    assert trust.p_value > 0.05
+    assert trust.confidence.max() < 0.8
+    assert trust.verdict.startswith("Not enough evidence")
+
+
+def test_interchangeable_pairs_are_named_and_not_sure(related) -> None:
+    X = related[0].copy()
+    X[4] = X[7]
+    trust = bm.assess(bm.match(X, X[::-1], rng=0, threads=1), X, X[::-1], **QUICK)
+    assert trust.ambiguous == [[4, 7]]
+    assert trust.confidence[[4, 7]].max() <= 0.5
+    assert trust.confidence[0] > 0.8
+    assert trust.ambiguities([f"item {i}" for i in range(9)]) == ["item 4 and item 7 are interchangeable."]
+    assert trust.regret[4] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_bad_match_is_found_out(related) -> None:
+    X, Y, _ = related
+    trust = bm.assess(bm.match(X, Y, solver="random", rng=3), X, Y, **QUICK, regret=False)
+    assert trust.better > 0
+    assert "a cheaper one exists" in trust.verdict
+    assert trust.regret is None
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_sets_of_unequal_sizes(related, swap: bool) -> None:
+    X, Y, _ = related
+    X, Y = (Y, X[:6]) if swap else (X[:6], Y)
+    result = bm.match(X, Y, rng=0, threads=1)
+    trust = bm.assess(result, X, Y, **QUICK)
+    matched = result.permutation >= 0
+    assert matched.sum() == 6
+    for values in (trust.confidence, trust.stability, trust.agreement, trust.regret, trust.found_regret):
+        assert (np.isfinite(values) == matched).all()
+
+
+def test_known_pairs_are_given(related) -> None:
+    X, Y, result = related
+    known = [(0, int(result.permutation[0]))]
+    trust = bm.assess(bm.match(X, Y, known_pairs=known, rng=0, threads=1), X, Y, known_pairs=known, **QUICK)
+    assert trust.confidence[0] == 1.0
+    assert trust.regret[0] == np.inf
+    assert np.isfinite(trust.regret[1:]).all()
+    assert trust.to_dict()["regret"][0] is None
+
+
+@pytest.mark.parametrize("distortion", ["gw", "cka", "kl", "inner-product", bm.MutualKNN(k=3)])
+def test_every_distortion_and_kernels(related, distortion) -> None:
+    X, Y, _ = related
+    chosen = bm.GromovWasserstein() if distortion == "gw" else distortion
+    result = bm.match(X, Y, distortion=chosen, rng=0, threads=1)
+    by_points = bm.assess(result, X, Y, distortion=chosen, **QUICK, regret=False)
+    assert by_points.p_value <= 0.1
+    if isinstance(chosen, str) or distortion == "gw":
+        kernel = bm.CKA().kernel if distortion == "cka" else bm.GromovWasserstein().kernel
+        kernels = kernel(X), kernel(Y)
+        by_kernels = bm.assess(result, kernels=kernels, distortion=chosen, **QUICK, regret=False)
+        assert by_kernels.p_value <= 0.1
+        assert by_kernels.confidence.min() > 0.3
+
+
+def test_samples_and_background(related) -> None:
+    X, Y, result = related
+    rng = rng_of(8)
+    samples = [x + 0.01 * rng.standard_normal((6, X.shape[1])) for x in X]
+    trust = bm.assess(result, X, Y, source_samples=samples, background=rng.standard_normal((40, 6)), **QUICK)
+    assert trust.stability.mean() > 0.9
+    assert trust.p_value < 0.1
+    with pytest.raises(ValueError, match=r"source_samples has 3 groups; expected 9"):
+        bm.assess(result, X, Y, source_samples=samples[:3])
+    with pytest.raises(ValueError, match=r"target_samples must have 6 dimensions"):
+        bm.assess(result, X, Y, target_samples=[np.ones((2, 5))] * 9)
+    with pytest.raises(ValueError, match=r"background has shape \(4, 6\); expected at least 9 rows of 6"):
+        bm.assess(result, X, Y, background=np.ones((4, 6)))
+
+
+def test_no_time_gives_less_but_nothing_wrong(related) -> None:
+    X, Y, result = related
+    trust = bm.assess(result, X, Y, time_limit=1e-6, rng=0)
+    assert trust.p_value is None
+    assert trust.stability is None
+    assert np.isnan(trust.confidence).all()
+    assert (trust.regret <= trust.found_regret).all()
+    assert trust.verdict.startswith("Time ran out")
+    assert json.dumps(trust.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"draws": 0}, "draws=0"),
+        ({"resamples": 0}, "resamples=0"),
+        ({"time_limit": 0}, "time_limit=0"),
+        ({"rng": "x"}, "rng='x'"),
+        ({"distortion": "gx"}, "distortion='gx'"),
+        ({"source": np.ones((4, 2))}, r"result matches \(9,\) sources; source has 4"),
+        ({"target": np.ones((4, 2))}, "indices below 4"),
+    ],
+)
+def test_bad_arguments_are_named(related, change: dict, message: str) -> None:
+    X, Y, result = related
+    with pytest.raises(ValueError, match=message):
+        bm.assess(result, **{"source": X, "target": Y, **change})
+
+
+def test_min_confidence_keeps_what_can_be_believed(related) -> None:
+    X, Y, result = related
+    assert (bm.match(X, Y, min_confidence=0.8, rng=0, threads=1).permutation == result.permutation).all()
+    rng = rng_of(4)
+    unrelated = rng.standard_normal((9, 20)), rng.standard_normal((9, 20))
+    kept = bm.match(*unrelated, min_confidence=0.8, rng=0, threads=1)
+    assert (kept.permutation == -1).all()
+    assert kept.pairs == []
+    assert "0 of 9 pairs have a confidence of at least 0.8" in kept.message
+    for bad in (-0.1, 1.5, True, "high"):
+        with pytest.raises(ValueError, match="min_confidence"):
+            bm.match(X, Y, min_confidence=bad)
+
+
+def test_confidence_follows_the_bundled_coefficients() -> None:
+    fitted = calibration()
+    assert set(fitted["coefficients"]) == set(FEATURES)
+    assert fitted["made_by"].startswith("python benchmarks/trust.py")
+    values = np.zeros((2, len(FEATURES)))
+    values[1, FEATURES.index("stability")] = 1.0
+    low, high = probability(values)
+    assert low == pytest.approx(1 / (1 + np.exp(-fitted["intercept"])))
+    assert high > low
+
+
+def test_real_data_in_seconds() -> None:
+    demo = load_demo("cifar10")
+    trust = bm.assess(bm.match(demo.source, demo.target, rng=0), demo.source, demo.target, rng=0)
+    assert 0 < trust.p_value < 0.3
+    assert 0.1 < trust.confidence.mean() < 0.95
+    assert (trust.regret > 0).all()

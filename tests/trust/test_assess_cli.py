@@ -1,0 +1,67 @@
+"""``blindmatch assess`` and ``match --assess``."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import embeddings
+from typer.testing import CliRunner
+
+from blindmatch.cli import app
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    X, Y = embeddings(0, 8, noise=0.05, dimension=6)
+    np.savez(tmp_path / "a.npz", embeddings=X, names=np.array([f"item {i}" for i in range(8)]))
+    np.save(tmp_path / "b.npy", Y)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str, code: int = 0):
+    result = CliRunner().invoke(app, [*words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_match_first_or_take_a_saved_match(files: Path) -> None:
+    shown = run("assess", "a.npz", "b.npy", "--draws", "19").stdout
+    assert "confidence" in shown
+    assert "item 3" in shown
+    assert "structure in common (p = 0.05" in " ".join(shown.split())
+    (files / "match.json").write_text(run("match", "a.npz", "b.npy", "--json").stdout)
+    told = json.loads(run("assess", "match.json", "a.npz", "b.npy", "--draws", "19", "--json").stdout)
+    assert told["trust"]["p_value"] == 0.05
+    assert len(told["trust"]["confidence"]) == 8
+    assert told["permutation"] == json.loads((files / "match.json").read_text())["permutation"]
+
+
+def test_trust_goes_into_the_report(files: Path) -> None:
+    run("assess", "a.npz", "b.npy", "--draws", "19", "--report", "page.html")
+    assert 'id="trust"' in (files / "page.html").read_text()
+
+
+def test_match_can_assess_and_abstain(files: Path) -> None:
+    told = json.loads(run("match", "a.npz", "b.npy", "--assess", "--json").stdout)
+    assert told["trust"]["verdict"].startswith("The two spaces have structure in common")
+    none = json.loads(run("match", "a.npz", "b.npy", "--min-confidence", "1", "--json").stdout)
+    assert none["pairs"] == []
+    assert none["unmatched_sources"] == list(range(8))
+    assert "trust" not in json.loads(run("match", "a.npz", "b.npy", "--json").stdout)
+
+
+def test_bad_input_is_told_in_one_line(files: Path) -> None:
+    (files / "match.json").write_text(run("match", "a.npz", "b.npy", "--json").stdout)
+    for words, message in (
+        (("assess", "a.npz"), "1 file given"),
+        (("assess", "match.json", "b.npy", "a.npz"), "match.json: result says that it costs"),
+        (("assess", "b.npy", "a.npz", "b.npy"), "b.npy: not a readable JSON file"),
+        (("assess", "a.npz", "b.npy", "--min-confidence", "2"), "--min-confidence=2.0; expected a number from 0 to 1"),
+        (("assess", "a.npz", "b.npy", "--draws", "0"), "--draws=0"),
+        (("assess", "a.npz", "b.npy", "--background", "a.npz", "--known", "0:99"), "below 8"),
+    ):
+        told = run(*words, code=2).stderr
+        assert message in told
+        assert told.count("\n") == 1

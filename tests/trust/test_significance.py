@@ -1,0 +1,121 @@
+"""The test for structure in common: right on unrelated spaces, and able to see what is there."""
+
+import numpy as np
+import pytest
+from strategies import embeddings, rng_of
+
+import blindmatch as bm
+from blindmatch.trust.null import clusters, from_background, rotated
+from blindmatch.trust.significance import ENOUGH, significance
+from blindmatch.trust.spaces import Spaces
+
+
+def spaces_of(X: np.ndarray, Y: np.ndarray) -> Spaces:
+    return Spaces.of(bm.GromovWasserstein(), X, Y, None)
+
+
+def mixture(rng: np.random.Generator, labels: np.ndarray, d: int = 16) -> np.ndarray:
+    centres = 2 * rng.standard_normal((int(labels.max()) + 1, d))
+    return centres[labels] + 0.5 * rng.standard_normal((len(labels), d))
+
+
+def spectrum(points: np.ndarray) -> np.ndarray:
+    return np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+
+
+def test_rotated_copies_keep_the_spectrum_and_nothing_else() -> None:
+    points = rng_of(2).standard_normal((9, 30)) / np.arange(1, 31)
+    rng = rng_of(1)
+    assert clusters(points, rng).max() == 0
+    copy = rotated(points, rng)[0](rng)
+    assert spectrum(copy)[:8] == pytest.approx(spectrum(points)[:8])
+    assert copy.mean(axis=0) @ copy.mean(axis=0) == pytest.approx(points.mean(axis=0) @ points.mean(axis=0))
+    distances = [bm.GromovWasserstein().kernel(side)[np.triu_indices(9, 1)] for side in (points, copy)]
+    assert abs(np.corrcoef(*distances)[0, 1]) < 0.6
+
+
+def test_clusters_are_seen_and_kept() -> None:
+    rng = rng_of(0)
+    points = mixture(rng, np.arange(12) % 3)
+    labels = clusters(points, rng)
+    assert len({tuple(np.flatnonzero(labels == c)) for c in range(3)}) == 3
+    assert all(len(set(labels[c::3])) == 1 for c in range(3))
+    copy = rotated(points, rng)[0](rng)
+    assert clusters(copy, rng).max() == 2
+
+
+def test_normal_points_have_mostly_one_cluster() -> None:
+    counts = [clusters(rng_of(seed).standard_normal((10, 8)), rng_of(seed)).max() + 1 for seed in range(20)]
+    assert np.mean(np.array(counts) == 1) >= 0.7
+
+
+@pytest.mark.parametrize("points", [np.zeros((5, 2)), np.ones((1, 3)), np.arange(3.0)[:, None]])
+def test_points_without_shape_have_one_cluster(points: np.ndarray) -> None:
+    assert clusters(points, rng_of(0)).max() == 0
+    assert rotated(points, rng_of(0))[0](rng_of(1)).shape[0] == len(points)
+
+
+@pytest.mark.parametrize("generator", ["normal", "mixture"])
+def test_on_unrelated_spaces_the_test_fires_as_often_as_it_says(generator: str) -> None:
+    p = []
+    for seed in range(60):
+        rng = rng_of(seed)
+        X, Y = (
+            rng.standard_normal((8, 12)) if generator == "normal" else mixture(rng, rng.integers(3, size=8))
+            for _ in range(2)
+        )
+        spaces = spaces_of(X, Y)
+        p.append(significance(spaces, rotated(Y, rng), 39, rng).p_value)
+    # Of 60 fair tests, more than 10 fire once in 10,000 times; the mean of p has a standard error of 0.04.
+    assert np.sum(np.array(p) <= 0.05) <= 10
+    assert 0.33 < np.mean(p) < 0.75
+
+
+def test_what_is_in_common_is_seen() -> None:
+    X, Y = embeddings(0, 10, noise=0.1)
+    found = significance(spaces_of(X, Y), rotated(Y, rng_of(1)), 99, rng_of(2))
+    assert found.p_value == 0.01
+    assert found.draws == 99
+    assert found.z > 3
+    assert found.p_value_error == pytest.approx(np.sqrt(0.01 * 0.99 / 99))
+
+
+def test_clusters_alone_are_nothing_in_common() -> None:
+    rng = rng_of(5)
+    X, Y = (mixture(rng, np.arange(12) % 3) for _ in range(2))
+    nulls = rotated(Y, rng)
+    assert len(nulls) == 2
+    clustered, plain = (significance(spaces_of(X, Y), [null], 99, rng_of(0)).p_value for null in nulls)
+    assert plain < clustered
+    assert significance(spaces_of(X, Y), nulls, 99, rng_of(0)).p_value >= clustered
+
+
+def test_it_stops_early_where_nothing_is_in_common() -> None:
+    rng = rng_of(4)
+    X, Y = rng.standard_normal((8, 5)), rng.standard_normal((8, 5))
+    found = significance(spaces_of(X, Y), rotated(Y, rng), 999, rng)
+    assert found.draws < 500
+    assert found.p_value == ENOUGH / found.draws
+
+
+def test_constant_kernels_have_nothing_in_common() -> None:
+    X = np.eye(6)  # all distances are equal
+    found = significance(spaces_of(X, X), rotated(X, rng_of(0)), 99, rng_of(0))
+    assert found.p_value == 1.0
+
+
+def test_a_background_gives_its_rows() -> None:
+    words = np.arange(20.0)[:, None]
+    drawn = from_background(words, 6)(rng_of(0))
+    assert len(set(drawn.ravel())) == 6
+    assert set(drawn.ravel()) <= set(words.ravel())
+
+
+def test_outliers_are_seen_and_kept() -> None:
+    rng = rng_of(3)
+    points = rng.standard_normal((12, 20)) * np.array([1.0] * 10 + [2.0, 6.0])[:, None]
+    copy, regular = rotated(points, rng)[-1](rng), rotated(points[:10], rng)[-1](rng)
+    lengths = [np.sort(np.linalg.norm(side - side.mean(axis=0), axis=1)) for side in (points, copy, regular)]
+    assert np.abs(lengths[1] - lengths[0]).max() < 0.15 * lengths[0].max()
+    assert lengths[2].max() < 2 * lengths[2].min()
+    assert spectrum(copy)[:5] == pytest.approx(spectrum(points)[:5], rel=0.25)
