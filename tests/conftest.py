@@ -1,5 +1,6 @@
 """What all tests share: the folder of helpers on the path, and hypothesis without deadlines (cores are shared)."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -7,6 +8,9 @@ from hypothesis import HealthCheck, settings
 
 # pytest's importlib mode leaves sys.path alone; the helpers in strategies.py are meant to be imported.
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Shells start background jobs with SIGINT ignored, and Python keeps it so: tests of Ctrl-C need it as it usually is.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "blindmatch",

@@ -234,7 +234,7 @@ def test_demo_counts_what_is_right(run, data: str) -> None:
     right = sum("✓" in line for line in lines)
     assert f"{right} of {len(names)} pairs are right" in done.out
     assert run("demo", "--data", data, "--seed", 5, *SOLVER, "--json").json["right"] == right
-    assert f"{right} of {len(names)} are right" in Path("r.html").read_text(encoding="utf-8")
+    assert f"{right} of {len(names)} pairs are right" in Path("r.html").read_text(encoding="utf-8")
 
 
 def test_demo_is_shuffled_by_its_seed() -> None:

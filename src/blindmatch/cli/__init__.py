@@ -1,6 +1,6 @@
 """The ``blindmatch`` command. Each module of commands declares their options and adds them to the application."""
 
-from blindmatch.cli import matching  # noqa: F401  (in the order of the help page)
+from blindmatch.cli import align, assess, classify, embed, experiment, matching, models, report, subsets  # noqa: F401
 from blindmatch.cli.app import app
 
 __all__ = ["app", "main"]

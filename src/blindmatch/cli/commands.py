@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,18 +13,23 @@ import typer
 
 from blindmatch.certificate import Certificate
 from blindmatch.checker import verify
-from blindmatch.cli.console import FAILED, INTERRUPTED, complain, echo_json, live_progress, output
-from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile
-from blindmatch.cli.tables import demo_text, match_text, solver_legend, solver_rows, solver_table
+from blindmatch.cli.assessing import Assessment, trust_text
+from blindmatch.cli.console import FAILED, INTERRUPTED, complain, echo_json, output
+from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile, Search
+from blindmatch.cli.progress import busy, live_progress
+from blindmatch.cli.saved import Saved, saved_match
+from blindmatch.cli.tables import demo_text, match_text, solver_legend, solver_rows, solver_table, unmatched
 from blindmatch.demo import load_demo
-from blindmatch.distortion import GromovWasserstein
+from blindmatch.distortion import DISTORTIONS, GromovWasserstein
 from blindmatch.files import write_atomically
 from blindmatch.problem import QAP
 from blindmatch.report import Match, render
+from blindmatch.report.content import moments
 from blindmatch.result import Result
 from blindmatch.solve import as_solver, solve
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.trust import Trust
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Run:
 
     def solve(self, problem: QAP) -> Result:
         """Solve with live progress."""
-        with live_progress() as callback:
+        with live_progress(self.time_limit) as callback:
             return solve(
                 problem,
                 self.configured_solver(),
@@ -82,12 +89,23 @@ class Run:
             )
 
 
-def run_match(inputs: EmbeddingFiles, run: Run) -> None:
-    """Match two files of embeddings."""
-    run.check(inputs.paths)
-    loaded = inputs.load()
+def run_match(
+    inputs: EmbeddingFiles, run: Run, assessment: Assessment | None = None, saved: Path | None = None
+) -> None:
+    """Match two files of embeddings, or take a `saved` match of them, and tell whether to believe it."""
+    run.check((*inputs.paths, *([] if saved is None else [saved])))
+    if assessment is not None:
+        assessment.check()
     title = f"{inputs.source.name} matched with {inputs.target.name}"
-    _finish(_match_of(loaded, run.solve(loaded.problem), inputs.settings, run, title), run)
+    if saved is None:
+        loaded = inputs.load(Search(run.seed, run.time_limit, run.threads))
+        match = _match_of(loaded, run.solve(loaded.problem), inputs.settings, run, title)
+    else:
+        loaded = inputs.load_for_certificate(sys.maxsize)
+        match = saved_match(saved, _match_of(loaded, Saved.load(saved).result, inputs.settings, run, title))
+    if assessment is not None:
+        match = assessment.added_to(match, inputs, run.seed, run.threads)
+    _finish(match, run)
 
 
 def run_solve(path: Path, run: Run) -> None:
@@ -117,10 +135,12 @@ def run_demo(data: str, run: Run) -> None:
 def run_verify(inputs: ProblemFile | EmbeddingFiles, path: Path, json: bool) -> None:
     """Check a certificate."""
     start = time.perf_counter()
-    problem = inputs.load().problem
     certificate = Certificate.load(path)
+    loaded = inputs.load_for_certificate(certificate.size)
+    problem = loaded.problem
     try:
-        bound = verify(problem, certificate)
+        with busy("checking the proof"):
+            bound = min(verify(problem, certificate), loaded.cost_beyond)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     seconds = time.perf_counter() - start
@@ -150,6 +170,10 @@ def _match_of(loaded: Loaded, result: Result, settings: dict[str, str], run: Run
         loaded.target_names,
         settings={**settings, **run.settings},
         title=title,
+        problem=loaded.problem,
+        similarity="distortion" in settings and DISTORTIONS[settings["distortion"]].similarities,
+        command=shlex.join(["blindmatch", *sys.argv[1:]]),
+        certificate_file=run.certificate,
     )
 
 
@@ -165,7 +189,10 @@ def _finish(match: Match, run: Run, text: Sequence[object] | None = None) -> Non
         echo_json(as_json(match))
     else:
         console = output()
-        for part in match_text(match) if text is None else text:
+        shown = match_text(match) if text is None else text
+        if isinstance(match.trust, Trust):  # its table has the pairs as well
+            shown = [*trust_text(match.trust, match), *shown[1:]]
+        for part in shown:
             console.print(part)
         if run.report is not None:
             console.print(f"Report: {run.report}", markup=False, soft_wrap=True)
@@ -189,7 +216,10 @@ def as_json(match: Match) -> dict[str, object]:
         if match.truth is not None:
             pair["right"] = bool(match.truth[i] == j)
         pairs.append(pair)
-    values: dict[str, object] = {**match.result.to_dict(), "pairs": pairs}
+    values: dict[str, object] = {**match.result.to_dict(), "pairs": pairs, **unmatched(match)}
+    values |= {"settings": dict(match.settings), "trace": moments(match)}  # what 'blindmatch report' tells as well
     if match.right is not None:
         values["right"] = match.right
+    if match.trust is not None:
+        values["trust"] = match.trust.to_dict()
     return values

@@ -1,12 +1,16 @@
-"""How the commands speak: tables on stdout, progress and errors on stderr."""
+"""How the commands speak: tables and JSON on stdout, errors on stderr."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,16 +18,23 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from blindmatch.result import Progress
-
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+UNBOUNDED = 100_000  # columns: nothing is that wide
 
 
 def output() -> Console:
-    """The console for results."""
+    """The console for results. In a pipe no line is broken and no cell is cut, unless COLUMNS says how wide it is."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(highlight=False, width=UNBOUNDED if piped else None)
+
+
+def write_what_can_be_written() -> None:
+    """Where stdout or stderr cannot take a character (an old locale), write a question mark instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def complain(message: str) -> None:
@@ -63,8 +74,18 @@ def one_line_errors() -> Iterator[None]:
 
 def _told(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {(error.strerror or type(error).__name__).lower()}"
+        hint = _nearest(Path(os.fsdecode(error.filename))) if isinstance(error, FileNotFoundError) else ""
+        return f"{error.filename}: {(error.strerror or type(error).__name__).lower()}{hint}"
     return str(error)
+
+
+def _nearest(path: Path) -> str:
+    """What a file that is not there may have been meant to be."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f" (there is no folder {folder} in {Path.cwd()})" if not folder.is_absolute() else ""
+    close = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
+    return f"; did you mean {str(folder / close[0])!r}?" if close else f" (looked in {folder.resolve()})"
 
 
 def echo_json(values: dict[str, Any] | list[Any]) -> None:
@@ -78,33 +99,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-@contextmanager
-def live_progress() -> Iterator[Callable[[Progress], None] | None]:
-    """Give a callback that shows bound, cost, gap and seconds on stderr; None where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from blindmatch.report.verdict import number, percent
-    from blindmatch.result import relative_gap
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-        shown = -math.inf
-
-        def show(moment: Progress) -> None:
-            nonlocal shown
-            if moment.seconds - shown < 0.05:
-                return
-            shown = moment.seconds
-            gap = None if moment.cost is None else relative_gap(moment.cost, moment.lower_bound)
-            bound, cost = number(moment.lower_bound), number(moment.cost)
-            bar.update(task, description=f"bound {bound}  cost {cost}  gap {percent(gap)}")
-
-        yield show

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from blindmatch.cli.pairs import PairOptions
 from blindmatch.distortion import as_distortion
-from blindmatch.embeddings import Embeddings, load_embeddings
+from blindmatch.embeddings import load_embeddings
 from blindmatch.files import load_problem
-from blindmatch.matching import without_dummies
+from blindmatch.matching import small_problem, without_dummies
 from blindmatch.problem import QAP
 from blindmatch.result import Result
-from blindmatch.validation import FloatArray, as_pairs
+from blindmatch.validation import FloatArray
 
 Names = tuple[str, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A problem, and what is known about its items."""
+    """A problem, and what is known about its items.
+
+    `cost_beyond` is what matches cost at least that the problem leaves out, because it has fewer dummies than items
+    may stay unmatched.
+    """
 
     problem: QAP
     kernels: tuple[FloatArray, FloatArray] | None = None
     source_names: Names = None
     target_names: Names = None
+    cost_beyond: float = math.inf
 
     def unpadded(self, result: Result) -> Result:
-        """The result for the items that there are: sets of unequal sizes are filled up with dummies to solve."""
+        """The result for the items that there are: sets are filled up with dummies to solve."""
         if self.kernels is None:
             return result
         return without_dummies(result, *(len(kernel) for kernel in self.kernels))
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a quick search for a small problem is run."""
+
+    seed: int
+    time_limit: float | None
+    threads: int | None
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,10 @@ class ProblemFile:
         """Read the file."""
         return Loaded(load_problem(self.path))
 
+    def load_for_certificate(self, size: int) -> Loaded:
+        """Read the file; it holds one problem, and the checker complains if the certificate has another `size`."""
+        return self.load()
+
 
 @dataclass(frozen=True)
 class EmbeddingFiles:
@@ -63,71 +81,42 @@ class EmbeddingFiles:
     target: Path
     distortion: str = "gw"
     standardize: bool = True
-    known: tuple[str, ...] = ()
-    known_file: Path | None = None
+    pairs: PairOptions = field(default_factory=PairOptions)
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """The files that are read."""
-        return (self.source, self.target, *([self.known_file] if self.known_file else []))
+        return (self.source, self.target, *self.pairs.paths)
 
     @property
     def settings(self) -> dict[str, str]:
         """What was asked for, for the report."""
-        known = [*self.known, *([self.known_file.name] if self.known_file else [])]
         return {
             "source": self.source.name,
             "target": self.target.name,
             "distortion": self.distortion,
             "standardize": str(self.standardize),
-            "known pairs": ", ".join(known) or "none",
+            **self.pairs.settings,
         }
 
-    def load(self) -> Loaded:
-        """Read both files and build the problem."""
+    def load(self, search: Search) -> Loaded:
+        """Read the files and build the problem, with no more dummies than needed."""
+        return self._loaded(None, search)
+
+    def load_for_certificate(self, size: int) -> Loaded:
+        """The problem of that size, and what matches cost that it leaves out."""
+        return self._loaded(size, None)
+
+    def _loaded(self, size: int | None, search: Search | None) -> Loaded:
         distortion = as_distortion(self.distortion, self.standardize)
         source, target = load_embeddings(self.source), load_embeddings(self.target)
-        kernels = distortion.kernels(source.values, target.values)
-        problem = distortion.problem_of(*kernels)
-        known = as_pairs(self._known_pairs(source, target), (len(source), len(target)), "known pairs")
-        if known:
-            problem = problem.with_known_pairs(known)
-        return Loaded(problem, kernels, source.names, target.names)
-
-    def _known_pairs(self, source: Embeddings, target: Embeddings) -> list[tuple[int, int]]:
-        pairs = []
-        for word in self.known:
-            left, colon, right = word.partition(":")
-            if not colon:
-                raise ValueError(f"--known {word}: expected SOURCE:TARGET, for example 0:4")
-            pairs.append((f"--known {word}", left, right))
-        if self.known_file is not None:
-            pairs += _read_pairs(self.known_file)
-        return [(_index(left, source.names, where), _index(right, target.names, where)) for where, left, right in pairs]
-
-
-def _read_pairs(path: Path) -> list[tuple[str, str, str]]:
-    """Where each pair stands, and its two sides; a first line "source,target" is skipped."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if any(row)]
-    except (UnicodeDecodeError, csv.Error):
-        raise ValueError(f"{path}: not a text file with a line 'source,target' for each pair") from None
-    if rows and [cell.strip().lower() for cell in rows[0][1]] == ["source", "target"]:
-        del rows[0]
-    for number, row in rows:
-        if len(row) != 2:
-            raise ValueError(f"{path}: line {number} has {len(row)} cells; expected 'source,target'")
-    return [(f"{path}: line {number}", row[0].strip(), row[1].strip()) for number, row in rows]
-
-
-def _index(word: str, names: Sequence[str] | None, where: str) -> int:
-    """An index as it is, a name by its place."""
-    if word.isdecimal():
-        return int(word)
-    if names is None:
-        raise ValueError(f"{where}: {word!r} is not an index, and the file holds no names")
-    places = [index for index, name in enumerate(names) if name == word]
-    if len(places) != 1:
-        raise ValueError(f"{where}: the name {word!r} occurs {len(places)} times; expected once")
-    return places[0]
+        K, G = distortion.kernels(source.values, target.values)
+        hints = self.pairs.hints(source, target)
+        if search is not None:
+            limit, threads = search.time_limit, search.threads
+            problem = small_problem(distortion, K, G, hints, rng=search.seed, time_limit=limit, threads=threads)
+            return Loaded(problem, (K, G), source.names, target.names)
+        dummies = min(max((size or 0) - max(len(K), len(G)), 0), hints.max_unmatched)
+        problem = hints.problem(distortion, K, G, dummies)
+        beyond = hints.cost_beyond(distortion, dummies, problem.scale)
+        return Loaded(problem, (K, G), source.names, target.names, beyond)

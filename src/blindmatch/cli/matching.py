@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from blindmatch.cli import completion
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import app
 from blindmatch.cli.console import one_line_errors
@@ -14,7 +15,9 @@ from blindmatch.cli.console import one_line_errors
 
 @app.command(epilog=opt.examples("blindmatch demo", "blindmatch demo --data colours --seed 3 --report report.html"))
 def demo(
-    data: Annotated[str, typer.Option(help="Which bundled data: cifar10 or colours.")] = "cifar10",
+    data: Annotated[
+        str, typer.Option(help="Which bundled data: cifar10 or colours.", autocompletion=completion.demo_data)
+    ] = "cifar10",
     solver: opt.Solver = "auto",
     time_limit: opt.TimeLimit = 60.0,
     seed: opt.Seed = 0,
@@ -34,7 +37,8 @@ def demo(
     epilog=opt.examples(
         "blindmatch match images.npy texts.npy",
         "blindmatch match a.parquet b.csv --distortion cka --report report.html",
-        "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --json",
+        "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
+        "blindmatch match a.npy b.npy --unmatched-cost 10 --similarity hints.npy --similarity-weight 5",
     )
 )
 def match(
@@ -44,6 +48,12 @@ def match(
     standardize: opt.Standardize = True,
     known: opt.Known = None,
     known_pairs: opt.KnownPairs = None,
+    forbid: opt.Forbid = None,
+    forbidden_pairs: opt.ForbiddenPairs = None,
+    similarity: opt.Similarity = None,
+    similarity_weight: opt.SimilarityWeight = 1.0,
+    unmatched_cost: opt.UnmatchedCost = None,
+    max_unmatched: opt.MaxUnmatched = None,
     solver: opt.Solver = "auto",
     time_limit: opt.TimeLimit = None,
     seed: opt.Seed = 0,
@@ -52,14 +62,29 @@ def match(
     certificate: opt.Certificate = None,
     report: opt.Report = None,
     checkpoint: opt.Checkpoint = None,
+    assess: opt.Assess = False,
+    min_confidence: opt.MinConfidence = None,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
     with one_line_errors():
+        from blindmatch.cli.assessing import Assessment
         from blindmatch.cli.commands import Run, run_match
         from blindmatch.cli.inputs import EmbeddingFiles
+        from blindmatch.cli.pairs import PairOptions
 
-        inputs = EmbeddingFiles(source, target, distortion, standardize, tuple(known or ()), known_pairs)
-        run_match(inputs, Run(solver, time_limit, seed, threads, json, certificate, report, checkpoint))
+        pairs = PairOptions(
+            tuple(known or ()),
+            known_pairs,
+            tuple(forbid or ()),
+            forbidden_pairs,
+            similarity,
+            similarity_weight,
+            unmatched_cost,
+            max_unmatched,
+        )
+        inputs = EmbeddingFiles(source, target, distortion, standardize, pairs)
+        assessment = Assessment(min_confidence) if assess or min_confidence is not None else None
+        run_match(inputs, Run(solver, time_limit, seed, threads, json, certificate, report, checkpoint), assessment)
 
 
 @app.command(
@@ -101,7 +126,7 @@ def verify(
         typer.Argument(
             metavar="PROBLEM CERTIFICATE",
             help="The problem (.dat, .npz) and the certificate; or SOURCE TARGET CERTIFICATE as they were given to "
-            "'match', with the same --distortion, --no-standardize and known pairs.",
+            "'match', with the same --distortion, --no-standardize and options for pairs.",
             show_default=False,
         ),
     ],
@@ -109,18 +134,34 @@ def verify(
     standardize: opt.Standardize = True,
     known: opt.Known = None,
     known_pairs: opt.KnownPairs = None,
+    forbid: opt.Forbid = None,
+    forbidden_pairs: opt.ForbiddenPairs = None,
+    similarity: opt.Similarity = None,
+    similarity_weight: opt.SimilarityWeight = 1.0,
+    unmatched_cost: opt.UnmatchedCost = None,
+    max_unmatched: opt.MaxUnmatched = None,
     json: opt.Json = False,
 ) -> None:
     """Recompute, from scratch and without any solver, the lower bound that a certificate proves."""
     with one_line_errors():
         from blindmatch.cli.commands import run_verify
         from blindmatch.cli.inputs import EmbeddingFiles, ProblemFile
+        from blindmatch.cli.pairs import PairOptions
 
+        pairs = PairOptions(
+            tuple(known or ()),
+            known_pairs,
+            tuple(forbid or ()),
+            forbidden_pairs,
+            similarity,
+            similarity_weight,
+            unmatched_cost,
+            max_unmatched,
+        )
         if len(files) == 2:
             run_verify(ProblemFile(files[0]), files[1], json)
         elif len(files) == 3:
-            pairs = tuple(known or ())
-            run_verify(EmbeddingFiles(files[0], files[1], distortion, standardize, pairs, known_pairs), files[2], json)
+            run_verify(EmbeddingFiles(files[0], files[1], distortion, standardize, pairs), files[2], json)
         else:
             raise ValueError(f"{len(files)} file given; expected PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from blindmatch.cli import completion
+
 FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv"
 
 
@@ -24,9 +26,18 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-Solver = Annotated[str, typer.Option("--solver", "-s", help="A name from 'blindmatch solvers'.")]
+Solver = Annotated[
+    str,
+    typer.Option("--solver", "-s", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers),
+]
 Distortion = Annotated[
-    str, typer.Option("--distortion", "-d", help="What to compare: gw, cka, mutual-knn, kl or inner-product.")
+    str,
+    typer.Option(
+        "--distortion",
+        "-d",
+        help="What to compare: gw, cka, mutual-knn, kl or inner-product.",
+        autocompletion=completion.distortions,
+    ),
 ]
 Standardize = Annotated[
     bool, typer.Option("--standardize/--no-standardize", help="Bring both kernels to a common scale first.")
@@ -37,6 +48,35 @@ Known = Annotated[
 ]
 KnownPairs = Annotated[
     Path | None, typer.Option("--known-pairs", metavar="FILE", help="Known pairs, a line 'source,target' each.")
+]
+Forbid = Annotated[
+    list[str] | None,
+    typer.Option("--forbid", metavar="S:T", help="A pair that must not be used, by index or name; may be repeated."),
+]
+ForbiddenPairs = Annotated[
+    Path | None, typer.Option("--forbidden-pairs", metavar="FILE", help="Such pairs, a line 'source,target' each.")
+]
+Similarity = Annotated[
+    Path | None,
+    typer.Option(
+        "--similarity", metavar="FILE", help="A matrix, sources by targets: larger for pairs that seem more alike."
+    ),
+]
+SimilarityWeight = Annotated[
+    float, typer.Option("--similarity-weight", help="What a unit of similarity takes off the cost.")
+]
+UnmatchedCost = Annotated[
+    float | None,
+    typer.Option(
+        "--unmatched-cost",
+        metavar="PRICE",
+        help="What each item without a partner adds to the cost, on either side; without it all are matched. About the "
+        "number of items times the mean loss that a pair may have (gw: 0 perfect, 2 random).",
+    ),
+]
+MaxUnmatched = Annotated[
+    int | None,
+    typer.Option("--max-unmatched", metavar="N", help="At most so many of the smaller set stay unmatched."),
 ]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Then the best so far is returned.")
@@ -54,3 +94,14 @@ Checkpoint = Annotated[
 Report = Annotated[
     Path | None, typer.Option("--report", "-r", metavar="FILE", help="Write a report to look at (.html).")
 ]
+Assess = Annotated[bool, typer.Option("--assess", help="Tell whether to believe it, as 'blindmatch assess' does.")]
+MinConfidence = Annotated[
+    float | None,
+    typer.Option("--min-confidence", metavar="P", help="Keep only pairs that are right with this probability."),
+]
+Background = Annotated[
+    Path | None,
+    typer.Option("--background", metavar="FILE", help="Other items of the target's space: makes the test exact."),
+]
+Draws = Annotated[int, typer.Option("--draws", help="Unrelated spaces to match, at most.")]
+AssessTime = Annotated[float, typer.Option("--assess-time", metavar="SECONDS", help="Time limit of the assessment.")]

@@ -20,8 +20,30 @@ from blindmatch.solvers.base import Capabilities
 def match_text(match: Match) -> list[object]:
     """Table of pairs, then what is known about the match."""
     result = match.result
-    lines = [_pairs(match), Text(verdict(result)), Text(proof_sentence(result)), Text(f"Gap {percent(result.gap)}.")]
+    sentences = [Text(verdict(result)), Text(proof_sentence(result)), Text(f"Gap {percent(result.gap)}.")]
+    lines = [_pairs(match), *_unmatched_text(match), *sentences]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
+
+
+def unmatched(match: Match) -> dict[str, list[int]]:
+    """The items of each side that have no partner."""
+    if match.kernels is None:
+        return {"unmatched_sources": [], "unmatched_targets": []}
+    n, m = (len(kernel) for kernel in match.kernels)
+    used = {j for _, j in match.result.pairs}
+    return {
+        "unmatched_sources": [i for i in range(n) if match.result.permutation[i] < 0],
+        "unmatched_targets": [j for j in range(m) if j not in used],
+    }
+
+
+def _unmatched_text(match: Match) -> list[Text]:
+    sides = zip(unmatched(match).values(), (match.source_names, match.target_names), ("source", "target"), strict=True)
+    return [
+        Text(f"{side}, unmatched: {plain(', '.join(str(i) if names is None else names[i] for i in items))}")
+        for items, names, side in sides
+        if items
+    ]
 
 
 def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float) -> list[object]:

@@ -1,0 +1,42 @@
+"""Names that a shell completes. What knows them is imported when the shell asks."""
+
+from __future__ import annotations
+
+
+def solvers(incomplete: str) -> list[str]:
+    """Names of solvers.
+
+    >>> solvers("branch")
+    ['branch-and-bound']
+    """
+    from blindmatch.solvers import SOLVERS
+
+    return [name for name in SOLVERS if name.startswith(incomplete)]
+
+
+def distortions(incomplete: str) -> list[str]:
+    """Names of distortions."""
+    from blindmatch.distortion import DISTORTIONS
+
+    return [name for name in DISTORTIONS if name.startswith(incomplete)]
+
+
+def demo_data(incomplete: str) -> list[str]:
+    """Names of bundled data."""
+    from blindmatch.demo import DATASETS
+
+    return [name for name in DATASETS if name.startswith(incomplete)]
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Names of experiments."""
+    from blindmatch.experiments import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def models(incomplete: str) -> list[str]:
+    """Names of models."""
+    from blindmatch.encoders.registry import list_models
+
+    return [model.name for model in list_models() if model.name.startswith(incomplete)]
