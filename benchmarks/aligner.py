@@ -70,6 +70,7 @@ def main():
     parser.add_argument("data", choices=["synthetic", "large", "text"])
     parser.add_argument("files", nargs="*", help="for text: two .npy files with the same items in the same order")
     parser.add_argument("--seeds", type=int, default=None, help="how many (10; 1 for large)")
+    parser.add_argument("--first-seed", type=int, default=0, help="to go on where a run ended")
     parser.add_argument("--tests", type=int, default=2000, help="items that are kept for the test: the candidates")
     parser.add_argument("--noise", type=float, default=1.0)
     parser.add_argument("--rows", type=int, default=None, help="points on each side (20000; 100000 for large)")
@@ -87,7 +88,8 @@ def main():
     chance = 1 / len(data[2])
     print(f"{shapes}, {len(data[2])} candidates: chance is {chance:.4f} (top 1), {10 * chance:.4f} (top 10)")
     print("seed   top 1  top 10  score support  kept   cost   gap status      CPU s wall s     GB")
-    for seed in range(options.seeds or (1 if options.data == "large" else 10)):
+    count = options.seeds or (1 if options.data == "large" else 10)
+    for seed in range(options.first_seed, options.first_seed + count):
         measure(data, seed, options)
 
 

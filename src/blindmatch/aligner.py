@@ -20,7 +20,7 @@ from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
 _COMPONENTS = 256  # of the common space, unless told otherwise
 _LEAST, _POINTS = 32, 40  # but of small sets so many at least, and one for so many points
-_ALIKE = 0.2  # share of equal nearest neighbours from which two maps count as the same; unrelated ones share none
+_ALIKE = 0.2  # share of equal nearest neighbours from which two maps count as the same (benchmarks/README.md)
 
 
 class BlindAligner(BaseEstimator):  # type: ignore[misc]
