@@ -43,12 +43,14 @@ def solver_of(name: str):
     return bm.SOLVERS[name](**endless.get(name, {}))
 
 
-def problem_of(n: int):
-    """Unrelated sides, which nothing closes early."""
+def problem_of(n: int, alike: bool = False):
+    """Unrelated sides, which nothing closes early; or sides all alike, of which enumeration can cut nothing."""
     import numpy as np
 
     import blindmatch as bm
 
+    if alike:
+        return bm.QAP(np.full((n, n), 0.1), np.full((n, n), 0.1))
     rng = np.random.default_rng(0)
     return bm.GromovWasserstein().problem(rng.standard_normal((n, 8)), rng.standard_normal((n, 8)))
 
@@ -58,7 +60,7 @@ def run(name: str, n: int, seconds: float) -> None:
     import blindmatch as bm
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
-    problem, solver = problem_of(n), solver_of(name)
+    problem, solver = problem_of(n, alike=name == "brute-force"), solver_of(name)
     bm.solve(problem_of(5), solver, time_limit=0.01)  # everything is imported now
     pressed = []
 

@@ -44,7 +44,7 @@ def test_stopped_runs_add_up_to_the_whole(tmp_path, optimum):
     nodes, bounds, runs = [], [], 0
     while runs < 200:
         runs += 1
-        result = bm.solve(problem, solver, rng=0, time_limit=0.5, threads=1)
+        result = bm.solve(problem, solver, rng=0, time_limit=0.2, threads=1)
         nodes.append(len(result.certificate.nodes))
         bounds.append(result.lower_bound)
         if result.status == "optimal":
@@ -80,7 +80,7 @@ def test_a_killed_run_goes_on(tmp_path, optimum, how):
     assert bm.verify(hard_problem(), result.certificate) == optimum
 
 
-def stopped(path, time_limit=0.3):
+def stopped(path, time_limit=0.1):
     result = bm.solve(hard_problem(), BranchAndBound(checkpoint=path), rng=0, time_limit=time_limit, threads=1)
     assert result.status == "time_limit"
     return path.read_bytes()
