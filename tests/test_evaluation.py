@@ -67,6 +67,15 @@ def test_left_over_items_do_not_count(spaces):
     assert report.found.gw == pytest.approx(alone.found.gw)
 
 
+def test_a_partner_for_an_outlier_costs_precision(spaces):
+    X, Y, truth = spaces
+    known = truth.copy()
+    known[25:] = -1  # five outliers, which the match gives partners
+    report = evaluate(X, Y, truth, known, rng=0)
+    assert (report.accuracy, report.precision) == (1.0, pytest.approx(25 / 30))
+    assert evaluate(X, Y, known, known, rng=0).precision == 1.0
+
+
 def test_more_targets_than_sources(spaces):
     X, Y, truth = spaces
     assert evaluate(X[:10], Y, truth[:10], truth[:10], rng=0).accuracy == 1.0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch import kernels as kernel_functions
-from blindmatch.errors import unknown_name
+from blindmatch.errors import shown, unknown_name
 from blindmatch.problem import QAP
 from blindmatch.validation import FloatArray, as_floats, as_permutation, as_square, at_least
 
@@ -289,5 +289,5 @@ def as_distortion(distortion: str | Distortion, standardize: bool = True) -> Dis
             raise unknown_name("distortion", distortion, DISTORTIONS)
         distortion = DISTORTIONS[distortion]()
     if not isinstance(distortion, Distortion):
-        raise ValueError(f"distortion={distortion!r} is neither a name nor a distortion object")
+        raise ValueError(f"distortion={shown(distortion)} is neither a name nor a distortion object")
     return distortion if standardize else replace(distortion, standardize=False)

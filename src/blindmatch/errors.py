@@ -10,6 +10,16 @@ class SolverUnavailable(ImportError):  # noqa: N818 (the public name)
     """A solver needs a package (or a licence) that this machine does not have; the message says how to get it."""
 
 
+def shown(value: object, longest: int = 100) -> str:
+    """`repr(value)` on one line, cut where it is long (an array in place of a number, say).
+
+    >>> shown("ab"), shown(list(range(1000)), longest=12)
+    ("'ab'", '[0, 1, 2, 3,...')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
 def unknown_name(argument: str, value: object, known: Iterable[str]) -> ValueError:
     """Return the error for a name that is not known, with the nearest known one.
 
@@ -19,4 +29,4 @@ def unknown_name(argument: str, value: object, known: Iterable[str]) -> ValueErr
     names = sorted(known)
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    return ValueError(f"{argument}={value!r} is not known{hint} Known: {', '.join(names)}")
+    return ValueError(f"{argument}={shown(value)} is not known{hint} Known: {', '.join(names)}")

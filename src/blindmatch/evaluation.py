@@ -44,6 +44,9 @@ class Evaluation:
     ----------
     accuracy
         Share of the sources with a true partner that got it; None without truth.
+    precision
+        Share of the matched sources whose partner is the true one, so that a partner for an outlier counts as an error;
+        None without truth.
     pairs
         How many sources were matched.
     found, true
@@ -53,6 +56,7 @@ class Evaluation:
     """
 
     accuracy: float | None
+    precision: float | None
     pairs: int
     found: Alignment
     true: Alignment | None
@@ -102,6 +106,7 @@ def evaluate(
     values = np.array([[a.mutual_knn, a.cka, a.gw] for a in at_random])
     return Evaluation(
         accuracy=None if true is None else matching_accuracy(found, true),
+        precision=None if true is None else float((found == true)[kept].mean()),
         pairs=len(identity),
         found=at_found,
         true=at_true,

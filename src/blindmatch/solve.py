@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from blindmatch.checker import verify_in_time
-from blindmatch.errors import unknown_name
+from blindmatch.errors import shown, unknown_name
 from blindmatch.memory import refuse_if_too_large
 from blindmatch.problem import QAP
 from blindmatch.result import Result, Status
@@ -60,14 +60,14 @@ def solve(
     ('optimal', 18.0)
     """
     if not isinstance(problem, QAP):
-        raise ValueError(f"problem={problem!r} is no QAP; bm.QAP(...) or a distortion's .problem(X, Y) makes one")
+        raise ValueError(f"problem={shown(problem)} is no QAP; bm.QAP(...) or a distortion's .problem(X, Y) makes one")
     chosen = as_solver(solver)
     if time_limit is not None:
         positive(time_limit, "time_limit")
     if threads is not None:
         at_least(threads, 1, "threads")
     if callback is not None and not callable(callback):
-        raise ValueError(f"callback={callback!r}; expected a function of one argument")
+        raise ValueError(f"callback={shown(callback)}; expected a function of one argument")
     feasible_permutation(problem)  # or a ValueError
     generator = as_generator(rng)
     budget = Budget(_solving_time(problem, chosen, time_limit), threads, callback)
@@ -99,7 +99,7 @@ def as_solver(solver: str | Solver) -> Solver:
             raise unknown_name("solver", solver, SOLVERS)
         return SOLVERS[solver]()
     if isinstance(solver, type) or not callable(solver) or not hasattr(solver, "capabilities"):
-        raise ValueError(f"solver={solver!r} is neither a name nor a solver object")
+        raise ValueError(f"solver={shown(solver)} is neither a name nor a solver object")
     return solver
 
 
@@ -108,7 +108,7 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"rng={rng!r}; expected a seed (an integer of at least 0) or a numpy Generator") from error
+        raise ValueError(f"rng={shown(rng)}; expected a seed (an integer, at least 0) or a numpy Generator") from error
 
 
 def tolerance(problem: QAP, cost: float) -> float:

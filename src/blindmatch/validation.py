@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blindmatch.errors import shown
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
@@ -81,12 +83,12 @@ def as_pairs(pairs: Any, sizes: tuple[int, int], name: str) -> list[tuple[int, i
     try:
         listed = list(pairs)
     except TypeError:
-        raise ValueError(f"{name}={pairs!r}; expected pairs (source index, target index)") from None
+        raise ValueError(f"{name}={shown(pairs)}; expected pairs (source index, target index)") from None
     for pair in listed:
         try:
             i, j = (operator.index(index) for index in pair)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} holds {pair!r}; expected pairs (source index, target index)") from None
+            raise ValueError(f"{name} holds {shown(pair)}; expected pairs (source index, target index)") from None
         if not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
             raise ValueError(f"{name} holds ({i}, {j}); source must be below {sizes[0]} and target below {sizes[1]}")
         checked.append((i, j))
@@ -96,26 +98,26 @@ def as_pairs(pairs: Any, sizes: tuple[int, int], name: str) -> list[tuple[int, i
 def positive(value: float, name: str) -> float:
     """Return `value` if it is a number above zero."""
     if not isinstance(value, int | float | np.number) or not value > 0:
-        raise ValueError(f"{name}={value!r}; expected a number above 0")
+        raise ValueError(f"{name}={shown(value)}; expected a number above 0")
     return float(value)
 
 
 def not_negative(value: float, name: str) -> float:
     """Return `value` if it is a finite number, not below zero."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < float("inf"):
-        raise ValueError(f"{name}={value!r}; expected a number of at least 0")
+        raise ValueError(f"{name}={shown(value)}; expected a number of at least 0")
     return float(value)
 
 
 def boolean(value: bool, name: str) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={value!r}; expected True or False")
+        raise ValueError(f"{name}={shown(value)}; expected True or False")
     return bool(value)
 
 
 def at_least(value: int, least: int, name: str) -> int:
     """Return `value` if it is an integer not below `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r}; expected an integer of at least {least}")
+        raise ValueError(f"{name}={shown(value)}; expected an integer of at least {least}")
     return int(value)

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "bounder.h"
+#include "tabu.h"
 #include "two_opt.h"
 
 namespace blindmatch {
@@ -18,8 +19,10 @@ constexpr int kWorthThreads = 24;           // rows; below, waking a thread take
 constexpr int kMostSweeps = 400;
 constexpr int kProveEvery = 5;  // sweeps
 constexpr int kRepairSweeps = 2;
-constexpr double kStalled = 2e-5;  // share of the gap that a round of the relaxation must close
-constexpr int kPatience = 6;       // rounds below that before giving up
+constexpr double kStalled = 2e-5;   // share of the gap that a round of the relaxation must close
+constexpr int kPatience = 6;        // rounds below that before giving up
+constexpr int kSearches = 4;        // tabu searches before the relaxation
+constexpr double kMostSwaps = 3e8;  // that each of them may look at: about a third of a second
 
 class Ascent {
  public:
@@ -45,6 +48,7 @@ class Ascent {
         if (problem_.n > 0 && !result_.permutation.empty()) {
             prove(kWorthAStage);
             if (!closed()) run_sweeps();
+            if (!closed() && !cut_short()) search();
             if (!closed() && !cut_short() && options_.use_relaxation) run_relaxation();
         }
         result_.bound = std::min(bounder_.bound(), result_.cost);
@@ -92,6 +96,20 @@ class Ascent {
         search.initial = {assignment};
         Stop brief(std::min(stop_.remaining(), 10.0), [this] { return stop_(); });
         const SearchResult found = two_opt(problem_, search, brief);
+        if (found.feasible) offer(found.permutation);
+    }
+
+    // What the sweeps do not close is hard for the first, short search as well, and every later phase gains by a good
+    // match. The number of steps is fixed, so that the result depends on the seed alone.
+    void search() {
+        const double n = problem_.n;
+        TabuOptions options;
+        options.seed = options_.seed;
+        options.streams = kSearches;
+        options.threads = options_.threads;
+        options.iterations = static_cast<long>(std::min(4 * n * n * n, kMostSwaps / (n * n / 2))) + 1;
+        options.initial = {result_.permutation};
+        const SearchResult found = tabu(problem_, options, stop_);
         if (found.feasible) offer(found.permutation);
     }
 
