@@ -70,10 +70,8 @@ def heavy_tailed(rng, n):
 
 def real(folder):
     """Images of some classes and names of others, so that no item has a partner."""
-    X, Y = (
-        vision(folder, "tinyimagenet200", "efficientnet_lite0"),
-        language(folder, "tinyimagenet200", "all_minilm_l6_v2"),
-    )
+    X = vision(folder, "tinyimagenet200", "efficientnet_lite0")
+    Y = language(folder, "tinyimagenet200", "all_minilm_l6_v2")
 
     def draw(rng, n):
         chosen = rng.choice(len(X), 2 * n, replace=False)
@@ -201,9 +199,8 @@ def rows_of(part):
 
 
 def columns(rows):
-    return np.array([[float(row[name]) for name in FEATURES] for row in rows]), np.array(
-        [int(r["right"]) for r in rows]
-    )
+    X = np.array([[float(row[name]) for name in FEATURES] for row in rows])
+    return X, np.array([int(row["right"]) for row in rows])
 
 
 def fit(options):
@@ -239,18 +236,17 @@ def auroc(confidence, right):
 
     ranks, positive = rankdata(confidence), int(right.sum())
     negative = len(right) - positive
-    return (
-        (ranks[right == 1].sum() - positive * (positive + 1) / 2) / (positive * negative)
-        if positive * negative
-        else np.nan
-    )
+    if not positive * negative:
+        return np.nan
+    return (ranks[right == 1].sum() - positive * (positive + 1) / 2) / (positive * negative)
 
 
 def show(options):
     rows = rows_of("test")
     X, right = columns(rows)
-    confidence = np.minimum(probability(X), 1 / np.array([int(row["tied"]) for row in rows]))
-    confidence = np.minimum(confidence, 1 - np.array([float(row["p"]) for row in rows]))
+    # As `assess` does: at most 1 - p, and at most 1 / k in a group of k that are interchangeable.
+    limits = [min(1 - float(row["p"]), 1 / int(row["tied"])) for row in rows]
+    confidence = np.minimum(probability(X), limits)
     print("| held-out problems | pairs | right | mean confidence | ECE | AUROC |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     kinds = np.array([row["kind"].split(",")[0] for row in rows])
@@ -275,9 +271,8 @@ def fires(rows, right):
         problem[row["problem"]].append((ok, float(row["p"]), float(row["p_background"])))
     accuracy = np.array([np.mean([ok for ok, *_ in pairs]) for pairs in problem.values()])
     p = np.array([pairs[0][1:] for pairs in problem.values()])
-    print(
-        "\n| accuracy of the match | problems | the 5 % test fires | with a background |\n| --- | ---: | ---: | ---: |"
-    )
+    print("\n| accuracy of the match | problems | the 5 % test fires | with a background |")
+    print("| --- | ---: | ---: | ---: |")
     for low, high in ((0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.8), (0.8, 1.01)):
         these = (accuracy >= low) & (accuracy < high)
         shares = [f"{100 * np.mean(side[these] <= 0.05):.0f} %" if these.any() else "-" for side in p.T]

@@ -1,5 +1,6 @@
 """bm.assess as a user calls it, and min_confidence in bm.match."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -189,3 +190,15 @@ def test_real_data_in_seconds() -> None:
     assert 0 < trust.p_value < 0.3
     assert 0.1 < trust.confidence.mean() < 0.95
     assert (trust.regret > 0).all()
+
+
+def test_a_cheaper_match_is_no_tie_and_long_groups_are_cut_short() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 5))
+    right = bm.match(X, X, rng=0)
+    wrong = dataclasses.replace(right, permutation=np.roll(right.permutation, 1))
+    trust = bm.assess(wrong, X, X, rng=0, draws=1, resamples=1, regret=False)
+    assert trust.better > 0
+    assert all(len(group) < 4 for group in trust.ambiguous)  # swaps may tie by chance; the right match is no tie
+    equal = dataclasses.replace(trust, ambiguous=[list(range(12))])
+    assert equal.ambiguities() == ["0, 1, 2, 3, 4, 5, 6 and 5 others are interchangeable."]

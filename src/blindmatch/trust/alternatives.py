@@ -162,11 +162,11 @@ def interchangeable(found: Alternatives, rows: IntArray, slack: float) -> list[l
         if a in group and b in group:
             group[max(root(a), root(b))] = min(root(a), root(b))
 
-    for a, b in np.argwhere(found.swaps <= limit):
+    for a, b in np.argwhere(np.abs(found.swaps) <= limit):
         join(int(a), int(b))
     place = np.argsort(found.matches[0])
     for match, cost in zip(found.matches, found.costs, strict=True):
-        if cost <= found.cost + limit:
+        if abs(cost - found.cost) <= limit:  # a cheaper one shows that the match is not the best, not a tie
             for a, b in enumerate(place[match]):
                 join(a, int(b))
     groups: dict[int, list[int]] = {}

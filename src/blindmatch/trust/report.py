@@ -110,5 +110,6 @@ def _plain(values: FloatArray | None) -> list[float | None] | None:
     return None if values is None else [value if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _listed(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+def _listed(words: list[str], most: int = 8) -> str:
+    shown, others = (words, 0) if len(words) <= most else (words[: most - 1], len(words) - most + 1)
+    return f"{', '.join(shown)} and {others} others" if others else f"{', '.join(shown[:-1])} and {shown[-1]}"
