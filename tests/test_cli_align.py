@@ -114,3 +114,19 @@ def test_bad_input_is_one_line_and_code_2(run, arguments, message):
     assert message in err
     assert len(err.splitlines()) == 1
     assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_the_steps_are_told_in_order():
+    told: list[tuple[str, int, int]] = []
+    aligner = bm.BlindAligner(
+        n_clusters=12, n_clusterings=3, n_candidates=2, n_iterations=4, time_limit=1, random_state=0
+    )
+    aligner.fit(np.load("a.npy"), np.load("b.npz")["embeddings"], callback=lambda *step: told.append(step))
+    steps = {name: [step[1:] for step in told if step[0] == name] for name, *_ in told}
+    assert list(steps) == ["clustering", "matching centres", "refining candidates", "refining the best"]
+    assert [{total for _, total in parts} for parts in steps.values()] == [{6}, {9}, {8}, {4}]
+    for parts in steps.values():
+        done = [count for count, _ in parts]
+        assert done == sorted(done)
+        assert done[0] == 0
+        assert done[-1] >= parts[0][1] - 1

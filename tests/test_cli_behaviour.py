@@ -18,6 +18,8 @@ import typer
 
 from blindmatch.cli import app
 from blindmatch.cli.app import EXIT_CODES, PANELS
+from blindmatch.cli.progress import Line
+from blindmatch.result import Progress
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()")
 PROBLEM = "4\n\n0 1 2 3\n1 0 1 2\n2 1 0 1\n3 2 1 0\n\n0 5 2 4\n5 0 3 0\n2 3 0 1\n4 0 1 0\n"
@@ -228,6 +230,47 @@ def test_progress_tells_the_time_that_is_left() -> None:
     assert json.loads(out)["status"] == "time_limit"
     for word in (b"bound ", b"cost ", b"gap ", b" left"):
         assert word in shown
+
+
+def test_progress_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.progress import Progress as Bar
+
+    now = [100.0]
+    monkeypatch.setattr("blindmatch.cli.progress.time.monotonic", lambda: now[0])
+    with Bar(disable=True) as bar:
+        bar.add_task("", total=None, left=str)
+        task, line = bar.tasks[0], Line(bar, 60.0)
+        line.step("clustering", 0, 4)
+        assert (task.description, task.completed, task.fields["left"]()) == ("clustering, 1 of 4", 0, "")
+        now[0] += 5
+        line.step("clustering", 1, 4)
+        assert (task.description, task.completed) == ("clustering, 2 of 4", 0.25)
+        now[0] += 1  # the clock goes on where nothing is told
+        assert task.fields["left"]() == "about 0:14 left of this step"
+        line.share("unrelated spaces", 0.5)
+        now[0] += 2
+        line.share("unrelated spaces", 1.0)
+        assert (task.description, task.fields["left"]()) == ("unrelated spaces", "about 0:00 left of this step")
+        assert not task.finished  # its clock would stand still
+        line.step("matching", 0, 1)
+        assert (task.description, task.total, task.fields["left"]()) == ("matching", None, "")
+        line.moment(Progress(10.0, 0, 9.0, 10.0))
+        now[0] += 20
+        assert task.description == "bound 9  cost 10  gap 10 %"
+        assert task.fields["left"]() == "at most 0:30 left"
+
+
+def test_steps_are_shown_on_a_terminal_alone() -> None:
+    rng = np.random.default_rng(0)
+    np.save("images.npy", np.repeat(rng.normal(size=(6, 4)), 50, axis=0) + rng.normal(size=(300, 4)))
+    arguments = ("classify", "images.npy", "b.npz", "--starts", "60", "--threads", "1")
+    code, shown = on_terminal(*arguments, NO_COLOR="1")
+    assert code == 0
+    assert b" of 60" in shown
+    assert b"\x1b[3" not in shown.replace(b"\x1b[39m", b"")  # no colours
+    piped = run(*arguments)
+    assert (piped.returncode, piped.stderr) == (0, b"")
+    assert b"of 60" not in piped.stdout
 
 
 def test_json_stays_json_when_gurobi_is_interrupted() -> None:

@@ -145,6 +145,33 @@ def test_classify_without_labels_and_with_more_clusters(classes):
     assert "accuracy" not in answer("classify", "images.npy", "classes.npz", "--starts", 2)
 
 
+def test_classify_writes_a_report(classes):
+    done = run("classify", "images.npz", "classes.npz", "--starts", 5, "--report", "r.html", "-o", "out.csv")
+    assert done.exit_code == 0
+    assert done.stdout.rstrip().endswith("Classes: out.csv\nReport: r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "60 images sorted into 4 classes, 100.0\u00a0% of them right." in page
+    assert "Can I believe it? <strong>Yes: checked against the labels</strong>" in page
+    found = answer("classify", "images.npz", "classes.npz", "--starts", 5)
+    for cluster, c in enumerate(found["cluster_class"]):
+        name = ("ant", "bee", "cat", "dog")[c]
+        row = page.partition(f">cluster {cluster}</span></td>")[2].partition("</tr>")[0]
+        assert f"<span>{name}</span>" in row
+        assert ">15</td>" in row
+        assert f">{name} 100 %</td>" in row
+    assert "images.npz classified by classes.npz" in page
+
+
+def test_classify_of_data_without_labels_is_assessed(classes):
+    found = answer("classify", "images.npy", "classes.npz", "--starts", 5, "--assess", "--report", "r.html")
+    assert len(found["trust"]["confidence"]) == 4
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert ">confidence<span" in page
+    assert "get their class" not in page
+    assert "trust" not in answer("classify", "images.npy", "classes.npz", "--starts", 2)
+    assert "confidence" in run("classify", "images.npy", "classes.npz", "--starts", 5, "--assess").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -155,6 +182,9 @@ def test_classify_without_labels_and_with_more_clusters(classes):
         (("wrong.npz", "classes.npz"), "wrong.npz: the label 'emu' is neither a name nor an index of a class"),
         (("images.npz", "classes.npz", "-o", "no/such/out.csv"), "expected a file in a folder that exists"),
         (("images.npz", "classes.npz", "-o", "classes.npz"), "overwrite an input"),
+        (("images.npz", "classes.npz", "-r", "no/such/r.html"), "expected a file in a folder that exists"),
+        (("images.npz", "classes.npz", "-r", "images.npz"), "overwrite an input"),
+        (("images.npz", "classes.npz", "-r", "x", "-o", "x"), "--output and --report name the same file x"),
     ],
 )
 def test_bad_input_of_classify(classes, arguments, message):

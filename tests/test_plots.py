@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from report.pages import found, sets
 
 import blindmatch as bm
-from blindmatch.report.plots import BAD, GOOD, PALE
+from blindmatch.report.canvas import BAD, GOOD, PALE
 
 X, Y, TRUTH = sets(8)
 SWAPPED = TRUTH.copy()
@@ -97,6 +97,8 @@ def test_bounds_meet_the_trace() -> None:
     assert list(cost.get_ydata()) == [moment.cost for moment in RESULT.trace] + [RESULT.cost]
     assert list(bound.get_xdata()) == [0.5, 1.5, 2.0]
     assert len(ax.collections) == 1
+    ended = bm.plot_bounds(replace(RESULT, lower_bound=RESULT.cost, status="optimal"))
+    assert [line.get_xydata()[-1].tolist() for line in ended.lines] == [[RESULT.seconds, RESULT.cost]] * 2
     with pytest.raises(ValueError, match="has no trace to draw"):
         bm.plot_bounds(replace(RESULT, trace=()))
 

@@ -1,6 +1,7 @@
 """The report: one page that needs nothing else, whatever the names are. `tests/report` opens it in a browser."""
 
 import base64
+import io
 import json
 import re
 import struct
@@ -8,10 +9,12 @@ import sys
 import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from report.pages import EVIL, PROBLEM, Doubt, found, sets
 
 import blindmatch as bm
@@ -23,6 +26,7 @@ from blindmatch.report.images import ALL_OF_THEM, addresses
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.measures import agreement, pair_agreement, pair_costs, random_costs
 from blindmatch.report.provenance import fingerprint
+from blindmatch.report.thumbnails import thumbnails
 from blindmatch.result import Progress, Result
 
 RESULT = Result(
@@ -193,6 +197,36 @@ def test_random_pairings_keep_what_was_given() -> None:
     assert min(free) >= bm.solve(PROBLEM, "brute-force").cost - 1e-9
 
 
+def test_random_pairings_use_no_forbidden_pair() -> None:
+    forbidden = np.zeros((6, 6), dtype=bool)
+    forbidden[0, 1:] = forbidden[1:, 0] = True  # given
+    forbidden[1, 1] = forbidden[2, 2:5] = forbidden[3, 1:3] = True
+    problem = bm.QAP(*PROBLEM.factors[0], forbidden=forbidden)
+    match = Match(bm.solve(problem, "brute-force"), problem=problem)
+    allowed = [(0, *p) for p in permutations(range(1, 6)) if problem.allows((0, *p))]
+    costs = random_costs(match, problem, np.random.default_rng(0))
+    assert {round(cost, 9) for cost in costs.tolist()} == {round(problem.objective(p), 9) for p in allowed}
+    assert "random pairings that keep the given pairs and use no forbidden pair" in render(match)
+
+
+def test_random_pairings_where_an_item_has_no_partner_left() -> None:
+    X, Y, _ = sets(6, 7)
+    forbidden = np.zeros((6, 7), dtype=bool)
+    forbidden[2] = True
+    hints = {"forbidden_pairs": forbidden, "unmatched_cost": 1e3, "max_unmatched": 2}
+    result = bm.match(X, Y, solver="two-opt", rng=0, **hints)
+    problem = bm.matching_problem(X, Y, **hints)
+    match = Match(result, bm.GromovWasserstein().kernels(X, Y), problem=problem)
+    seen: list[np.ndarray] = []
+    object.__setattr__(match, "cost_of", lambda partners: seen.append(partners.copy()) or 1.0)
+    random_costs(match, problem, np.random.default_rng(0))
+    assert len(seen) >= 200
+    for partners in seen:
+        assert partners[2] == -1
+        assert (partners >= 0).sum() == len(result.pairs) == 5
+        assert len(set(partners[partners >= 0])) == 5
+
+
 def test_agreement() -> None:
     kernel = square(6)
     result = replace(RESULT, permutation=np.arange(6))
@@ -207,6 +241,9 @@ def test_agreement() -> None:
 
 def test_moments_are_those_where_something_changed() -> None:
     assert moments(Match(RESULT)) == [(0.0, None, 12.0), (0.5, 9.0, 10.0), (1.0, 9.5, 10.0), (1.25, 9.5, 10.0)]
+    proved = replace(RESULT, lower_bound=9.75, cost=9.9)  # the checker found more than the last step told
+    assert moments(Match(proved))[-2:] == [(1.0, 9.5, 10.0), (1.25, 9.75, 9.9)]
+    assert moments(Match(replace(RESULT, seconds=np.nan)))[-1] == (1.0, 9.5, 10.0)
     long = tuple(Progress(k / 100, k, k / 2, 1e4 - k) for k in range(3000))
     kept = moments(Match(replace(RESULT, trace=long, seconds=0.0)))
     assert len(kept) == 400
@@ -261,11 +298,23 @@ def test_sentences_claim_what_is_proved(status: str, bound: float | None, words:
     assert ("optimal" in page.text.partition("Pairs")[0]) == (status == "optimal")
 
 
-def test_belief_by_truth_of_many_pairs() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "headline"),
+    [(200, "For the most part"), (300, "In part"), (450, "No: most pairs are wrong"), (499, "No: hardly better")],
+)
+def test_belief_by_truth_of_many_pairs(wrong: int, headline: str) -> None:
     permutation = np.arange(500)
-    permutation[:200] = np.roll(permutation[:200], 1)
+    permutation[:wrong] = np.roll(permutation[:wrong], 1)
     match = Match(replace(RESULT, permutation=permutation), (np.eye(500), np.eye(500)), truth=list(range(500)))
-    assert belief(match, None).headline == "For the most part"
+    assert belief(match, None).headline.startswith(headline)
+
+
+def test_truth_of_some_sources_is_counted_among_those() -> None:
+    match = Match(RESULT, (square(3), square(3)), source_names=["a, b", "c" * 30, "d"], truth=[2, -1, -1])
+    text = Page(render(match)).text
+    assert "1 of 1" in text
+    assert "1 of 3" not in text
+    assert f"3 sources (a, b; {'c' * 23}…; d) and 3 targets were paired only by what is near what" in text
 
 
 @pytest.mark.parametrize(
@@ -319,6 +368,30 @@ def test_pictures(tmp_path: Path) -> None:
     assert sum(map(len, many.values())) <= ALL_OF_THEM / 2
 
 
+def test_large_pictures_are_shrunk(tmp_path: Path) -> None:
+    noise = Image.fromarray(RNG.integers(0, 256, size=(700, 500, 3), dtype=np.uint8))
+    noise.save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > ALL_OF_THEM / 2
+    kinds = addresses([tmp_path / "a.png"] * 2, [0, 1], "x")
+    small = Image.open(io.BytesIO(base64.b64decode(kinds[1].removeprefix("data:image/jpeg;base64,"))))
+    assert (small.format, small.size) == ("JPEG", (46, 64))
+
+
+def test_thumbnails_are_as_large_as_the_room_allows() -> None:
+    file = io.BytesIO()
+    Image.fromarray(RNG.integers(0, 256, size=(99, 99, 3), dtype=np.uint8)).save(file, "PNG")
+    files = {item: ("noise.png", file.getvalue()) for item in range(10)}
+    sides = []
+    for room in (100_000, 20_000, 8_000):
+        small = thumbnails(files, room)
+        assert sum(4 * len(data) / 3 for data in small.values()) <= room
+        sides.append(Image.open(io.BytesIO(small[0])).width)
+    assert sides == sorted(sides, reverse=True)
+    assert sides[0] == 64 > sides[2]
+    with pytest.raises(ValueError, match="10 pictures do not fit"):
+        thumbnails(files, 1000)
+
+
 def png_of(image: np.ndarray) -> bytes:
     return base64.b64decode(addresses([image], [0], "x")[0].partition(",")[2])
 
@@ -341,7 +414,7 @@ def unpacked(data: bytes) -> np.ndarray:
     [
         (b"<svg onload='alert(1)'/>", r"x\[0\] starts with b'<svg onl'; expected a PNG"),
         (np.zeros((2, 2)), r"x\[0\] has dtype float64"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(ALL_OF_THEM), r"x would take 1.6 MB"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(ALL_OF_THEM), r"x\[0\]: it is no image that can be read"),
     ],
 )
 def test_pictures_that_are_none(image: object, message: str) -> None:

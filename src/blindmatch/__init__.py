@@ -1,32 +1,35 @@
 """Match two sets of embeddings with no pairs at all, and prove how good the match is."""
 
+import sys
 from importlib import import_module
-from importlib.metadata import version
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from blindmatch.certificate import Certificate
-from blindmatch.checker import verify
-from blindmatch.distortion import CKA, KL, GromovWasserstein, InnerProduct, MutualKNN
-from blindmatch.errors import SolverUnavailable
-from blindmatch.evaluation import evaluate, matching_accuracy
-from blindmatch.matching import match, matching_problem
-from blindmatch.problem import QAP
-from blindmatch.prototypes import class_means, prompt_means
-from blindmatch.result import Progress, Result
-from blindmatch.solve import solve
-from blindmatch.solvers import SOLVERS
-from blindmatch.subsets import Subsets, best_subsets
-from blindmatch.trust import Trust, assess
 
 if TYPE_CHECKING:
     from blindmatch.aligner import BlindAligner
+    from blindmatch.certificate import Certificate
+    from blindmatch.checker import verify
     from blindmatch.classifier import BlindClassifier
+    from blindmatch.distortion import CKA, KL, GromovWasserstein, InnerProduct, MutualKNN
     from blindmatch.encoders.extract import embed_images, embed_texts
+    from blindmatch.errors import SolverUnavailable
+    from blindmatch.evaluation import evaluate, matching_accuracy
     from blindmatch.matcher import BlindMatcher
-    from blindmatch.report.plots import plot_bounds, plot_kernels, plot_match, plot_shuffling, plot_spaces
+    from blindmatch.matching import match, matching_problem
+    from blindmatch.problem import QAP
+    from blindmatch.prototypes import class_means, prompt_means
+    from blindmatch.report.curves import plot_bounds, plot_shuffling
+    from blindmatch.report.plots import plot_kernels, plot_match, plot_spaces
     from blindmatch.report.write import write_report
+    from blindmatch.result import Progress, Result
+    from blindmatch.solve import solve
+    from blindmatch.solvers import SOLVERS
+    from blindmatch.subsets import Subsets, best_subsets
+    from blindmatch.trust import Trust, assess
 
-__version__ = version("blindmatch")
+    __version__: str
+
 __all__ = [
     "CKA",
     "KL",
@@ -64,17 +67,59 @@ __all__ = [
     "write_report",
 ]
 
-# Estimators need scikit-learn, which takes a second to import: only who uses them waits for it.
-_LAZY = {"BlindClassifier": "blindmatch.classifier", "BlindMatcher": "blindmatch.matcher"}
-_LAZY["BlindAligner"] = "blindmatch.aligner"
-_LAZY |= dict.fromkeys(
-    ("plot_bounds", "plot_kernels", "plot_match", "plot_shuffling", "plot_spaces"), "blindmatch.report.plots"
-)
-_LAZY["write_report"] = "blindmatch.report.write"
-_LAZY |= dict.fromkeys(("embed_images", "embed_texts"), "blindmatch.encoders.extract")
+# Where each name is. scipy and scikit-learn take a second to import, which nobody should wait for who asks for the
+# version or for help: a name is imported when it is first used. The imports above say the same to type checkers.
+_PLACES = {
+    "aligner": ("BlindAligner",),
+    "certificate": ("Certificate",),
+    "checker": ("verify",),
+    "classifier": ("BlindClassifier",),
+    "distortion": ("CKA", "KL", "GromovWasserstein", "InnerProduct", "MutualKNN"),
+    "encoders.extract": ("embed_images", "embed_texts"),
+    "errors": ("SolverUnavailable",),
+    "evaluation": ("evaluate", "matching_accuracy"),
+    "matcher": ("BlindMatcher",),
+    "matching": ("match", "matching_problem"),
+    "problem": ("QAP",),
+    "prototypes": ("class_means", "prompt_means"),
+    "report.curves": ("plot_bounds", "plot_shuffling"),
+    "report.plots": ("plot_kernels", "plot_match", "plot_spaces"),
+    "report.write": ("write_report",),
+    "result": ("Progress", "Result"),
+    "solve": ("solve",),
+    "solvers": ("SOLVERS",),
+    "subsets": ("Subsets", "best_subsets"),
+    "trust": ("Trust", "assess"),
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("blindmatch")
+    elif name in _PLACE_OF:
+        value = getattr(import_module(f"blindmatch.{_PLACE_OF[name]}"), name)
+    elif not name.startswith("_") and find_spec(f"blindmatch.{name}") is not None:
+        value = import_module(f"blindmatch.{name}")  # bm.distortion, as if it had been imported before
+    else:
         raise AttributeError(f"module 'blindmatch' has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+class _Package(ModuleType):
+    """A package in which ``solve`` stays the function when the module of that name is imported, now or later."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "solve" and isinstance(value, ModuleType):
+            value = value.solve
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

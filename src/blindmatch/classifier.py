@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.distortion import Distortion
@@ -19,8 +20,10 @@ from blindmatch.evaluation import cluster_assignment
 from blindmatch.kernels import unit_rows
 from blindmatch.matching import match
 from blindmatch.prototypes import as_labels
-from blindmatch.solvers.base import Solver
+from blindmatch.solvers.base import Callback, Solver
 from blindmatch.validation import FloatArray, IntArray, at_least
+
+Step = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,20 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.threads = threads
 
-    def fit(self, X: ArrayLike, Y: ArrayLike, *, classes: ArrayLike | None = None) -> BlindClassifier:
-        """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e)."""
+    def fit(
+        self,
+        X: ArrayLike,
+        Y: ArrayLike,
+        *,
+        classes: ArrayLike | None = None,
+        callback: Step | None = None,
+        match_callback: Callback | None = None,
+    ) -> BlindClassifier:
+        """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e).
+
+        `callback` hears of each start of k-means and of the match: the name of the step, how many are done, and of how
+        many. `match_callback` is that of ``bm.match``.
+        """
         images, texts = self._scaled(self._fitted_set(X)), self._scaled(self._second_set(Y))
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
         if len(images) < clusters:
@@ -117,8 +132,10 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         self.classes_ = np.arange(len(texts)) if classes is None else np.asarray(classes)
         if self.classes_.shape != (len(texts),):
             raise ValueError(f"classes has shape {self.classes_.shape}; Y has {len(texts)} rows")
-        means = KMeans(clusters, n_init=at_least(self.n_init, 1, "n_init"), random_state=self.random_state).fit(images)
-        self.centres_ = unit_rows(means.cluster_centers_) if self.normalize else means.cluster_centers_
+        report = callback or (lambda step, done, total: None)
+        centres = _centres(images, clusters, at_least(self.n_init, 1, "n_init"), self.random_state, report)
+        self.centres_ = unit_rows(centres) if self.normalize else centres
+        report("matching", 0, 1)
         self.result_ = match(
             self.centres_,
             texts,
@@ -127,6 +144,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
             standardize=self.standardize,
             time_limit=self.time_limit,
             rng=self.random_state,
+            callback=match_callback,
             threads=self.threads,
         )
         self.cluster_class_ = _adopt(self.centres_, self.result_.permutation)
@@ -162,6 +180,18 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
 
     def _scaled(self, points: FloatArray) -> FloatArray:
         return unit_rows(points) if self.normalize else points
+
+
+def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> FloatArray:
+    """The best centres of several starts of k-means: one start at a time, so that somebody can watch."""
+    rng = check_random_state(seed)  # one for all of them, as KMeans(n_init=starts) has it
+    best: Any = None
+    for start in range(starts):
+        report("clustering", start, starts)
+        means = KMeans(clusters, n_init=1, random_state=rng).fit(images)
+        if best is None or means.inertia_ < best.inertia_:
+            best = means
+    return np.asarray(best.cluster_centers_)
 
 
 def _adopt(centres: FloatArray, permutation: IntArray) -> IntArray:

@@ -2,13 +2,15 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 from experiments.in_process import SMALL, InProcess
 
-from blindmatch.experiments.engines import Dask, Local, Slurm, make_engine
+from blindmatch.experiments.engines import Dask, Local, Slurm, forkable, make_engine
 from blindmatch.experiments.run import compute, plan, stored
 
 
@@ -76,6 +78,44 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="workers=0"):
         make_engine("local", workers=0)
     assert Local().workers >= 1
+
+
+def test_a_process_with_threads_of_its_own_is_not_forked():
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert not forkable()
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("", True),
+        ("import numpy as np; np.ones((500, 500)) @ np.ones((500, 500))", True),  # OpenBLAS stops its threads
+        ("from sklearn.cluster import KMeans; KMeans(3).fit([[0.0], [1.0], [2.0], [3.0]])", False),
+    ],
+)
+def test_workers_are_forked_unless_openmp_is_loaded(tmp_path, before, expected):
+    code = (
+        f"{before}\n"
+        "import sys\n"
+        "from blindmatch.experiments.engines import Local\n"
+        "from blindmatch.experiments.run import compute, plan, status\n"
+        "if __name__ == '__main__':\n"
+        "    settings = {'sizes': (14,), 'seeds': 4, 'time_limits': (60.0,), 'variants': ('+ Jonker-Volgenant',)}\n"
+        "    what = plan('ablation', settings)\n"
+        "    forks = Local(2).forks\n"
+        "    compute(what, sys.argv[1], engine=Local(2))\n"
+        "    print(forks, status(what, sys.argv[1]).done)\n"
+    )
+    script = tmp_path / "script.py"  # workers that are started afresh import it
+    script.write_text(code)
+    done = subprocess.run([sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == [str(expected), "4"], done.stderr
 
 
 def test_a_scheduler_that_does_not_answer_is_told():

@@ -1,12 +1,14 @@
 """Each experiment on tiny settings: numbers that can be checked by another way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from experiments.in_process import InProcess
 
 import blindmatch as bm
 from blindmatch import experiments
-from blindmatch.experiments import figures
+from blindmatch.experiments import data, figures
 from blindmatch.experiments.alignment import partial_shuffle
 from blindmatch.experiments.classification import clustering
 from blindmatch.experiments.data import class_texts, half_means, read_catalogue
@@ -54,6 +56,19 @@ def test_class_means_are_those_of_the_package(folder):
     assert np.allclose(half_means(vision.path, vision.digest, 3, 0.5), means, atol=1e-15)
     texts = class_texts(vision.path, vision.digest, language.path, language.digest)
     assert bm.match(means, texts, rng=0).permutation.tolist() == list(range(CLASSES))
+
+
+def test_images_are_read_ahead_as_far_as_they_are_few_and_bad_files_are_left_to_the_runs(folder, monkeypatch):
+    runs = plan("small-scale", {"seeds": 1}, embeddings=folder).runs
+    paths = list(dict.fromkeys(run.files["vision"] for run in runs))
+    read = []
+    monkeypatch.setattr(data, "images", lambda path, expected: read.append(path))
+    data.read_ahead([replace(runs[0], files={"vision": "nowhere.npz"}), *runs])
+    assert read == paths
+    read.clear()
+    monkeypatch.setattr(data, "_BYTES_AHEAD", 1)
+    data.read_ahead(runs)
+    assert read == []
 
 
 def test_small_scale_finds_the_classes_and_proves_it(folder, tmp_path):

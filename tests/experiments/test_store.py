@@ -1,16 +1,28 @@
 """The store: rows survive, are never replaced, and half-written lines do no harm."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import asdict, replace
 
 import pytest
 
 from blindmatch.experiments.base import Run
-from blindmatch.experiments.store import Record, Store, journal_line, read_journal
+from blindmatch.experiments.journal import Journal, read_journal
+from blindmatch.experiments.record import Record
+from blindmatch.experiments.store import Store
 
 
 def record(run: Run, result=None, error=None) -> Record:
     return Record(run.key, run.experiment, run.version, dict(run.parameters), {}, result, error, 1.0, 0.5, "w", "now")
+
+
+def note(folder, *records: Record) -> None:
+    with Journal(folder) as journal:
+        for item in records:
+            journal.add(item)
 
 
 def runs(count: int) -> list[Run]:
@@ -54,7 +66,7 @@ def test_journals_are_taken_in_once_and_a_torn_line_is_left_out(tmp_path):
     with Store(tmp_path) as store:
         folder = store.journals("ablation")
         folder.mkdir(parents=True)
-        journal_line(folder, record(first, {"cost": 1.0}))
+        note(folder, record(first, {"cost": 1.0}))
         (path,) = folder.iterdir()
         line = json.dumps(asdict(record(second, {"cost": 2.0})))
         with path.open("a") as file:
@@ -64,14 +76,31 @@ def test_journals_are_taken_in_once_and_a_torn_line_is_left_out(tmp_path):
             file.write(line[40:] + "\n")
         assert [taken.key for taken in store.take_in("ablation")] == [second.key]
         assert store.take_in("ablation") == []
-        journal_line(folder, record(third, {"cost": 3.0}))
+        note(folder, record(third, {"cost": 3.0}))
         store.clear_journals("ablation")
         assert set(store.get([first, second, third])) == {first.key, second.key, third.key}
         assert not list(folder.iterdir())
 
 
+def test_a_line_is_there_at_once_and_a_renamed_journal_is_left_after_a_second(tmp_path, monkeypatch):
+    first, second, third = (record(run, {}) for run in runs(3))
+    now = [100.0]
+    monkeypatch.setattr("blindmatch.experiments.journal.time.monotonic", lambda: now[0])
+    with Journal(tmp_path) as journal:
+        journal.add(first)
+        (path,) = tmp_path.iterdir()
+        assert read_journal(path)[0] == [first]  # whoever kills the process now loses nothing
+        moved = path.rename(path.with_suffix(".taken"))
+        now[0] += 0.5
+        journal.add(second)
+        now[0] += 0.6
+        journal.add(third)
+    assert read_journal(moved)[0] == [first, second]
+    assert read_journal(path)[0] == [third]
+
+
 def test_a_journal_that_is_out_of_reach_is_no_error(tmp_path):
-    journal_line(tmp_path / "nowhere", record(runs(1)[0], {}))
+    note(tmp_path / "nowhere", record(runs(1)[0], {}))
     assert not list(tmp_path.iterdir())
 
 
@@ -81,6 +110,31 @@ def test_two_sweeps_of_one_experiment_do_not_mix(tmp_path):
             pass
         with two.sweeping("shuffling"):
             pass
+
+
+def test_a_killed_sweep_leaves_no_lock_even_if_a_forked_worker_lives_on(tmp_path):
+    code = (
+        "import os, sys, time\n"
+        "from blindmatch.experiments.store import Store\n"
+        "with Store(sys.argv[1]).sweeping('ablation'):\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(60)\n"
+        "    print('ready', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        with Store(tmp_path) as store:
+            with pytest.raises(ValueError, match="another sweep"), store.sweeping("ablation"):
+                pass
+            os.kill(process.pid, signal.SIGKILL)  # the sweep alone, not its fork
+            process.wait()
+            with store.sweeping("ablation"):
+                pass
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):
@@ -94,7 +148,7 @@ def test_nothing_is_pickled(tmp_path):
     with Store(tmp_path) as store:
         store.add([record(run, {"cost": 1.0})])
         store.journals("ablation").mkdir(parents=True)
-        journal_line(store.journals("ablation"), record(run, {"cost": 1.0}))
+        note(store.journals("ablation"), record(run, {"cost": 1.0}))
         (path,) = store.journals("ablation").iterdir()
     assert read_journal(path)[0][0].result == {"cost": 1.0}
     json.loads(path.read_text())

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 import blindmatch as bm
+from blindmatch.classifier import ClassifierScores
+from blindmatch.report import Clusters, Match, render
 from blindmatch.result import Progress, Result
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script><script>alert(1)</script>")
@@ -53,6 +55,22 @@ def found(X: np.ndarray, Y: np.ndarray, permutation: Sequence[int], **more: Any)
     return Result(permutation=np.array(permutation), cost=cost, trace=trace, **values)
 
 
+def classified(labelled: bool = True) -> Match:
+    """Seven clusters matched with five classes, of which one is called something evil."""
+    X, Y, _ = sets(7, 5)
+    result = bm.match(X, Y, solver="two-opt", rng=0)
+    members = np.repeat(np.arange(7), [9, 8, 7, 6, 5, 4, 3])
+    classes = [max(int(j), 0) for j in result.permutation]
+    labels = [classes[c] if k % 4 else 4 for k, c in enumerate(members)] if labelled else None
+    scores = ClassifierScores(0.75, 0.8, 0.8) if labelled else None
+    names = ["ant", "bee", "cat", "dog", EVIL[0]]
+    truth = [int(j) for j in result.permutation] if labelled else None
+    clusters = Clusters(members.tolist(), classes, names, labels, scores)
+    kernels, problem = bm.GromovWasserstein().kernels(X, Y), bm.GromovWasserstein().problem(X, Y)
+    called = [f"cluster {c}" for c in range(7)]
+    return Match(result, kernels, called, names, truth, problem=problem, clusters=clusters)
+
+
 def write_pages(folder: Path) -> dict[str, Path]:
     """A page of each kind."""
     X, Y, truth = sets(10)
@@ -78,6 +96,8 @@ def write_pages(folder: Path) -> dict[str, Path]:
             folder / "evil.html", found(*(points[:4] for points in (X, Y)), range(4)), X[:4], Y[:4], title=EVIL[0],
             source_names=(*EVIL, "x"), target_names=("x", *EVIL), settings={EVIL[1]: EVIL[2]},
         ),
+        "classes": folder / "classes.html",
         "large": bm.write_report(folder / "large.html", found(large, other, order), large, other, truth=order),
     }  # fmt: skip
+    pages["classes"].write_text(render(classified()), encoding="utf-8")
     return pages

@@ -11,7 +11,7 @@ from report.pages import EVIL, PROBLEM, write_pages
 import blindmatch as bm
 
 pytestmark = pytest.mark.skipif(None in (CHROMIUM, DRIVER, find_spec("selenium")), reason=WHY_NOT)
-KINDS = ("match", "trust", "cka", "few", "many", "problem", "evil")
+KINDS = ("match", "trust", "cka", "few", "many", "problem", "evil", "classes")
 
 
 @pytest.fixture(scope="module")

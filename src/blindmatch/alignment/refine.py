@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ def refine(
     target: Points,
     rotation: Points,
     *,
-    schedule: Sequence[int],
+    schedule: Iterable[int],
     size: int,
     rng: np.random.Generator,
     weight: float = 0.0,

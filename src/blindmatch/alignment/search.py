@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,10 +81,11 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     starts = _starts(source, target, plan, rng, report)
     results, carried, rotations = [], [], []
     for number, start in enumerate(starts):
-        report("refining candidates", number, len(starts))
+        rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
+        schedule = _told(rounds, "refining candidates", (number, len(starts)), report)
+        report("refining candidates", number * len(rounds), len(starts) * len(rounds))  # its match takes a while too
         results.append(matched(start, plan.solver, plan.time_limit, int(rng.integers(2**31)), plan.threads))
         rough = procrustes(start.source_centres, start.target_centres[results[-1].permutation])
-        schedule = _growing(len(rough), source.shape[1], plan.iterations)
         fresh = min(len(source), len(target)) >= 4 * _QUICK  # else rounds see the same points, and keep mistakes
         memory = _MEMORY if fresh else 0.0
         found = refine(source, target, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
@@ -94,10 +95,9 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     best = int(np.argmax(agreements))
     partners = [nearest(points, unseen_target, 1)[1] for points in carried]
     likenesses = [float((mine == partners[best]).mean()) for mine in partners]
-    report("refining the best", 0, 1)
     # Half of a small set at most: rounds that see the same points again and again keep their mistakes.
     size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
-    schedule = [source.shape[1]] * plan.iterations
+    schedule = _told([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
     rotation = refine(source, target, rotations[best], schedule=schedule, size=size, rng=rng, memory=_MEMORY)
     return Found(
         rotation,
@@ -118,12 +118,24 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
 def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> list[Start]:
     """The cheapest matches of centres among all pairs of clusterings."""
     leading = min(_COARSE, source.shape[1])
-    report("clustering", 0, 2)
-    sources = clusterings(unit(source[:, :leading]), plan.clusters, plan.clusterings, rng)
-    report("clustering", 1, 2)
-    targets = clusterings(unit(target[:, :leading]), plan.clusters, plan.clusterings, rng)
-    report("matching centres", 0, 1)
-    return sorted(screened(sources, targets, rng), key=lambda start: start.cost)[: plan.candidates]
+    sides: list[list[FloatArray]] = []
+    for points in (unit(source[:, :leading]), unit(target[:, :leading])):
+        runs = _told(range(plan.clusterings), "clustering", (len(sides), 2), report)
+        sides.append([centres for _ in runs for centres in clusterings(points, plan.clusters, 1, rng)])
+    starts, total = [], len(sides[0]) * len(sides[1])
+    report("matching centres", 0, total)
+    for start in screened(sides[0], sides[1], rng):
+        starts.append(start)
+        report("matching centres", len(starts), total)
+    return sorted(starts, key=lambda start: start.cost)[: plan.candidates]
+
+
+def _told(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:
+    """The parts of a step one by one, with a word before each: this is one of several turns with as many parts."""
+    before, turns = turn
+    for done, part in enumerate(parts):
+        report(step, before * len(parts) + done, turns * len(parts))
+        yield part
 
 
 def _split(points: Points, rng: np.random.Generator) -> tuple[Points, Points]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from blindmatch.aligner import BlindAligner
-from blindmatch.alignment.search import Step
 from blindmatch.cli.console import FAILED, complain, echo_json, output
+from blindmatch.cli.progress import watched
 from blindmatch.embeddings import Embeddings, load_embeddings
 from blindmatch.files import write_atomically
 from blindmatch.report.verdict import number, percent
@@ -63,8 +60,8 @@ def run_align(files: Files, aligner: BlindAligner, json: bool) -> None:
     source, target = load_embeddings(files.source), load_embeddings(files.target)
     new = None if files.transform is None else _new_points(files.transform, source)
     begin = time.perf_counter()
-    with _progress() as step:
-        aligner.fit(source.values, target.values, callback=step)
+    with watched("reducing dimensions") as line:
+        aligner.fit(source.values, target.values, callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
     if files.out is not None:
         aligner.save(files.out)
@@ -155,18 +152,3 @@ def _as_json(aligner: BlindAligner, files: Files, sizes: tuple[int, int], second
         "out": None if files.out is None else str(files.out),
         "to": None if files.to is None else str(files.to),
     }
-
-
-@contextmanager
-def _progress() -> Iterator[Step | None]:
-    """Give a callback that shows the step on stderr; None where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda step, done, total: bar.update(task, description=step, completed=done, total=total)

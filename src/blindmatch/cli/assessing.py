@@ -13,7 +13,7 @@ from rich.text import Text
 
 from blindmatch.cli.console import plain
 from blindmatch.cli.inputs import EmbeddingFiles
-from blindmatch.cli.progress import busy
+from blindmatch.cli.progress import watched
 from blindmatch.distortion import as_distortion
 from blindmatch.embeddings import load_embeddings
 from blindmatch.report import Match
@@ -44,17 +44,16 @@ class Assessment:
 
     def of(self, inputs: EmbeddingFiles, result: Result, seed: int, threads: int | None) -> Trust:
         """Assess a result of these inputs."""
-        source, target = load_embeddings(inputs.source), load_embeddings(inputs.target)
+        source, target = inputs.embeddings()
         distortion = as_distortion(inputs.distortion, inputs.standardize)
         spaces = Spaces.of(distortion, source.values, target.values, None, inputs.pairs.hints(source, target))
         null = None
         if self.background is not None:
             null = as_background(load_embeddings(self.background).values, spaces, f"--background {self.background}")
         plan = Plan((redraw_dimensions(spaces.source), redraw_dimensions(spaces.target)), null, self.draws)
-        with busy("assessing"):
-            return assess_spaces(
-                result, spaces, plan, np.random.default_rng(seed), Clock(self.time_limit, None), threads
-            )
+        with watched("assessing") as line:
+            clock = Clock(self.time_limit, None if line is None else line.share)
+            return assess_spaces(result, spaces, plan, np.random.default_rng(seed), clock, threads)
 
     def added_to(self, match: Match, inputs: EmbeddingFiles, seed: int, threads: int | None) -> Match:
         """The match with its trust, and without the pairs that are not to be believed."""

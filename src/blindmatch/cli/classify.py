@@ -16,6 +16,7 @@ from blindmatch.cli.console import one_line_errors
     epilog=opt.examples(
         "blindmatch classify images.npz classes.npz",
         "blindmatch classify images.npz classes.csv --normalize --clusters 20 --output predicted.csv",
+        "blindmatch classify images.npz classes.csv --assess --report report.html",
         "blindmatch classify images.parquet classes.csv --json",
     )
 )
@@ -46,12 +47,14 @@ def classify(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the class of each image (.csv).")
     ] = None,
+    report: opt.Report = None,
+    assess: opt.Assess = False,
     json: opt.Json = False,
 ) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
     with one_line_errors():
         from blindmatch.classifier import BlindClassifier
-        from blindmatch.cli.classifying import run_classify
+        from blindmatch.cli.classifying import Answer, run_classify
 
         model = BlindClassifier(
             clusters,
@@ -64,4 +67,4 @@ def classify(
             random_state=seed,
             threads=threads,
         )
-        run_classify(images, classes, model, output, json)
+        run_classify(images, classes, model, Answer(output, report, json, assess))

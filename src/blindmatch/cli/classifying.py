@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,56 +16,121 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from blindmatch.classifier import BlindClassifier, ClassifierScores
+from blindmatch.classifier import BlindClassifier
 from blindmatch.cli.console import INTERRUPTED, complain, echo_json, output, plain
-from blindmatch.cli.progress import busy
+from blindmatch.cli.progress import busy, watched
+from blindmatch.distortion import as_distortion
 from blindmatch.embeddings import Embeddings, load_embeddings
+from blindmatch.evaluation import cluster_assignment
 from blindmatch.files import write_atomically
-from blindmatch.report import proof_sentence, verdict
+from blindmatch.kernels import unit_rows
+from blindmatch.report import Clusters, Match, proof_sentence, render, verdict
+from blindmatch.trust import Trust, assess
+from blindmatch.validation import FloatArray
 
 
-def run_classify(images: Path, classes: Path, model: BlindClassifier, out: Path | None, json: bool) -> None:
+@dataclass(frozen=True)
+class Answer:
+    """Where the answer goes, and whether it is assessed."""
+
+    output: Path | None = None
+    report: Path | None = None
+    json: bool = False
+    assess: bool = False
+
+    def check(self, inputs: tuple[Path, ...]) -> None:
+        """Refuse now what would fail only after a long run."""
+        for option, path in (("--output", self.output), ("--report", self.report)):
+            if path is None:
+                continue
+            if not path.parent.is_dir() or path.is_dir():
+                raise ValueError(f"{option} {path}: expected a file in a folder that exists")
+            if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+                raise ValueError(f"{option} {path}: this would overwrite an input")
+        if self.output is not None and self.output == self.report:
+            raise ValueError(f"--output and --report name the same file {self.output}")
+
+
+@dataclass(frozen=True, eq=False)
+class Classified:
+    """A fitted classifier, the embeddings of the classes as it compared them, and what it says about the images."""
+
+    model: BlindClassifier
+    texts: FloatArray
+    clusters: Clusters
+    trust: Trust | None
+
+    @cached_property
+    def match(self) -> Match:
+        """The match of the clusters with the classes, ready for a report; the true one makes most images right."""
+        model, clusters = self.model, self.clusters
+        chosen = as_distortion(model.distortion, model.standardize)
+        kernels = chosen.kernels(model.centres_, self.texts)
+        best = None if clusters.labels is None else cluster_assignment(clusters.labels, clusters.members)
+        count = len(model.centres_)
+        return Match(
+            model.result_,
+            kernels,
+            [f"cluster {c}" for c in range(count)],
+            clusters.names,
+            None if best is None else [int(best.get(c, -1)) for c in range(count)],
+            problem=chosen.problem_of(*kernels),
+            similarity=chosen.similarities,
+            trust=self.trust,
+            command=shlex.join(["blindmatch", *sys.argv[1:]]),
+            clusters=clusters,
+        )
+
+
+def run_classify(images: Path, classes: Path, model: BlindClassifier, answer: Answer) -> None:
     """Cluster, match, and say what each image is."""
-    if out is not None:
-        _check_output(out, (images, classes))
+    answer.check((images, classes))
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
-    with busy("clustering and matching"):
-        model.fit(points.values, texts.values, classes=np.arange(len(texts)))
-    predicted, clusters = model.predict(points.values), model.clusters(points.values)
-    truth = None if points.labels is None else _class_indices(points, names, images)
-    scores = None if truth is None else model.evaluate(points.values, truth)
-    if out is not None:
-        _write(out, points, [names[c] for c in predicted])
-    if json:
-        echo_json(_as_json(model, predicted.tolist(), clusters.tolist(), names, scores))
-        _end(model)
-        return
-    console = output()
-    console.print(_table(model, clusters, names))
-    console.print(Text(verdict(model.result_)), Text(proof_sentence(model.result_)), sep="\n")
-    if scores is not None:
-        console.print(
-            f"{_percent(scores.accuracy)} of the images get their class (chance: {_percent(1 / len(names))}); with the "
-            f"best assignment of these clusters it would be {_percent(scores.ceiling)}. "
-            f"{_percent(scores.matching_accuracy)} of the clusters are matched as in that one."
-        )
-    if out is not None:
-        console.print(f"Classes: {out}", markup=False, soft_wrap=True)
-    _end(model)
-
-
-def _end(model: BlindClassifier) -> None:
+    labels = None if points.labels is None else _class_indices(points, names, images)
+    with watched("starting", model.time_limit) as line:
+        step, moment = (None, None) if line is None else (line.step, line.moment)
+        model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
+    found = _classified(model, points, texts, names, labels, answer.assess)
+    if answer.output is not None:
+        _write(answer.output, points, [names[found.clusters.classes[c]] for c in found.clusters.members])
+    if answer.report is not None:
+        _write_report(answer.report, found, images, classes)
+    if answer.json:
+        echo_json(_as_json(found))
+    else:
+        _print(found, answer)
     if model.result_.status == "interrupted":
         complain("interrupted; the best match so far was used")
         raise typer.Exit(INTERRUPTED)
 
 
-def _check_output(out: Path, inputs: tuple[Path, ...]) -> None:
-    if not out.parent.is_dir() or out.is_dir():
-        raise ValueError(f"--output {out}: expected a file in a folder that exists")
-    if any(out.exists() and given.exists() and out.samefile(given) for given in inputs):
-        raise ValueError(f"--output {out}: this would overwrite an input")
+def _classified(
+    model: BlindClassifier,
+    points: Embeddings,
+    texts: Embeddings,
+    names: list[str],
+    labels: list[int] | None,
+    assessed: bool,
+) -> Classified:
+    scores = None if labels is None else model.evaluate(points.values, labels)
+    members = [int(c) for c in model.clusters(points.values)]
+    clusters = Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)
+    compared = unit_rows(texts.values) if model.normalize else texts.values
+    if not assessed:
+        return Classified(model, compared, clusters, None)
+    with watched("assessing") as line:
+        trust = assess(
+            model.result_,
+            model.centres_,
+            compared,
+            distortion=model.distortion,
+            standardize=model.standardize,
+            rng=model.random_state,
+            callback=None if line is None else line.share,
+            threads=model.threads,
+        )
+    return Classified(model, compared, clusters, trust)
 
 
 def _class_indices(points: Embeddings, names: list[str], path: Path) -> list[int]:
@@ -88,30 +157,67 @@ def _write(out: Path, points: Embeddings, predicted: list[str]) -> None:
     write_atomically(out, lambda file: file.write(text.getvalue().encode()))
 
 
-def _as_json(
-    model: BlindClassifier, predicted: list[int], clusters: list[int], names: list[str], scores: ClassifierScores | None
-) -> dict[str, Any]:
+def _write_report(path: Path, found: Classified, images: Path, classes: Path) -> None:
+    model = found.model
+    settings = {
+        "images": images.name,
+        "classes": classes.name,
+        "clusters": str(len(model.centres_)),
+        "starts of k-means": str(model.n_init),
+        "unit length": str(model.normalize),
+        "distortion": str(model.distortion),
+        "standardize": str(model.standardize),
+        "solver": str(model.solver),
+        "time limit": "none" if model.time_limit is None else f"{model.time_limit:g} s",
+        "seed": str(model.random_state),
+        "threads": "all cores" if model.threads is None else str(model.threads),
+    }
+    title = f"{images.name} classified by {classes.name}"
+    with busy("writing the report"):
+        page = render(replace(found.match, title=title, settings=settings)).encode()
+    write_atomically(path, lambda file: file.write(page))
+
+
+def _as_json(found: Classified) -> dict[str, Any]:
+    model, clusters = found.model, found.clusters
     values: dict[str, Any] = {
-        "predicted": predicted,
-        "classes": names,
-        "clusters": clusters,
-        "cluster_class": model.cluster_class_.tolist(),
+        "predicted": [clusters.classes[c] for c in clusters.members],
+        "classes": list(clusters.names),
+        "clusters": list(clusters.members),
+        "cluster_class": list(clusters.classes),
         "match": model.result_.to_dict(),
     }
-    return values if scores is None else {**values, **scores.to_dict()}
+    if found.trust is not None:
+        values["trust"] = found.trust.to_dict()
+    return values if clusters.scores is None else {**values, **clusters.scores.to_dict()}
 
 
-def _table(model: BlindClassifier, clusters: Any, names: list[str]) -> Table:
+def _print(found: Classified, answer: Answer) -> None:
+    console, result = output(), found.model.result_
+    console.print(_table(found))
+    console.print(Text(verdict(result)), Text(proof_sentence(result)), sep="\n")
+    told = (None if found.trust is None else found.trust.verdict, found.clusters.sentence())
+    for sentence in filter(None, told):
+        console.print(Text(sentence))
+    for what, path in (("Classes", answer.output), ("Report", answer.report)):
+        if path is not None:
+            console.print(f"{what}: {path}", markup=False, soft_wrap=True)
+
+
+def _table(found: Classified) -> Table:
+    clusters, permutation = found.clusters, found.model.result_.permutation
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("cluster", justify="right")
     table.add_column("images", justify="right")
     table.add_column("class", overflow="fold")
-    sizes = np.bincount(clusters, minlength=len(model.centres_))
-    for cluster, c in enumerate(model.cluster_class_):
-        note = "" if model.result_.permutation[cluster] >= 0 else " (by its nearest neighbour)"
-        table.add_row(str(cluster), str(sizes[cluster]), Text(plain(names[c]) + note))
+    if found.trust is not None:
+        table.add_column("confidence", justify="right")
+    for cluster, c in enumerate(clusters.classes):
+        matched = permutation[cluster] >= 0
+        note = "" if matched else " (by its nearest neighbour)"
+        row = [Text(str(cluster)), Text(str(clusters.counts[cluster])), Text(plain(clusters.names[c]) + note)]
+        if found.trust is not None:
+            sure = found.trust.confidence[cluster]
+            row.append(Text("-" if np.isnan(sure) else f"{100 * sure:.0f} %"))
+        table.add_row(*row)
     return table
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

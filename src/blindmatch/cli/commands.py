@@ -98,7 +98,8 @@ def run_match(
         assessment.check()
     title = f"{inputs.source.name} matched with {inputs.target.name}"
     if saved is None:
-        loaded = inputs.load(Search(run.seed, run.time_limit, run.threads))
+        with busy("reading"):
+            loaded = inputs.load(Search(run.seed, run.time_limit, run.threads))
         match = _match_of(loaded, run.solve(loaded.problem), inputs.settings, run, title)
     else:
         loaded = inputs.load_for_certificate(sys.maxsize)
@@ -168,12 +169,15 @@ def _match_of(loaded: Loaded, result: Result, settings: dict[str, str], run: Run
         loaded.kernels,
         loaded.source_names,
         loaded.target_names,
+        loaded.truth,
         settings={**settings, **run.settings},
         title=title,
         problem=loaded.problem,
         similarity="distortion" in settings and DISTORTIONS[settings["distortion"]].similarities,
         command=shlex.join(["blindmatch", *sys.argv[1:]]),
         certificate_file=run.certificate,
+        source_images=loaded.images[0],
+        target_images=loaded.images[1],
     )
 
 
@@ -183,7 +187,8 @@ def _finish(match: Match, run: Run, text: Sequence[object] | None = None) -> Non
     if run.certificate is not None and result.certificate is not None:
         result.certificate.save(run.certificate)
     if run.report is not None:
-        page = render(match).encode()
+        with busy("writing the report"):
+            page = render(match).encode()
         write_atomically(run.report, lambda file: file.write(page))
     if run.json:
         echo_json(as_json(match))

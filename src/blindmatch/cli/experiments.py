@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ def run_experiment(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | 
                 compute(sweep, out, engine=engine, chunk=chunk, watch=watch)
         except KeyboardInterrupt:
             interrupted = True
-    tables, page = report(sweep, out)
+    tables, page = report(sweep, out, shlex.join(["blindmatch", *sys.argv[1:]]))
     progress = status(sweep, out)
     if json:
         echo_json({"tables": [as_json(item) for item in tables], "report": str(page), **_counts(progress)})
@@ -82,14 +83,17 @@ def live_sweep() -> Iterator[Callable[[Moment], None] | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
+    # Drawn when there is news, not by a thread of its own: workers can only be forked from a process without threads.
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("starting", total=None)
 
         def show(moment: Moment) -> None:
             left = "" if moment.seconds_left is None else f"about {_duration(moment.seconds_left)} left"
             failed = f", {moment.failed} failed" if moment.failed else ""
-            bar.update(task, total=moment.total, completed=moment.done + moment.failed, description=left + failed)
+            bar.update(
+                task, total=moment.total, completed=moment.done + moment.failed, description=left + failed, refresh=True
+            )
 
         yield show
 

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from blindmatch.cli.items import ItemOptions, Pictures
 from blindmatch.cli.pairs import PairOptions
 from blindmatch.distortion import as_distortion
-from blindmatch.embeddings import load_embeddings
+from blindmatch.embeddings import Embeddings, load_embeddings
 from blindmatch.files import load_problem
 from blindmatch.matching import small_problem, without_dummies
 from blindmatch.problem import QAP
@@ -31,6 +32,8 @@ class Loaded:
     source_names: Names = None
     target_names: Names = None
     cost_beyond: float = math.inf
+    truth: list[int] | None = None
+    images: tuple[Pictures | None, Pictures | None] = (None, None)
 
     def unpadded(self, result: Result) -> Result:
         """The result for the items that there are: sets are filled up with dummies to solve."""
@@ -82,11 +85,12 @@ class EmbeddingFiles:
     distortion: str = "gw"
     standardize: bool = True
     pairs: PairOptions = field(default_factory=PairOptions)
+    items: ItemOptions = field(default_factory=ItemOptions)
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """The files that are read."""
-        return (self.source, self.target, *self.pairs.paths)
+        return (self.source, self.target, *self.pairs.paths, *self.items.paths)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -99,6 +103,10 @@ class EmbeddingFiles:
             **self.pairs.settings,
         }
 
+    def embeddings(self) -> tuple[Embeddings, Embeddings]:
+        """Source and target, with their names."""
+        return self.items.named(load_embeddings(self.source), load_embeddings(self.target))
+
     def load(self, search: Search) -> Loaded:
         """Read the files and build the problem, with no more dummies than needed."""
         return self._loaded(None, search)
@@ -109,14 +117,15 @@ class EmbeddingFiles:
 
     def _loaded(self, size: int | None, search: Search | None) -> Loaded:
         distortion = as_distortion(self.distortion, self.standardize)
-        source, target = load_embeddings(self.source), load_embeddings(self.target)
+        source, target = self.embeddings()
+        truth, images = self.items.partners(source, target), self.items.pictures(source, target)
         K, G = distortion.kernels(source.values, target.values)
-        hints = self.pairs.hints(source, target)
+        hints, beyond = self.pairs.hints(source, target), math.inf
         if search is not None:
             limit, threads = search.time_limit, search.threads
             problem = small_problem(distortion, K, G, hints, rng=search.seed, time_limit=limit, threads=threads)
-            return Loaded(problem, (K, G), source.names, target.names)
-        dummies = min(max((size or 0) - max(len(K), len(G)), 0), hints.max_unmatched)
-        problem = hints.problem(distortion, K, G, dummies)
-        beyond = hints.cost_beyond(distortion, dummies, problem.scale)
-        return Loaded(problem, (K, G), source.names, target.names, beyond)
+        else:
+            dummies = min(max((size or 0) - max(len(K), len(G)), 0), hints.max_unmatched)
+            problem = hints.problem(distortion, K, G, dummies)
+            beyond = hints.cost_beyond(distortion, dummies, problem.scale)
+        return Loaded(problem, (K, G), source.names, target.names, beyond, truth, images)

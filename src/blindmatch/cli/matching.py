@@ -38,6 +38,7 @@ def demo(
         "blindmatch match images.npy texts.npy",
         "blindmatch match a.parquet b.csv --distortion cka --report report.html",
         "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
+        "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
         "blindmatch match a.npy b.npy --unmatched-cost 10 --similarity hints.npy --similarity-weight 5",
     )
 )
@@ -64,12 +65,18 @@ def match(
     checkpoint: opt.Checkpoint = None,
     assess: opt.Assess = False,
     min_confidence: opt.MinConfidence = None,
+    truth: opt.Truth = None,
+    source_names: opt.SourceNames = None,
+    target_names: opt.TargetNames = None,
+    source_images: opt.SourceImages = None,
+    target_images: opt.TargetImages = None,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
     with one_line_errors():
         from blindmatch.cli.assessing import Assessment
         from blindmatch.cli.commands import Run, run_match
         from blindmatch.cli.inputs import EmbeddingFiles
+        from blindmatch.cli.items import ItemOptions
         from blindmatch.cli.pairs import PairOptions
 
         pairs = PairOptions(
@@ -82,7 +89,9 @@ def match(
             unmatched_cost,
             max_unmatched,
         )
-        inputs = EmbeddingFiles(source, target, distortion, standardize, pairs)
+        items = ItemOptions(truth, source_names, target_names, source_images, target_images)
+        items.check(report)
+        inputs = EmbeddingFiles(source, target, distortion, standardize, pairs, items)
         assessment = Assessment(min_confidence) if assess or min_confidence is not None else None
         run_match(inputs, Run(solver, time_limit, seed, threads, json, certificate, report, checkpoint), assessment)
 

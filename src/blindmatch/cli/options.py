@@ -9,6 +9,7 @@ import typer
 
 from blindmatch.cli import completion
 
+ITEMS = "Options for what is known about the items; the matching never sees it"
 FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv"
 
 
@@ -105,3 +106,35 @@ Background = Annotated[
 ]
 Draws = Annotated[int, typer.Option("--draws", help="Unrelated spaces to match, at most.")]
 AssessTime = Annotated[float, typer.Option("--assess-time", metavar="SECONDS", help="Time limit of the assessment.")]
+Truth = Annotated[
+    str | None,
+    typer.Option(
+        "--truth",
+        metavar="FILE",
+        help="True pairs to compare with, a line 'source,target' each; or 'rows' or 'names', where partners have the "
+        "same row or name. A source that is not named there has no partner.",
+        rich_help_panel=ITEMS,
+    ),
+]
+SourceNames = Annotated[
+    Path | None,
+    typer.Option("--source-names", metavar="FILE", help="Names of the sources, a line each.", rich_help_panel=ITEMS),
+]
+TargetNames = Annotated[
+    Path | None,
+    typer.Option("--target-names", metavar="FILE", help="Names of the targets, a line each.", rich_help_panel=ITEMS),
+]
+SourceImages = Annotated[
+    Path | None,
+    typer.Option(
+        "--source-images",
+        metavar="PATH",
+        help="Pictures of the sources for the report: a folder (files called like the items, or numbered), or a "
+        "file that lists them, a line each.",
+        rich_help_panel=ITEMS,
+    ),
+]
+TargetImages = Annotated[
+    Path | None,
+    typer.Option("--target-images", metavar="PATH", help="The same for the targets.", rich_help_panel=ITEMS),
+]

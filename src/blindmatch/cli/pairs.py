@@ -71,11 +71,16 @@ def _pairs(
             raise ValueError(f"{option} {word}: expected SOURCE:TARGET, for example 0:4")
         pairs.append((f"{option} {word}", left, right))
     if file is not None:
-        pairs += _read_pairs(file)
+        pairs += _rows(file)
     return [(_index(left, source.names, where), _index(right, target.names, where)) for where, left, right in pairs]
 
 
-def _read_pairs(path: Path) -> list[tuple[str, str, str]]:
+def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple[int, int]]:
+    """The pairs of a file with a line 'source,target' each, by index or name."""
+    return _pairs("", (), path, source, target)
+
+
+def _rows(path: Path) -> list[tuple[str, str, str]]:
     """Where each pair stands, and its two sides; a first line "source,target" is skipped."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

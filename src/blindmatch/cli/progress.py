@@ -7,10 +7,11 @@ import ctypes
 import math
 import os
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -80,58 +81,108 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-@contextmanager
-def live_progress(time_limit: float | None = None) -> Iterator[Callable[[Progress], None] | None]:
-    """Give a callback that shows bound, cost, gap and times on stderr; None where stderr is no terminal."""
-    with _quiet_stdout(), _line("starting", time_limit) as bar:
-        if bar is None:
-            yield None
-            return
+class Line:
+    """A line of progress: what is done now, for how long, and how long it may still take."""
+
+    def __init__(self, bar: Bar, time_limit: float | None) -> None:
+        self._bar, self._limit = bar, time_limit
+        self._pace, self._shown = Pace(), -math.inf
+        self._step, self._began = "", 0.0
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """So many of the parts of a step are done; a step of a single part tells nothing about its time."""
+        if total > 1:
+            self.share(name, done / total, f"{name}, {min(done + 1, total)} of {total}")
+        else:
+            self._show(name, str)
+
+    def share(self, name: str, share: float, text: str | None = None) -> None:
+        """Such a share of a step is done, from 0 to 1."""
+        now, end = time.monotonic(), math.inf
+        if name != self._step:
+            self._step, self._began = name, now
+        if share > 0:
+            end = now + (now - self._began) * (1 - share) / share
+        self._show(text or name, lambda: _left_of_step(end), share)
+
+    def moment(self, now: Progress) -> None:
+        """What a solver tells."""
         from blindmatch.report.verdict import number, percent
         from blindmatch.result import relative_gap
 
-        pace, shown, task = Pace(), -math.inf, bar.task_ids[0]
+        if now.seconds - self._shown < REFRESH:
+            return
+        self._shown = now.seconds
+        gap = None if now.cost is None else relative_gap(now.cost, now.lower_bound)
+        if gap is not None:
+            self._pace.see(now.seconds, gap)
+        text = f"bound {number(now.lower_bound)}  cost {number(now.cost)}  gap {percent(gap)}"
+        here, guess = time.monotonic(), self._pace.seconds_left
 
-        def show(moment: Progress) -> None:
-            nonlocal shown
-            if moment.seconds - shown < REFRESH:
-                return
-            shown = moment.seconds
-            gap = None if moment.cost is None else relative_gap(moment.cost, moment.lower_bound)
-            if gap is not None:
-                pace.see(moment.seconds, gap)
-            bound, cost = number(moment.lower_bound), number(moment.cost)
-            text = f"bound {bound}  cost {cost}  gap {percent(gap)}"
-            bar.update(task, description=text, guess=pace.seconds_left)
+        def left() -> str:
+            later = time.monotonic() - here
+            return remaining_text(now.seconds + later, self._limit, None if guess is None else max(0.0, guess - later))
 
-        yield show
+        self._show(text, left)
+
+    def _show(self, text: str, left: Callable[[], str], share: float | None = None) -> None:
+        task = self._bar.tasks[0]
+        task.total = None if share is None else 1.0  # `update` takes None for "as it is"
+        # What is complete is over for rich, and its clock stands still; but another step may follow.
+        self._bar.update(task.id, description=text, completed=min(share or 0.0, 0.999), left=left)
+
+
+def _left_of_step(end: float) -> str:
+    """What is said about the time until the end of a step, on the clock of `time.monotonic`."""
+    return f"about {clock(max(0.0, end - time.monotonic()))} left of this step" if math.isfinite(end) else ""
+
+
+@contextmanager
+def live_progress(time_limit: float | None = None) -> Iterator[Callable[[Progress], None] | None]:
+    """Give a callback that shows bound, cost, gap and times on stderr; None where stderr is no terminal."""
+    with watched("starting", time_limit) as line:
+        yield None if line is None else line.moment
+
+
+@contextmanager
+def watched(what: str, time_limit: float | None = None) -> Iterator[Line | None]:
+    """Show on a terminal what is done; None where stderr is no terminal."""
+    with _quiet_stdout(), _bar(what) as bar:
+        yield None if bar is None else Line(bar, time_limit)
 
 
 @contextmanager
 def busy(what: str, time_limit: float | None = None) -> Iterator[None]:
     """Show on a terminal that something takes its time, where nothing else is known about it."""
-    with _quiet_stdout(), _line(what, time_limit):
+    with _quiet_stdout(), _bar(what, time_limit):
         yield
 
 
 @contextmanager
-def _line(text: str, time_limit: float | None) -> Iterator[Bar | None]:
-    """A line with a spinner, `text`, the time and the `guess` of what is left; it vanishes at the end."""
+def _bar(text: str, time_limit: float | None = None) -> Iterator[Bar | None]:
+    """A line with a spinner, `text`, a bar where the share that is done is known, and times; it vanishes at the end."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
+    from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
-    from rich.progress import ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
     from rich.text import Text
+
+    class Share(BarColumn):
+        def render(self, task: Task) -> Any:
+            return Text("") if task.total is None else super().render(task)
 
     class Left(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(remaining_text(task.elapsed or 0.0, time_limit, task.fields["guess"]))
+            return Text(task.fields["left"]() or remaining_text(task.elapsed or 0.0, time_limit, None))
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), Left())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        bar.add_task(text, total=None, guess=None)
+    words = TextColumn("{task.description}", markup=False)
+    with Bar(
+        SpinnerColumn(), words, Share(bar_width=20), TimeElapsedColumn(), Left(), console=Console(stderr=True),
+        transient=True,
+    ) as bar:  # fmt: skip
+        bar.add_task(text, total=None, left=str)
         yield bar
 
 

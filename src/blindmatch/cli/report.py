@@ -17,6 +17,7 @@ from blindmatch.cli.console import one_line_errors
         "blindmatch match a.npy b.npy --json > match.json",
         "blindmatch report match.json a.npy b.npy --out report.html",
         "blindmatch report match.json a.npy b.npy --distortion cka --certificate proof.npz",
+        "blindmatch report match.json a.npy b.npy --source-images photos/ --truth rows",
         "blindmatch report solved.json nug12.dat",
     )
 )
@@ -50,10 +51,16 @@ def report(
     unmatched_cost: opt.UnmatchedCost = None,
     max_unmatched: opt.MaxUnmatched = None,
     json: opt.Json = False,
+    truth: opt.Truth = None,
+    source_names: opt.SourceNames = None,
+    target_names: opt.TargetNames = None,
+    source_images: opt.SourceImages = None,
+    target_images: opt.TargetImages = None,
 ) -> None:
     """Make the report of a result that was saved as JSON."""
     with one_line_errors():
         from blindmatch.cli.inputs import EmbeddingFiles, ProblemFile
+        from blindmatch.cli.items import ItemOptions
         from blindmatch.cli.pairs import PairOptions
         from blindmatch.cli.saved import run_report
 
@@ -67,10 +74,13 @@ def report(
             unmatched_cost,
             max_unmatched,
         )
+        items = ItemOptions(truth, source_names, target_names, source_images, target_images)
+        if len(files) == 1 and items != ItemOptions():
+            raise ValueError("--truth, names and images are for embeddings; a problem has only indices")
         if len(files) == 1:
             run_report(result, ProblemFile(files[0]), out, certificate, title, json)
         elif len(files) == 2:
-            inputs = EmbeddingFiles(files[0], files[1], distortion, standardize, pairs)
+            inputs = EmbeddingFiles(files[0], files[1], distortion, standardize, pairs, items)
             run_report(result, inputs, out, certificate, title, json)
         else:
             raise ValueError(f"{len(files)} files given after {result}; expected SOURCE TARGET, or PROBLEM")

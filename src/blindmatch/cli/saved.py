@@ -15,6 +15,7 @@ from blindmatch.certificate import Certificate
 from blindmatch.checker import verify
 from blindmatch.cli.console import echo_json, output
 from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile
+from blindmatch.cli.progress import busy
 from blindmatch.distortion import DISTORTIONS
 from blindmatch.files import reading, write_atomically
 from blindmatch.report import Match, render
@@ -86,25 +87,30 @@ def run_report(
     saved = Saved.load(path)
     certificate = None if proof is None else Certificate.load(proof)
     # Without a certificate, the problem in which as many items as may do so stay unmatched.
-    loaded = inputs.load_for_certificate(sys.maxsize if certificate is None else certificate.size)
+    with busy("reading"):
+        loaded = inputs.load_for_certificate(sys.maxsize if certificate is None else certificate.size)
     settings = {**saved.settings, **inputs.settings}
     match = Match(
         saved.result,
         loaded.kernels,
         loaded.source_names,
         loaded.target_names,
+        loaded.truth,
         settings=settings,
         title=title or " matched with ".join(given.name for given in inputs.paths[:2]),
         problem=loaded.problem,
         similarity=isinstance(inputs, EmbeddingFiles) and DISTORTIONS[inputs.distortion].similarities,
         certificate_file=proof,
+        source_images=loaded.images[0],
+        target_images=loaded.images[1],
     )
     match = saved_match(path, match)
     if certificate is None or proof is None:
         match = replace(match, settings={**settings, "lower bound": f"as {path.name} tells; not recomputed here"})
     else:
         match = replace(match, result=_proved(match.result, loaded, certificate, proof))
-    page = render(match).encode()
+    with busy("writing the report"):
+        page = render(match).encode()
     write_atomically(out, lambda file: file.write(page))
     if as_json:
         echo_json({"report": str(out), "bytes": len(page)})

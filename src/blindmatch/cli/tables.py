@@ -21,8 +21,16 @@ def match_text(match: Match) -> list[object]:
     """Table of pairs, then what is known about the match."""
     result = match.result
     sentences = [Text(verdict(result)), Text(proof_sentence(result)), Text(f"Gap {percent(result.gap)}.")]
-    lines = [_pairs(match), *_unmatched_text(match), *sentences]
+    lines = [_pairs(match), *_unmatched_text(match), *_right(match), *sentences]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
+
+
+def _right(match: Match) -> list[Text]:
+    """How many pairs are true, where that is known."""
+    if match.truth is None:
+        return []
+    known = sum(j >= 0 for j in match.truth)
+    return [Text(f"{match.right} of {known} pairs are right (chance: {known / max(match.sizes):.2g}).", style="bold")]
 
 
 def unmatched(match: Match) -> dict[str, list[int]]:

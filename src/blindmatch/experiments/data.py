@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from blindmatch.errors import unknown_name
 from blindmatch.experiments.formats import read_arrays
@@ -19,8 +21,14 @@ from blindmatch.kernels import unit_rows
 from blindmatch.prototypes import prompt_means
 from blindmatch.validation import FloatArray
 
+if TYPE_CHECKING:
+    from blindmatch.experiments.base import Run
+
 Modality = Literal["vision", "language"]
 KINDS = (".npz", ".safetensors")
+_ROWS_AT_A_TIME = 64
+_FILES_KEPT = 8
+_BYTES_AHEAD = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,11 @@ class Images:
         """How many classes there are."""
         return len(self.class_names)
 
+    @cached_property
+    def members(self) -> tuple[NDArray[np.intp], ...]:
+        """The images of each class."""
+        return tuple(np.flatnonzero(self.labels == c) for c in range(self.classes))
+
 
 def images(path: str, expected: str, normalize: bool = True) -> Images:
     """Embeddings of images from a file whose digest is still the one of the plan."""
@@ -108,19 +121,42 @@ def images(path: str, expected: str, normalize: bool = True) -> Images:
 
 
 # A worker meets the same few files again and again; reading and scaling them takes longer than many runs.
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_FILES_KEPT)
 def _images(path: str, expected: str, normalize: bool) -> Images:
     arrays = _unchanged(path, expected)
-    values = np.asarray(arrays["embeddings"], dtype=np.float64)
-    if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError(f"{path}: embeddings of shape {values.shape}; expected finite numbers (images, d)")
-    values = unit_rows(values) if normalize else values
+    values = _rows(path, arrays["embeddings"], normalize)
     labels = arrays.get("labels")
     if labels is None:
         names = tuple(str(name) for name in arrays.get("names", np.arange(len(values))))
         return Images(values, np.arange(len(values)), names, True, _parameters(arrays))
     names, numbers = _class_numbers(path, labels, arrays.get("class_names"))
     return Images(values, numbers, names, False, _parameters(arrays))
+
+
+def read_ahead(runs: Iterable[Run]) -> None:
+    """Read the images that the runs begin with, if they are not many: workers that are forked then have them."""
+    files = dict.fromkeys((run.files["vision"], run.digests["vision"]) for run in runs if "vision" in run.files)
+    left = _BYTES_AHEAD
+    for path, expected in list(files)[:_FILES_KEPT]:
+        with contextlib.suppress(OSError, ValueError):  # the runs will tell
+            left -= Path(path).stat().st_size
+            if left < 0:
+                return
+            images(path, expected)
+
+
+def _rows(path: str, stored: NDArray[Any], normalize: bool) -> FloatArray:
+    """Finite rows in double precision, a few at a time: copies of all of them take memory, and longer than the work."""
+    wrong = ValueError(f"{path}: embeddings of shape {stored.shape}; expected finite numbers (images, d)")
+    if stored.ndim != 2 or stored.dtype.kind not in "fiu":
+        raise wrong
+    values = np.empty(stored.shape)
+    for first in range(0, len(stored), _ROWS_AT_A_TIME):
+        some = stored[first : first + _ROWS_AT_A_TIME].astype(np.float64)
+        if not np.isfinite(some).all():
+            raise wrong
+        values[first : first + len(some)] = unit_rows(some) if normalize else some
+    return values
 
 
 @lru_cache(maxsize=64)
@@ -143,13 +179,15 @@ def half_means(path: str, expected: str, seed: int | None, fraction: float, norm
     """Means over a random share of each class, drawn as ``bm.class_means`` draws it; over all without a seed."""
     data = images(path, expected, normalize)
     rng = np.random.default_rng(seed)
-    means = np.empty((data.classes, data.values.shape[1]))
-    for c in range(data.classes):
-        rows = np.flatnonzero(data.labels == c)
-        if seed is not None:
-            count = max(1, math.floor(fraction * len(rows) + 1e-9))
-            rows = np.sort(rng.choice(rows, count, replace=False))
-        means[c] = data.values[rows].mean(axis=0)
+    chosen = list(data.members)
+    if seed is not None:
+        counts = (max(1, math.floor(fraction * len(rows) + 1e-9)) for rows in chosen)
+        chosen = [np.sort(rng.choice(rows, count, replace=False)) for rows, count in zip(chosen, counts, strict=True)]
+    sizes = np.array([len(rows) for rows in chosen])
+    # A sum by a sparse matrix of ones reads the chosen rows where they are: copies of them would take twice as long.
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    picked = csr_array((np.ones(ends[-1]), np.concatenate(chosen), ends), shape=(data.classes, len(data.values)))
+    means = np.asarray(picked @ data.values) / sizes[:, None]
     return unit_rows(means)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from threadpoolctl import threadpool_info
 
 from blindmatch.errors import unknown_name
 from blindmatch.experiments.worker import start_local_worker
@@ -35,7 +38,8 @@ class Engine(Protocol):
 class Local:
     """Processes on this machine, one for each core by default, one thread each.
 
-    They are started afresh and not forked, because libraries with threads do not survive a fork.
+    They are forked where that is safe (`forkable`), as when the command line starts them: they need not import anything
+    then. Otherwise they are started afresh.
     """
 
     processes: int | None = None
@@ -45,13 +49,17 @@ class Local:
         """Processes."""
         return self.processes or len(os.sched_getaffinity(0))
 
+    @property
+    def forks(self) -> bool:
+        """Whether workers will have what this process has in its memory."""
+        return forkable()
+
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
         """A pool; whatever it is doing when the context is left is ended."""
         before = set(multiprocessing.active_children())
-        pool = ProcessPoolExecutor(
-            self.workers, mp_context=multiprocessing.get_context("spawn"), initializer=start_local_worker
-        )
+        context = multiprocessing.get_context("fork" if self.forks else "spawn")
+        pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=start_local_worker)
         with _environment(dict.fromkeys(_ONE_THREAD, "1")):
             try:
                 yield pool
@@ -61,6 +69,20 @@ class Local:
                 for process in set(multiprocessing.active_children()) - before:
                     process.terminate()
                     process.join(5)
+
+
+def forkable() -> bool:
+    """Whether a fork of this process is safe: it has no threads but those that OpenBLAS stops before a fork.
+
+    OpenMP has no such care: once a process has used it, its forks hang when they do. So does scikit-learn's k-means.
+    """
+    if threading.active_count() > 1:
+        return False
+    pools = threadpool_info()
+    if any((pool["internal_api"], pool.get("threading_layer")) != ("openblas", "pthreads") for pool in pools):
+        return False
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    return threads <= 1 + sum(int(pool["num_threads"]) - 1 for pool in pools)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from blindmatch.experiments.svg import inline_svg
 from blindmatch.files import write_atomically
 
 
@@ -30,6 +32,10 @@ class Figure:
     size: tuple[float, float] = (7.0, 4.0)
 
 
+_LOOK: dict[Any, Any] = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+_INK = "#0d0d0d"  # on a coloured ground: pure black would follow the colours of the page
+
+
 def available() -> bool:
     """Whether matplotlib is there."""
     from importlib.util import find_spec
@@ -37,13 +43,12 @@ def available() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def save(figure: Figure, folder: Path) -> list[Path]:
-    """Write the figure as .png and .svg; the same data give the same bytes."""
+def save(figure: Figure, folder: Path) -> str:
+    """Write the figure as .png and .svg (the same data give the same bytes); returns it for a page."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
-    written = []
-    with mpl.rc_context({"svg.hashsalt": figure.name, "axes.spines.top": False, "axes.spines.right": False}):
+    with mpl.rc_context({"svg.hashsalt": figure.name, **_LOOK}):
         canvas = Canvas(figsize=figure.size, layout="constrained")
         figure.draw(canvas)
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
@@ -53,8 +58,9 @@ def save(figure: Figure, folder: Path) -> list[Path]:
                 canvas.savefig(file, format=kind, dpi=150, metadata=metadata)
 
             write_atomically(path, write)
-            written.append(path)
-    return written
+        drawn = io.BytesIO()
+        canvas.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
+    return inline_svg(drawn.getvalue().decode(), figure.name, figure.title)
 
 
 def lines(
@@ -81,4 +87,4 @@ def heat_map(axes: Any, rows: Sequence[str], columns: Sequence[str], values: Seq
     for r, row in enumerate(values):
         for c, value in enumerate(row):
             if value is not None:
-                axes.text(c, r, f"{value:.0f}", ha="center", va="center", color="white" if value < 60 else "black")
+                axes.text(c, r, f"{value:.0f}", ha="center", va="center", color="white" if value < 60 else _INK)

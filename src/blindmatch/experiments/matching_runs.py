@@ -87,12 +87,13 @@ def matched(
 ) -> dict[str, Any]:
     """Match two sets whose truth is row i with row i (``solve`` shuffles them), and note what came out."""
     n = len(X)
-    problem = (measure or GromovWasserstein()).problem(X, Y)
     limit, seed = parameters["time_limit"], parameters["seed"]
     start = time.process_time()
+    problem = (measure or GromovWasserstein()).problem(X, Y)
     result = solve(problem, lineup_solver(parameters["solver"]), time_limit=limit, rng=seed, threads=1)
+    taken = time.process_time() - start  # what a call of ``bm.match`` takes: the problem, its solution, the check
     return {
-        "solver_cpu_seconds": time.process_time() - start,
+        "solver_cpu_seconds": taken,
         "accuracy": float((result.permutation == np.arange(n)).mean()),
         "cost": result.cost / n**2,
         "bound": None if result.lower_bound is None else result.lower_bound / n**2,

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-import base64
+import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from blindmatch.experiments import figures as drawing
 from blindmatch.experiments.base import VERSION, Experiment, Row
 from blindmatch.experiments.settings import Settings
-from blindmatch.experiments.tables import FORMATS, Table, as_html
+from blindmatch.experiments.tables import FORMATS, Table, as_csv, as_html
 from blindmatch.files import write_atomically
+from blindmatch.report import page
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
-table { border-collapse: collapse; font-size: 0.9rem; } th, td { padding: 0.15rem 1rem 0.15rem 0; text-align: left;
-border-bottom: 1px solid #8884; vertical-align: top; } .number { text-align: right; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } img { max-width: 100%; background: white; }
-.scroll { overflow-x: auto; }
-"""
+
+@dataclass(frozen=True)
+class Facts:
+    """What a page tells about a sweep beside its tables.
+
+    Attributes
+    ----------
+    planned, failed
+        Runs of the plan, and those that ended badly.
+    cpu_seconds
+        Of the runs that are done, all together.
+    errors
+        Why runs failed, and how often.
+    data
+        A word about the embeddings.
+    command
+        What was typed.
+    """
+
+    planned: int
+    failed: int = 0
+    cpu_seconds: float = 0.0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    data: str = ""
+    command: str | None = None
 
 
 def write_report(
-    experiment: Experiment, settings: Settings, rows: Sequence[Row], folder: Path, facts: Mapping[str, str]
+    experiment: Experiment, settings: Settings, rows: Sequence[Row], folder: Path, facts: Facts
 ) -> tuple[list[Table], Path]:
     """Write ``table-*.txt/.csv/.tex``, ``figure-*.png/.svg`` and ``report.html``; returns the tables and the page."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -34,39 +53,85 @@ def write_report(
     for item in tables:
         for kind, render in FORMATS.items():
             _write(folder / f"{item.name}.{kind}", render(item))
-    pictures = []
     wanted = experiment.figures(settings, rows) if rows else []
+    figures = ""
     if wanted and drawing.available():
-        for figure in wanted:
-            png = drawing.save(figure, folder)[0]
-            pictures.append((figure.title, base64.b64encode(png.read_bytes()).decode()))
-    missing = "" if drawing.available() or not wanted else "<p>No figures: pip install 'blindmatch[experiments]'</p>"
-    page = folder / "report.html"
-    _write(page, _page(experiment, settings, tables, pictures, facts, missing))
-    return tables, page
+        figures = "\n".join(_card(figure.title, drawing.save(figure, folder), "drawn") for figure in wanted)
+    elif wanted:
+        figures = _card("Figures", "<p>No figures: pip install 'blindmatch[experiments]'</p>")
+    path = folder / "report.html"
+    _write(path, _page(experiment, settings, len(rows), tables, figures, facts))
+    return tables, path
 
 
 def _page(
-    experiment: Experiment,
-    settings: Settings,
-    tables: Sequence[Table],
-    pictures: Sequence[tuple[str, str]],
-    facts: Mapping[str, str],
-    missing: str,
+    experiment: Experiment, settings: Settings, done: int, tables: Sequence[Table], figures: str, facts: Facts
 ) -> str:
-    shown = "\n".join(f'<div class="scroll">{as_html(item)}</div>' for item in tables)
-    drawn = "\n".join(
-        f'<h2>{escape(title)}</h2><img alt="{escape(title)}" src="data:image/png;base64,{data}">'
-        for title, data in pictures
+    script = page.bundle([page.asset("page.js"), _asset("sweep.js"), page.asset(page.THEME)])
+    style = page.asset(page.LOOK) + "\n" + _asset("sweep.css")
+    told: dict[str, Any] = {"experiment": experiment.name, **{k: _text(v) for k, v in asdict(settings).items()}}
+    told |= {"embeddings": facts.data} if facts.data else {}
+    told |= {"blindmatch": VERSION, "python": platform.python_version()}
+    return Template(_asset("sweep.html")).substitute(
+        title=escape(f"{experiment.about} ({experiment.shows})"),
+        policy=page.policy(script, style),
+        style=style,
+        script=script,
+        data=page.script_json({"csv": {item.name: as_csv(item) for item in tables}}),
+        verdict=escape(_verdict(done, facts)),
+        about="Our numbers, and the paper's in columns of their own where it has the same case.",
+        tiles=_tiles(done, facts),
+        tables="\n".join(_table(item) for item in tables),
+        figures=figures,
+        failures=_failures(facts),
+        command=page.command_box(facts.command),
+        settings=page.facts_rows(told),
     )
-    values: dict[str, Any] = {**facts, **asdict(settings), "blindmatch": VERSION}
-    rows = "\n".join(f"<tr><th>{escape(k)}</th><td>{escape(_text(v))}</td></tr>" for k, v in values.items())
+
+
+def _verdict(done: int, facts: Facts) -> str:
+    if done == facts.planned:
+        return f"All {done} runs are done."
+    return f"{done} of {facts.planned} runs are done: the tables show these alone."
+
+
+def _tiles(done: int, facts: Facts) -> str:
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-        f'content="width=device-width, initial-scale=1"><title>{escape(experiment.name)}</title>'
-        f"<style>{_STYLE}</style></head><body>\n<h1>{escape(experiment.about)} ({escape(experiment.shows)})</h1>\n"
-        f"{shown}\n{drawn}\n{missing}\n<h2>What was run</h2>\n<table>{rows}</table>\n</body></html>\n"
+        _tile("runs", f"{done} of {facts.planned}", "done, of those that were planned")
+        + _tile("failed", str(facts.failed), "tried again next time" if facts.failed else "none")
+        + _tile("CPU time", f"{facts.cpu_seconds:.0f} s", "of the runs that are done, together")
+        + _tile("version", VERSION, "of blindmatch")
     )
+
+
+def _tile(name: str, value: str, hint: str) -> str:
+    """A figure at a glance."""
+    return f'<div class="tile"><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><span>{escape(hint)}</span></dd></div>'
+
+
+def _table(item: Table) -> str:
+    notes = "".join(f"<p>{escape(note)}</p>" for note in item.notes)
+    label = escape(item.title)
+    return _card(
+        item.title,
+        f'<p class="tools"><button type="button" data-csv="{escape(item.name)}">Copy as CSV</button></p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{as_html(item)}</div>{notes}',
+    )
+
+
+def _failures(facts: Facts) -> str:
+    if not facts.errors:
+        return ""
+    items = "".join(f"<li>{count} times: {escape(error)}</li>" for error, count in facts.errors.items())
+    return _card("Runs that failed", f'<ul class="failures">{items}</ul>')
+
+
+def _card(title: str, content: str, kind: str = "") -> str:
+    return f'<section class="card {kind}"><h2>{escape(title)}</h2>{content}</section>'
+
+
+def _asset(name: str) -> str:
+    return page.asset(name, "blindmatch.experiments")
 
 
 def _write(path: Path, text: str) -> None:
@@ -74,4 +139,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return "all"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -12,10 +12,11 @@ from blindmatch import experiments
 from blindmatch.experiments.base import Experiment, Run
 from blindmatch.experiments.data import Catalogue, read_catalogue
 from blindmatch.experiments.engines import Engine, Local
-from blindmatch.experiments.report import write_report
+from blindmatch.experiments.record import Record
+from blindmatch.experiments.report import Facts, write_report
 from blindmatch.experiments.sample import write_sample
 from blindmatch.experiments.settings import Settings, make_settings
-from blindmatch.experiments.store import Record, Store
+from blindmatch.experiments.store import Store
 from blindmatch.experiments.sweep import Watch, select, sweep
 from blindmatch.experiments.tables import Table
 
@@ -103,16 +104,19 @@ def compute(
         sweep(what.runs, store, engine or Local(), chunk=chunk, watch=watch)
 
 
-def report(what: Sweep, out: str | Path) -> tuple[list[Table], Path]:
-    """Write tables, figures and the page from the results that there are."""
+def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
+    """Write tables, figures and the page from the results that there are; `command` is told in the page."""
     records = stored(what, out)
     rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
-    facts = {
-        "runs": f"{len(rows)} of {len(what.runs)}",
-        "run seconds": f"{sum(row['run_seconds'] for row in rows):.1f}",
-    }
-    if what.about:
-        facts["data"] = what.about
+    failed = [record.error for record in records.values() if record.error is not None]
+    facts = Facts(
+        planned=len(what.runs),
+        failed=len(failed),
+        cpu_seconds=sum(row["cpu_seconds"] for row in rows),
+        errors=Counter(failed),
+        data=what.about,
+        command=command,
+    )
     return write_report(what.experiment, what.settings, rows, Path(out) / what.experiment.name, facts)
 
 

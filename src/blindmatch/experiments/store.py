@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
-import secrets
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from blindmatch.experiments.base import Run
+from blindmatch.experiments.journal import read_journal
+from blindmatch.experiments.record import Record
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -25,43 +25,9 @@ CREATE TABLE IF NOT EXISTS runs (
 """
 
 
-@dataclass(frozen=True)
-class Record:
-    """A run that ended: its result, or why there is none.
-
-    Attributes
-    ----------
-    key, experiment, version, parameters, inputs
-        Of the run; `inputs` are digests by role.
-    result
-        What it found, as plain JSON values; None if it failed.
-    error
-        Why it failed.
-    seconds, cpu_seconds
-        What it took in the worker.
-    worker, finished
-        Which process, and when it ended (UTC).
-    """
-
-    key: str
-    experiment: str
-    version: str
-    parameters: dict[str, Any]
-    inputs: dict[str, str]
-    result: dict[str, Any] | None
-    error: str | None
-    seconds: float
-    cpu_seconds: float
-    worker: str
-    finished: str
-
-    @property
-    def flat(self) -> dict[str, Any]:
-        """Parameters and results in one mapping."""
-        taken = {"run_seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
-        return {**self.parameters, **(self.result or {}), **taken}
-
-
+_SWEEPING: set[Path] = set()
+_SWEEPING_LOCK = threading.Lock()
+_encode = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
 _JSON = ("parameters", "inputs", "result")
 
 
@@ -100,7 +66,7 @@ class Store:
 
     def add(self, records: Iterable[Record]) -> None:
         """Write records in one transaction; a result that is there is never replaced."""
-        rows = [tuple(_encoded(asdict(record)).values()) for record in records]
+        rows = [_encoded(record) for record in records]
         with self._database:
             self._database.executemany(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(key) DO UPDATE SET "
@@ -113,10 +79,16 @@ class Store:
     def get(self, runs: Sequence[Run]) -> dict[str, Record]:
         """Records of these runs by key, failures included; runs that are missing do not appear."""
         wanted = {run.key for run in runs}
-        names = {run.experiment for run in runs}
-        marks = ",".join("?" * len(names))
-        query = f"SELECT * FROM runs WHERE experiment IN ({marks})"  # nosec B608 (question marks alone)
-        return {row[0]: _decoded(row) for row in self._database.execute(query, sorted(names)) if row[0] in wanted}
+        rows = self._rows("SELECT * FROM runs WHERE experiment = ?", runs)
+        return {row[0]: _decoded(row) for row in rows if row[0] in wanted}
+
+    def done(self, runs: Sequence[Run]) -> set[str]:
+        """Keys of the runs that have a result, among others of the same experiment."""
+        return {row[0] for row in self._rows("SELECT key FROM runs WHERE experiment = ? AND result NOTNULL", runs)}
+
+    def _rows(self, query: str, runs: Sequence[Run]) -> Iterator[Any]:
+        for name in sorted({run.experiment for run in runs}):
+            yield from self._database.execute(query, (name,))
 
     def journals(self, experiment: str) -> Path:
         """The folder where workers leave what they finished."""
@@ -138,54 +110,39 @@ class Store:
         for path in sorted(self.journals(experiment).glob("*.jsonl")):
             moved = path.with_suffix(".taken")
             path.replace(moved)
-            self._read.pop(path, None)
+            if path in self._read:
+                self._read[moved] = self._read.pop(path)
         for moved in sorted(self.journals(experiment).glob("*.taken")):
-            self.add(read_journal(moved)[0])
+            self.add(read_journal(moved, self._read.pop(moved, 0))[0])
             moved.unlink()
 
     @contextmanager
     def sweeping(self, experiment: str) -> Iterator[None]:
         """Keep a second sweep of the same experiment out of this folder; a killed process leaves no lock behind."""
-        path = self.folder / f".{experiment}.lock"
-        with path.open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"{self.folder}: another sweep of {experiment!r} is running there") from None
-            yield
-
-
-def journal_line(folder: Path, record: Record) -> None:
-    """Append a finished run to the journal of this process, in one write; the folder may be out of reach."""
-    path = folder / f"{os.uname().nodename}-{os.getpid()}-{_PROCESS}.jsonl"
-    line = (json.dumps(asdict(record), allow_nan=False) + "\n").encode()
-    with contextlib.suppress(OSError):  # the record is handed back as well
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        path = self.folder.resolve() / f".{experiment}.lock"
+        busy = ValueError(f"{self.folder}: another sweep of {experiment!r} is running there")
+        with _SWEEPING_LOCK:  # lockf knows processes, not threads
+            if path in _SWEEPING:
+                raise busy
+            _SWEEPING.add(path)
         try:
-            os.write(descriptor, line)
+            with path.open("a") as file:
+                try:
+                    # Not flock: forked workers would inherit it, and keep it a moment longer than a killed sweep.
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except (BlockingIOError, PermissionError):
+                    raise busy from None
+                yield
         finally:
-            os.close(descriptor)
+            with _SWEEPING_LOCK:
+                _SWEEPING.discard(path)
 
 
-def read_journal(path: Path, start: int = 0) -> tuple[list[Record], int]:
-    """Records of a journal from byte `start` on, and where they end; a line that a crash cut off is left out."""
-    with path.open("rb") as file:
-        file.seek(start)
-        content = file.read()
-    whole = content[: content.rfind(b"\n") + 1]
-    records = []
-    for line in whole.splitlines():
-        with contextlib.suppress(ValueError, TypeError):
-            records.append(Record(**json.loads(line)))
-    return records, start + len(whole)
-
-
-_PROCESS = secrets.token_hex(4)  # process ids repeat; journals must not
-
-
-def _encoded(row: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: json.dumps(row[name], sort_keys=True, allow_nan=False) for name in _JSON if row[name] is not None}
-    return {**row, **texts}
+def _encoded(record: Record) -> tuple[Any, ...]:
+    row = dict(vars(record))
+    for name in _JSON:
+        row[name] = None if row[name] is None else _encode(row[name])
+    return tuple(row.values())
 
 
 def _decoded(row: Sequence[Any]) -> Record:

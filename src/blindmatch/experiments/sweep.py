@@ -11,13 +11,15 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 
 from blindmatch.experiments.base import Run
-from blindmatch.experiments.engines import Engine
-from blindmatch.experiments.store import Record, Store
+from blindmatch.experiments.data import read_ahead
+from blindmatch.experiments.engines import Engine, Local
+from blindmatch.experiments.record import Record
+from blindmatch.experiments.store import Store
 from blindmatch.experiments.worker import run_chunk
 from blindmatch.validation import at_least
 
 MOST_IN_A_CHUNK = 50
-_CHUNKS_PER_WORKER = 8  # so that the last ones to end do not keep the others waiting
+_CHUNKS_PER_WORKER = 16  # so that the last ones to end do not keep the others waiting
 _TICK_SECONDS = 0.5
 _LIVES = 3  # how often the pool may break before the sweep gives up
 
@@ -80,8 +82,8 @@ def sweep(
 
 def missing(runs: Sequence[Run], store: Store) -> list[Run]:
     """The runs without a result, each key once."""
-    known = store.get(runs)
-    return list({run.key: run for run in runs if run.key not in known or known[run.key].result is None}.values())
+    done = store.done(runs)
+    return list({run.key: run for run in runs if run.key not in done}.values())
 
 
 def chunks(runs: Sequence[Run], size: int) -> list[list[Run]]:
@@ -122,6 +124,8 @@ def _until_done(runs: Sequence[Run], store: Store, engine: Engine, chunk: int | 
             return
         workers = engine.workers
         size = chunk or max(1, min(MOST_IN_A_CHUNK, len(todo) // (workers * _CHUNKS_PER_WORKER)))
+        if isinstance(engine, Local) and engine.forks:
+            read_ahead(todo)
         with engine.open(store.folder) as executor:
             error = _collect(chunks(todo, size), store, executor, _Progress(todo, workers, tried, watch))
     if any(run.key not in tried for run in missing(runs, store)):

@@ -133,17 +133,33 @@ def as_latex(item: Table) -> str:
 
 
 def as_html(item: Table) -> str:
-    """A table element with its title and notes."""
-    numeric = [' class="number"' if _numeric(item, c) else "" for c in range(len(item.columns))]
-    heads = "".join(f"<th{kind}>{escape(head)}</th>" for head, kind in zip(item.columns, numeric, strict=True))
+    """A table element that scripts can sort: numbers are in ``data-v``, the paper's columns have a class."""
+    kinds = [_kind(item, c) for c in range(len(item.columns))]
+    heads = "".join(
+        f'<th scope="col" aria-sort="none"{kind}><button type="button">{escape(head)}'
+        '<span class="arrow" aria-hidden="true"></span></button></th>'
+        for head, kind in zip(item.columns, kinds, strict=True)
+    )
     body = "\n".join(
-        "<tr>" + "".join(f"<td{kind}>{escape(text)}</td>" for text, kind in zip(row, numeric, strict=True)) + "</tr>"
-        for row in item.texts()
+        "<tr>"
+        + "".join(
+            f"<td{kind}{_sort_value(cell)}>{escape(text)}</td>"
+            for cell, text, kind in zip(row, texts, kinds, strict=True)
+        )
+        + "</tr>"
+        for row, texts in zip(item.rows, item.texts(), strict=True)
     )
-    notes = "".join(f"<p>{escape(note)}</p>" for note in item.notes)
-    return (
-        f"<h2>{escape(item.title)}</h2>\n<table><thead><tr>{heads}</tr></thead>\n<tbody>{body}</tbody></table>{notes}"
-    )
+    return f'<table class="sortable"><thead><tr>{heads}</tr></thead>\n<tbody>{body}</tbody></table>'
+
+
+def _kind(item: Table, column: int) -> str:
+    words = ["number"] * _numeric(item, column) + ["paper"] * item.columns[column].startswith("paper")
+    return f' class="{" ".join(words)}"' if words else ""
+
+
+def _sort_value(cell: Cell) -> str:
+    value = cell.mean if isinstance(cell, Spread) else cell
+    return f' data-v="{value!r}"' if isinstance(value, int | float) else ""
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"txt": as_text, "csv": as_csv, "tex": as_latex}

@@ -9,27 +9,35 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from multiprocessing import connection, parent_process
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from blindmatch import experiments
 from blindmatch.experiments.base import Run
-from blindmatch.experiments.store import Record, journal_line
+from blindmatch.experiments.journal import Journal
+from blindmatch.experiments.record import Record
 
 
 def run_chunk(runs: Sequence[Run], journals: str) -> list[Record]:
     """Compute runs of one experiment, on one thread; a run that fails is a record too, and the others go on."""
-    experiment = experiments.load(runs[0].experiment)  # before the limit, which only reaches libraries that are loaded
+    experiment = experiments.load(runs[0].experiment)
     records = []
-    with threadpool_limits(limits=1):
+    with _pools(experiment.name).limit(limits=1), Journal(Path(journals)) as journal:
         for run in runs:
             record = _computed(experiment.compute, run)
-            journal_line(Path(journals), record)
+            journal.add(record)
             records.append(record)
     return records
+
+
+@lru_cache
+def _pools(experiment: str) -> ThreadpoolController:
+    """The libraries with threads that are loaded once the experiment is; a search takes as long as a quick run."""
+    return ThreadpoolController()
 
 
 def _computed(compute: Any, run: Run) -> Record:

@@ -8,17 +8,19 @@ from typing import Literal
 
 import numpy as np
 
+from blindmatch.report.clusters import Clusters, Scores
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import number, percent
 from blindmatch.trust.report import SURE
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
+FEW = 0.25  # and one with less than this share is called wrong, even if it is better than chance
 
 
 @dataclass(frozen=True)
 class Belief:
-    """An answer to "is it true?".
+    """An answer to "can I believe it?".
 
     Attributes
     ----------
@@ -33,13 +35,15 @@ class Belief:
     level: Literal["yes", "care", "no", "open"]
     headline: str
     text: str
-    question: str = "Is it true?"
+    question: str = "Can I believe it?"
 
 
 def belief(match: Match, agreement: float | None) -> Belief:
     """The answer from the best evidence that there is: the truth, then a trust report, then none."""
     if match.kernels is None:
         return _about_cost(match)
+    if match.clusters is not None and match.clusters.scores is not None:
+        return _by_labels(match, match.clusters, match.clusters.scores)
     if match.truth is not None and any(j >= 0 for j in match.truth):
         return _by_truth(match)
     if match.trust is not None:
@@ -59,12 +63,34 @@ def _by_truth(match: Match) -> Belief:
     )
     if right >= MOSTLY * known:
         return Belief("yes", "Yes: checked against the truth", f"{counted} {why}")
+    if _at_least(right, chance) < 0.01 and right < FEW * known:
+        text = f"{counted} That is more than chance, but most pairs are wrong. {why}"
+        return Belief("no", "No: most pairs are wrong", text)
     if _at_least(right, chance) < 0.01:
         headline = "For the most part" if right * 2 >= known else "In part"
         return Belief(
             "care", headline, f"{counted} That is far more than chance, but do not rely on a single pair. {why}"
         )
-    return Belief("no", "No: hardly better than chance", f"{counted} {why} The two sets are not alike enough.")
+    end = "The two sets are not alike enough, or the search ended too early."
+    if match.result.status == "optimal":
+        end = "No pairing fits better, so the two sets are not alike enough."
+    return Belief("no", "No: hardly better than chance", f"{counted} {why} {end}")
+
+
+def _by_labels(match: Match, clusters: Clusters, scores: Scores) -> Belief:
+    """Of a classification whose images have labels: the names may be wrong, or the clusters already."""
+    known = sum(j >= 0 for j in match.truth or ())
+    text = f"{clusters.sentence()} The labels are known here; neither the clustering nor the matching saw them."
+    if scores.accuracy >= MOSTLY * scores.ceiling:
+        if scores.accuracy >= 0.5:
+            return Belief("yes", "Yes: checked against the labels", text)
+        return Belief("care", "The names fit, but the clusters are no classes", text)
+    if _at_least(match.right or 0, known / max(match.sizes)) < 0.01:
+        if scores.accuracy < FEW * scores.ceiling:
+            return Belief("no", "No: most names are wrong", text)
+        headline = "For the most part" if 2 * scores.accuracy >= scores.ceiling else "In part"
+        return Belief("care", headline, text)
+    return Belief("no", "No: the names are hardly better than chance", text)
 
 
 def _at_least(right: int, chance: float) -> float:
@@ -107,12 +133,12 @@ def chance_sentence(trust: Trust) -> str:
 
 def _not_assessed(agreement: float | None) -> Belief:
     text = (
-        "The best of all pairings always looks better than chance, even between sets that have nothing in common. "
-        "Whether these pairs are the true ones is a question of its own: bm.assess answers it."
+        "A pairing that was searched for always fits better than chance, even between sets with nothing in common: a "
+        "good fit alone says little. A test tells more: --assess on the command line, bm.assess in Python."
     )
     if agreement is not None:
-        text = f"Under this match the relations inside the two sets agree to {agreement:.2f} (1: the same). {text}"
-    return Belief("open", "Not known yet", text)
+        text = f"{text} What is near what agrees to {agreement:.2f} under this match (1: the same, 0: unrelated)."
+    return Belief("open", "Not tested yet", text)
 
 
 def _about_cost(match: Match) -> Belief:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import math
 from typing import Any
 
 import numpy as np
 
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.match import Match
-from blindmatch.report.measures import matched_kernels, random_costs
+from blindmatch.report.measures import finite, history, matched_kernels, random_costs
 from blindmatch.validation import FloatArray, IntArray
 
 MOST_DRAWN = 800  # pairs in the matrices and in the plane; of more, evenly spread ones are drawn
@@ -29,21 +28,15 @@ def drawings(match: Match) -> dict[str, Any]:
         "trace": moments(match),
         "random": _random(match),
         "cost": match.result.cost,
-        "bound": _finite(match.result.lower_bound),
+        "bound": finite(match.result.lower_bound),
     }
 
 
 def moments(match: Match) -> list[tuple[float, float | None, float | None]]:
-    """Seconds, bound and cost at the moments where one of the two changed; at most 400, the last among them."""
-    kept: list[tuple[float, float | None, float | None]] = []
-    for moment in match.result.trace:
-        now = (round(moment.seconds, 4), _finite(moment.lower_bound), _finite(moment.cost))
-        if now[1:] != (None, None) and (not kept or kept[-1][1:] != now[1:]):
-            kept.append(now)
+    """Seconds, bound and cost at the moments where one of the two changed; at most 400, the end among them."""
+    kept = history(match.result)
     if len(kept) > MOST_MOMENTS:
         kept = [kept[int(at)] for at in np.linspace(0, len(kept) - 1, MOST_MOMENTS)]
-    if kept and match.result.seconds > kept[-1][0]:
-        kept.append((round(match.result.seconds, 4), *kept[-1][1:]))
     return kept
 
 
@@ -146,7 +139,3 @@ def _random(match: Match) -> dict[str, Any] | None:
         "draws": len(costs),
         "truth": None if match.truth is None else match.cost_of(match.truth),
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)

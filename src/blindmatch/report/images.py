@@ -1,4 +1,4 @@
-"""Small pictures inside the page, as data addresses: files as they are, arrays as PNG."""
+"""Small pictures inside the page, as data addresses: small files as they are, large ones as JPEG, arrays as PNG."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.report.match import Image, Images
+from blindmatch.report.thumbnails import thumbnails
 
 ALL_OF_THEM = 1_200_000  # bytes in the page: with the matrices, a report of 100 pairs stays below 2 MB
 _SIDE = 64  # pixels; shown at about this size
@@ -24,7 +25,9 @@ def addresses(images: Images | None, items: Iterable[int], name: str, sides: int
     Raises
     ------
     ValueError
-        If something is no picture, or the pictures take too much room together; `name` says whose they are.
+        If something is no picture; `name` says whose it is.
+    ImportError
+        If files take too much room, and Pillow is missing to shrink them.
     """
     if images is None:
         return {}
@@ -35,13 +38,10 @@ def addresses(images: Images | None, items: Iterable[int], name: str, sides: int
     # A pixel takes three bytes, four thirds of that in base64; what noise leaves of compression is next to nothing.
     side = int(np.clip(np.sqrt(room / (4 * max(len(wanted), 1))), 8, _SIDE))
     found = {item: _address(images[item], side, f"{name}[{item}]") for item in wanted}
-    total = sum(map(len, found.values()))
-    if total > room:
-        raise ValueError(
-            f"{name} would take {total / 1e6:.1f} MB in the report; expected {room / 1e6:.1f} MB at most: shrink the "
-            f"files, to {side} x {side} pixels for example, or pass arrays, which are shrunk here"
-        )
-    return found
+    if sum(map(len, found.values())) <= room:
+        return found
+    files = {item: (f"{name}[{item}]", base64.b64decode(text.partition(",")[2])) for item, text in found.items()}
+    return {item: _data_address(small, "jpeg") for item, small in thumbnails(files, room).items()}
 
 
 def _address(image: Image, side: int, name: str) -> str:
@@ -51,6 +51,10 @@ def _address(image: Image, side: int, name: str) -> str:
     kind = next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
     if kind is None or (kind == "webp" and data[8:12] != b"WEBP"):
         raise ValueError(f"{name} starts with {data[:8]!r}; expected a PNG, JPEG, GIF or WebP picture")
+    return _data_address(data, kind)
+
+
+def _data_address(data: bytes, kind: str) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.problem import QAP
+from blindmatch.report.clusters import Clusters
 from blindmatch.result import Result
 from blindmatch.validation import FloatArray, IntArray
 
@@ -82,6 +83,8 @@ class Match:
         The command line that repeats the run.
     certificate_file
         Where the certificate was saved.
+    clusters
+        What the sources are made of, where they are clusters that were matched with classes.
     """
 
     result: Result
@@ -98,6 +101,7 @@ class Match:
     trust: Trust | None = None
     command: str | None = None
     certificate_file: Path | None = None
+    clusters: Clusters | None = None
 
     def __post_init__(self) -> None:
         n, m = self.sizes
@@ -124,6 +128,16 @@ class Match:
         if self.problem is not None:
             return n, self.problem.n
         return n, max([n, *(int(j) + 1 for j in (*self.result.permutation, *(self.truth or ())))])
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What a source and a target are."""
+        return ("source", "target") if self.clusters is None else ("cluster", "class")
+
+    @property
+    def plurals(self) -> tuple[str, str]:
+        """What sources and targets are."""
+        return ("sources", "targets") if self.clusters is None else ("clusters", "classes")
 
     @cached_property
     def pairs(self) -> tuple[IntArray, IntArray]:

@@ -1,14 +1,34 @@
-"""What the report measures: how well relations agree under the match, and what random pairings cost."""
+"""What the report measures: bound and cost over time, how well relations agree, what random pairings cost."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from blindmatch.problem import QAP
 from blindmatch.report.match import Match
-from blindmatch.validation import FloatArray
+from blindmatch.result import Result
+from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _FEWEST, _MOST, _WORK = 200, 2000, 5e7  # random pairings: how many, and numbers to be summed in all
+
+
+def history(result: Result) -> list[tuple[float, float | None, float | None]]:
+    """Seconds, bound and cost at the moments where one of the two changed, and at the end.
+
+    The end is that of the result: what the checker proved, not what the solver last said. Nothing traced: empty.
+    """
+    kept: list[tuple[float, float | None, float | None]] = []
+    for moment in result.trace:
+        now = (round(moment.seconds, 4), finite(moment.lower_bound), finite(moment.cost))
+        if now[1:] != (None, None) and (not kept or kept[-1][1:] != now[1:]):
+            kept.append(now)
+    if kept:
+        # In this order, so that seconds that are not known (nan) lose.
+        end = max(kept[-1][0], round(result.seconds, 4)), finite(result.lower_bound), finite(result.cost)
+        kept += [end] if end != kept[-1] else []
+    return kept
 
 
 def matched_kernels(match: Match) -> tuple[FloatArray, FloatArray] | None:
@@ -52,22 +72,44 @@ def pair_costs(match: Match) -> list[float] | None:
 
 
 def random_costs(match: Match, problem: QAP, rng: np.random.Generator) -> FloatArray:
-    """Costs of random pairings with as many pairs as the match has; pairs that were given are kept in all of them."""
+    """Costs of random pairings with as many pairs as the match has.
+
+    Pairs that were given are kept in all of them, and none uses a forbidden pair.
+    """
     n, m = match.sizes
     count = int(np.clip(_WORK / (problem.n**2 * len(problem.factors)), _FEWEST, _MOST))
     given = given_pairs(match)
     rows = np.setdiff1d(np.arange(n), [i for i, _ in given])
     columns = np.setdiff1d(np.arange(m), [j for _, j in given])
+    forbidden = None if problem.forbidden is None else problem.forbidden[np.ix_(rows, columns)]
     pairs = len(match.pairs[0]) - len(given)
     costs = []
     for _ in range(count):
         partners = np.full(n, -1, dtype=np.intp)
         partners[[i for i, _ in given]] = [j for _, j in given]
-        partners[rng.permutation(rows)[:pairs]] = rng.permutation(columns)[:pairs]
+        some, theirs = _random_pairs((len(rows), len(columns)), pairs, forbidden, rng)
+        partners[rows[some]] = columns[theirs]
         cost = match.cost_of(partners)
         if cost is not None:
             costs.append(cost)
     return np.array(costs)
+
+
+def _random_pairs(
+    sizes: tuple[int, int], count: int, forbidden: BoolArray | None, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """So many random pairs of rows and columns, none of them forbidden."""
+    if forbidden is None or not forbidden.any():
+        return rng.permutation(sizes[0])[:count], rng.permutation(sizes[1])[:count]
+    from scipy.optimize import linear_sum_assignment  # takes a while to import, and only reports need it
+
+    # The best assignment of random numbers is a random one. A forbidden pair costs more than all others together, so it
+    # turns up only where a row has nothing else, and is then left out.
+    weights = np.where(forbidden, 1.0 + min(sizes), rng.random(sizes))
+    rows, columns = linear_sum_assignment(weights)
+    allowed = np.flatnonzero(~forbidden[rows, columns])
+    kept = rng.permutation(allowed)[:count]
+    return rows[kept], columns[kept]
 
 
 def given_pairs(match: Match) -> list[tuple[int, int]]:
@@ -98,3 +140,8 @@ def _correlation(a: FloatArray, b: FloatArray) -> float | None:
     x, y = a - a.mean(), b - b.mean()
     size = float(np.linalg.norm(x) * np.linalg.norm(y))
     return float(x @ y) / size if size > 1e-12 * len(a) * float(np.abs(a).max() * np.abs(b).max()) else None
+
+
+def finite(value: float | None) -> float | None:
+    """The value, None where it is no finite number."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -46,13 +46,19 @@ def left_over(match: Match) -> str:
     """What has no partner, folded away."""
     parts = []
     names: tuple[Callable[[int], str], ...] = (match.source_name, match.target_name)
-    for word, size, used, name in zip(("source", "target"), match.sizes, match.pairs, names, strict=True):
+    sides = zip(("source", "target"), match.words, match.plurals, match.sizes, match.pairs, names, strict=True)
+    for kind, word, words, size, used, name in sides:
         left = np.setdiff1d(np.arange(size), used).tolist()
         if left:
-            chips = "".join(f'<li class="{word}">{escape(name(item))}</li>' for item in left)
-            what = f"{len(left)} {word}{'s have' if len(left) > 1 else ' has'} no partner"
+            chips = "".join(f'<li class="{kind}">{escape(name(item) + _fate(match, kind, item))}</li>' for item in left)
+            what = f"{len(left)} {words + ' have' if len(left) > 1 else word + ' has'} no partner"
             parts.append(f'<details class="left"><summary>{what}</summary><ul class="chips">{chips}</ul></details>')
     return "".join(parts)
+
+
+def _fate(match: Match, kind: str, item: int) -> str:
+    """What became of an item without a partner, where something did."""
+    return f": {match.clusters.adopted(item)}" if match.clusters is not None and kind == "source" else ""
 
 
 def _columns(match: Match) -> list[Column]:
@@ -60,9 +66,11 @@ def _columns(match: Match) -> list[Column]:
     both = 1 + (match.source_images is not None and match.target_images is not None)
     source_images = addresses(match.source_images, match.pairs[0].tolist(), "source_images", both)
     target_images = addresses(match.target_images, match.pairs[1].tolist(), "target_images", both)
+    source, target = match.words
     columns = [
-        Column("source", "Sort by source", [_named(i, name, source_images) for i, _, name, _ in pairs]),
-        Column("target", "Sort by target", [_named(j, name, target_images) for _, j, _, name in pairs]),
+        Column(source, f"Sort by {source}", [_named(i, name, source_images) for i, _, name, _ in pairs]),
+        Column(target, f"Sort by {target}", [_named(j, name, target_images) for _, j, _, name in pairs]),
+        *_cluster_columns(match),
     ]
     if match.truth is not None:
         columns.append(
@@ -80,6 +88,19 @@ def _columns(match: Match) -> list[Column]:
         columns.append(Column("agreement", hint, [_agreement(value) for value in agreement]))
     if costs is not None:
         columns.append(Column("cost", "Its share of the cost", [_number(value) for value in costs]))
+    return columns
+
+
+def _cluster_columns(match: Match) -> list[Column]:
+    """How large each cluster is, and what is in it if that is known."""
+    if match.clusters is None:
+        return []
+    counts, contents = match.clusters.counts, match.clusters.contents
+    items = [i for i, _ in match.result.pairs]
+    columns = [Column("images", "How many are in the cluster", [_number(counts[i]) for i in items])]
+    if contents is not None:
+        inside = [f'<td class="note">{escape(contents[i])}</td>' for i in items]
+        columns.append(Column("what is in it", "The most frequent classes, by the labels", inside))
     return columns
 
 

@@ -1,14 +1,15 @@
-"""Static plots for papers and notebooks. They need matplotlib: ``pip install 'blindmatch[plot]'``."""
+"""Static plots of a match, for papers and notebooks; `curves.py` has the others. They need matplotlib."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.distortion import Distortion, Kernels, as_distortion
+from blindmatch.report.canvas import BAD, GOOD, PALE, SOURCE, TARGET, axes_or_new, figure_of, new_axes
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.match import Match
 from blindmatch.report.measures import matched_kernels
@@ -18,8 +19,6 @@ from blindmatch.validation import as_floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# As in the report; colour-blind people tell them apart (Okabe and Ito).
-SOURCE, TARGET, GOOD, BAD, PALE = "#0072b2", "#d55e00", "#009e73", "#cc3311", "#9aa0a8"
 _MOST_NAMES = 60
 
 
@@ -61,7 +60,7 @@ def plot_match(
         unsure = np.clip(np.nan_to_num(as_floats(np.nan_to_num(confidence), "confidence", ndim=1)), 0.05, 1.0)
         if len(unsure) != len(result.permutation):
             raise ValueError(f"confidence has {len(unsure)} items; expected {len(result.permutation)}")
-    ax = _axes(ax, (5.0, max(2.0, 0.22 * len(pairs) + 0.8)))
+    ax = axes_or_new(ax, (5.0, max(2.0, 0.22 * len(pairs) + 0.8)))
     for row, (i, j) in enumerate(pairs):
         right = None if truth is None else truth[i] == j
         colour = PALE if right is None else GOOD if right else BAD
@@ -101,7 +100,7 @@ def plot_kernels(
     K, G = (M[np.ix_(order, order)].copy() for M in (K, G))
     for matrix in (K, G):
         np.fill_diagonal(matrix, np.nan)
-    drawn = list(_figure(3, (10.5, 3.6)) if axes is None else axes)
+    drawn = list(new_axes(3, (10.5, 3.6)) if axes is None else axes)
     if len(drawn) != 3:
         raise ValueError(f"axes has {len(drawn)} items; expected 3")
     low, high = np.nanquantile(np.stack([K, G]), [0.005, 0.995])
@@ -109,10 +108,10 @@ def plot_kernels(
     for ax, matrix, title in zip(drawn, (K, G), ("source", "target, matched"), strict=False):
         image = ax.imshow(matrix, cmap=colours, vmin=low, vmax=high)
         ax.set(title=title, xticks=[], yticks=[])
-        _figure_of(ax).colorbar(image, ax=ax, shrink=0.8)
+        figure_of(ax).colorbar(image, ax=ax, shrink=0.8)
     image = drawn[2].imshow(K - G, cmap="PuOr_r", vmin=low - high, vmax=high - low)
     drawn[2].set(title="difference", xticks=[], yticks=[])
-    _figure_of(drawn[2]).colorbar(image, ax=drawn[2], shrink=0.8)
+    figure_of(drawn[2]).colorbar(image, ax=drawn[2], shrink=0.8)
     return drawn
 
 
@@ -149,7 +148,7 @@ def plot_spaces(
     X, _ = plane(dissimilarity(K, match.similarity))
     Y, _ = plane(dissimilarity(G, match.similarity))
     Y = laid_over(Y, Y[j], X[i])
-    ax = _axes(ax, (6.0, 5.0))
+    ax = axes_or_new(ax, (6.0, 5.0))
     for a, b in zip(i.tolist(), j.tolist(), strict=True):
         wrong = truth is not None and truth[a] != b
         ax.plot(*zip(X[a], Y[b], strict=True), color=BAD if wrong else PALE, ls="--" if wrong else "-", lw=1, zorder=1)
@@ -160,85 +159,6 @@ def plot_spaces(
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.legend()
     return ax
-
-
-def plot_bounds(result: Result, *, ax: Axes | None = None) -> Axes:
-    """Draw bound and cost against time; what lies between them is shaded.
-
-    Examples
-    --------
-    >>> import numpy as np, blindmatch as bm
-    >>> points = np.random.default_rng(0).normal(size=(6, 3))
-    >>> ax = bm.plot_bounds(bm.match(points, points, solver="branch-and-bound", rng=0))
-    >>> ax.get_xlabel(), ax.get_ylabel()
-    ('seconds', 'cost')
-    """
-    lines: dict[str, list[tuple[float, float]]] = {"cost": [], "lower bound": []}
-    for moment in result.trace:
-        for name, value in (("cost", moment.cost), ("lower bound", moment.lower_bound)):
-            if value is not None and np.isfinite(value):
-                lines[name].append((moment.seconds, value))
-    if not any(lines.values()):
-        raise ValueError(f"result of solver={result.solver!r} has no trace to draw")
-    ax = _axes(ax, (6.0, 3.6))
-    end = max(result.seconds, max(line[-1][0] for line in lines.values() if line))
-    for (name, line), colour in zip(lines.items(), (TARGET, SOURCE), strict=True):
-        if line:
-            times, values = zip(*line, (end, line[-1][1]), strict=True)
-            ax.step(times, values, where="post", color=colour, label=name)
-    if all(lines.values()):
-        moments = np.unique([t for line in lines.values() for t, _ in line] + [end])
-        moments = moments[moments >= max(line[0][0] for line in lines.values())]
-        cost, bound = (_value_at(line, moments) for line in lines.values())
-        ax.fill_between(moments, bound, cost, step="post", color=PALE, alpha=0.25, lw=0)
-    ax.set(xlabel="seconds", ylabel="cost")
-    ax.legend()
-    return ax
-
-
-def plot_shuffling(
-    levels: ArrayLike, values: ArrayLike, *, measure: str = "", label: str | None = None, ax: Axes | None = None
-) -> Axes:
-    """Draw how a measure of alignment changes as more of a pairing is shuffled: mean and standard deviation.
-
-    Parameters
-    ----------
-    levels
-        (k,) which share of the pairs is shuffled, from 0 (the true pairing) to 1.
-    values
-        (k, seeds) the measure at each level for each random shuffling; (k,) if there is but one.
-    measure
-        What the values are: the label of the axis.
-    label
-        What the curve is, for the legend. Several calls with one `ax` draw several curves.
-    ax
-        Where to draw; a new figure by default.
-
-    Examples
-    --------
-    >>> import blindmatch as bm
-    >>> ax = bm.plot_shuffling([0, 0.5, 1], [[0.9, 0.9], [0.5, 0.6], [0.1, 0.2]], measure="CKA")
-    >>> [round(float(y), 2) for y in ax.lines[0].get_ydata()]
-    [0.9, 0.55, 0.15]
-    """
-    x, y = as_floats(levels, "levels", ndim=1), np.atleast_2d(np.asarray(values, dtype=float).T).T
-    if y.ndim != 2 or len(y) != len(x):
-        raise ValueError(f"values has shape {np.shape(values)}; expected ({len(x)}, seeds)")
-    y = as_floats(y, "values")
-    ax = _axes(ax, (5.0, 3.6))
-    mean, spread = y.mean(axis=1), y.std(axis=1)
-    (line,) = ax.plot(x, mean, marker="o", ms=3, label=label)
-    ax.fill_between(x, mean - spread, mean + spread, color=line.get_color(), alpha=0.2, lw=0)
-    ax.set(xlabel="share of the pairs that is shuffled", ylabel=measure)
-    if label is not None:
-        ax.legend()
-    return ax
-
-
-def _value_at(line: list[tuple[float, float]], times: Any) -> Any:
-    """The value of a step line at each time."""
-    at = np.searchsorted([t for t, _ in line], times, side="right") - 1
-    return np.array([value for _, value in line])[at]
 
 
 def _match(
@@ -254,21 +174,3 @@ def _match(
     chosen = as_distortion(distortion, standardize)
     compared = chosen.kernels(source, target, kernels=kernels)
     return Match(result, compared, source_names, truth=truth, similarity=chosen.similarities)
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    return _figure(1, size)[0] if ax is None else ax
-
-
-def _figure(columns: int, size: tuple[float, float]) -> list[Axes]:
-    """New axes side by side, in a figure of pyplot: notebooks show it, and ``plt.show()`` as well."""
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'blindmatch[plot]'") from None
-    _, axes = pyplot.subplots(1, columns, figsize=size, squeeze=False, layout="constrained")
-    return list(axes[0])
-
-
-def _figure_of(ax: Axes) -> Any:
-    return ax.figure

@@ -1,4 +1,4 @@
-"""The parts of the page that are words: sentences and figures around what the scripts draw."""
+"""The parts of the page below its first screen: sentences and figures around what the scripts draw."""
 
 from __future__ import annotations
 
@@ -11,55 +11,10 @@ import numpy as np
 from blindmatch.report.belief import chance_sentence
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import given_pairs, hints
-from blindmatch.report.verdict import number, percent
+from blindmatch.report.verdict import number
 from blindmatch.trust.report import SURE
 
 _MOST_GROUPS = 30
-
-
-def about(match: Match) -> str:
-    """What was matched, and from what."""
-    n, m = match.sizes
-    if match.kernels is None:
-        return f"{n} items were assigned to {m} places so that what they cost together is as small as possible."
-    told = hints(match)
-    how = f"paired by what is near what inside each set. Also given: {', '.join(told)}."
-    if not told:
-        how = "paired only by what is near what inside each set. Not one pair was given."
-    return (
-        f"{n} sources and {m} targets, {how} The cost says how much the relations inside the two sets differ under the "
-        "match: less is better."
-    )
-
-
-def tiles(match: Match, agreed: float | None) -> str:
-    """The figures at a glance."""
-    result, (n, m) = match.result, match.sizes
-    pairs = len(result.pairs)
-    shown = [
-        ("pairs", str(pairs), f"of {n} sources and {m} targets" if n != m or pairs < n else "every item has a partner")
-    ]
-    if match.right is not None:
-        shown.append(("right", f"{match.right} of {pairs}", "compared with the known truth"))
-    elif match.trust is not None:
-        sure = int((np.nan_to_num(np.asarray(match.trust.confidence)) >= SURE).sum())
-        shown.append(("sure", f"{sure} of {pairs}", f"pairs with {100 * SURE:.0f} % confidence or more"))
-    if result.status == "optimal":
-        shown.append(("proof", "optimal", "no other pairing costs less"))
-    elif result.gap is not None:
-        shown.append(("gap", percent(result.gap), "so much could be gained, at most"))
-    else:
-        shown.append(("proof", "none", "this run proves nothing"))
-    if agreed is not None:
-        shown.append(("agreement", f"{agreed:.2f}", "of relations: 1 is the same, 0 unrelated"))
-    best = "" if result.gap is None else f"best possible: at least {number(result.lower_bound)}"
-    shown.append(("cost", number(result.cost), best))
-    seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
-    shown.append(("time", seconds, f"solver {result.solver}"))
-    return "".join(
-        f'<div class="tile"><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><span>{escape(hint)}</span></dd></div>'
-        for name, value, hint in shown
-    )
 
 
 def trust_section(match: Match) -> str:
@@ -113,7 +68,7 @@ def matrices(match: Match, drawn: dict[str, Any] | None) -> str:
             "Each row and column is a matched pair. Where the match is good, the first two pictures look alike and the "
             "third is pale. Point at a cell: the same two pairs light up everywhere."
         )
-        names = ("source", "target, in the order of the match")
+        names = (match.words[0], f"{match.words[1]}, in the order of the match")
     else:
         title, third = "The two matrices", "what each two cost"
         text = "Large numbers of one matrix should meet small numbers of the other. Point at a cell to see both."
@@ -136,16 +91,17 @@ def plane(match: Match, drawn: dict[str, Any] | None) -> str:
     """Room for the two sets in the plane."""
     if drawn is None:
         return ""
-    source, target = (f"{100 * share:.0f} %" for share in drawn["shares"])
+    sources, targets = match.plurals
+    shares = [f"{100 * share:.0f} %" for share in drawn["shares"]]
     keys = ["source", "target", *(["wrong"] if match.truth is not None else [])]
     keys += ["spare"] if drawn["leftSource"] or drawn["leftTarget"] else []
-    words = {"wrong": "wrong pair", "spare": "no partner"}
-    legend = "".join(f'<span class="key {key}">{words.get(key, key)}</span>' for key in keys)
+    words = dict(zip(("source", "target"), match.words, strict=True)) | {"wrong": "wrong pair", "spare": "no partner"}
+    legend = "".join(f'<span class="key {key}">{words[key]}</span>' for key in keys)
     return (
         '<section id="plane" class="card"><h2>The two sets, one laid over the other</h2>'
-        "<p>Each set drawn flat (classical scaling of its relations), the target turned, mirrored and scaled onto the "
-        f"source (Procrustes). Short links are good. Two axes show {source} of the spread of the source and {target} "
-        f"of the target, so this is a hint, and the matrices tell more.{_thinned(match, drawn)}</p>"
+        f"<p>Each set drawn flat (classical scaling of its relations), the {targets} turned, mirrored and scaled onto "
+        f"the {sources} (Procrustes). Short links are good. Two axes show {shares[0]} of the spread of the {sources} "
+        f"and {shares[1]} of that of the {targets}: this is a hint, the matrices tell more.{_thinned(match, drawn)}</p>"
         f'<p class="keys">{legend}</p>'
         '<div class="plot" id="plane-plot"></div></section>'
     )
@@ -171,6 +127,8 @@ def random_pairings(match: Match, drawn: dict[str, Any] | None) -> str:
     away = (drawn["mean"] - match.result.cost) / drawn["deviation"]
     truth = drawn["truth"]
     kept = " that keep the given pairs" if given_pairs(match) else ""
+    if "forbidden pairs" in hints(match):
+        kept += f"{' and' if kept else ' that'} use no forbidden pair"
     text = (
         f"The cost of {drawn['draws']} random pairings{kept}. This match is {abs(away):.1f} standard deviations "
         f"{'below' if away >= 0 else 'above'} their mean."

@@ -31,10 +31,11 @@ def percent(gap: float | None) -> str:
 
 def verdict(result: Result) -> str:
     """One sentence: how many pairs, and how good the match is known to be."""
-    return f"{len(result.pairs)} pairs matched, {_quality(result)}."
+    return f"{len(result.pairs)} pairs matched, {quality(result)}."
 
 
-def _quality(result: Result) -> str:
+def quality(result: Result) -> str:
+    """How good the match is known to be, as the end of a sentence."""
     if result.status == "optimal":
         return "proved optimal: no other pairing costs less"
     if result.gap is not None:

@@ -49,13 +49,13 @@ class Matrix {
     this.drawScale(palette);
   }
 
-  // Names beside the rows where there is room for them.
+  // Names beside the rows where there is room for them; room for the longest of all, so that the pictures have one size.
   measure() {
     const wide = this.canvas.clientWidth;
     const context = this.canvas.getContext("2d");
     context.font = "11px system-ui, sans-serif";
     const longest = this.names && this.size <= 24 && wide >= 260
-      ? Math.min(90, 8 + Math.max(...this.names.map((name) => context.measureText(name).width))) : 0;
+      ? Math.min(90, 8 + Math.max(...[...data.source, ...data.target].map((name) => context.measureText(name).width))) : 0;
     return { wide, margin: longest, side: wide - longest };
   }
 

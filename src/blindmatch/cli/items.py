@@ -1,0 +1,138 @@
+"""What is known about the items beside their embeddings: names, pictures, true partners. Only people see it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from blindmatch.cli.pairs import read_pairs
+from blindmatch.embeddings import Embeddings
+from blindmatch.encoders.images import SUFFIXES
+from blindmatch.report.images import ALL_OF_THEM
+from blindmatch.report.thumbnails import thumbnails
+
+SAME_ROWS, SAME_NAMES = "rows", "names"  # words for --truth in place of a file
+Pictures = dict[int, bytes]
+
+
+@dataclass(frozen=True)
+class ItemOptions:
+    """The options that ``match`` and ``report`` share; each is for the sources or for the targets."""
+
+    truth: str | None = None
+    source_names: Path | None = None
+    target_names: Path | None = None
+    source_images: Path | None = None
+    target_images: Path | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are read; of pictures, only the lists of them."""
+        given = (self.source_names, self.target_names, self.source_images, self.target_images)
+        truth = () if self.truth in (None, SAME_ROWS, SAME_NAMES) else (Path(self.truth or ""),)
+        return (*(path for path in given if path is not None and not path.is_dir()), *truth)
+
+    def check(self, report: Path | None) -> None:
+        """Pictures are for a report."""
+        for option, path in (("--source-images", self.source_images), ("--target-images", self.target_images)):
+            if path is not None and report is None:
+                raise ValueError(f"{option} {path}: pictures are shown in a report; add --report FILE")
+
+    def named(self, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
+        """The embeddings with the names of these files, where there are such."""
+        return (
+            _with_names(source, self.source_names, "--source-names"),
+            _with_names(target, self.target_names, "--target-names"),
+        )
+
+    def partners(self, source: Embeddings, target: Embeddings) -> list[int] | None:
+        """The true partner of each source, -1 where it has none; None if nothing is known."""
+        if self.truth is None:
+            return None
+        if self.truth == SAME_ROWS:
+            return [i if i < len(target) else -1 for i in range(len(source))]
+        if self.truth == SAME_NAMES:
+            pairs = _same_names(source, target)
+        else:
+            pairs = read_pairs(Path(self.truth), source, target)
+        partners = [-1] * len(source)
+        for i, j in pairs:
+            if i >= len(source) or j >= len(target):
+                raise ValueError(f"--truth {self.truth}: ({i}, {j}) is no pair of {len(source)} x {len(target)} items")
+            if partners[i] not in (-1, j) or j in partners[:i] + partners[i + 1 :]:
+                raise ValueError(f"--truth {self.truth}: source {i} or target {j} has two partners; expected one each")
+            partners[i] = j
+        return partners
+
+    def pictures(self, source: Embeddings, target: Embeddings) -> tuple[Pictures | None, Pictures | None]:
+        """Small pictures of the items, as far as there are any."""
+        room = ALL_OF_THEM // (1 + (self.source_images is not None and self.target_images is not None))
+        return (
+            _pictures(self.source_images, source, "--source-images", room),
+            _pictures(self.target_images, target, "--target-images", room),
+        )
+
+
+def _with_names(items: Embeddings, path: Path | None, option: str) -> Embeddings:
+    return items if path is None else replace(items, names=tuple(_lines(path, len(items), option)))
+
+
+def _lines(path: Path, count: int, option: str) -> list[str]:
+    """So many lines of a text file; more empty ones at its end do not matter."""
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    except UnicodeDecodeError:
+        raise ValueError(f"{option} {path}: not a text file with a line for each item") from None
+    while len(lines) > count and not lines[-1]:
+        del lines[-1]
+    if len(lines) != count:
+        raise ValueError(f"{option} {path}: has {len(lines)} lines; expected {count}, one for each item")
+    return lines
+
+
+def _same_names(source: Embeddings, target: Embeddings) -> list[tuple[int, int]]:
+    if source.names is None or target.names is None:
+        raise ValueError("--truth names: both files need names; see --source-names and --target-names")
+    for side, names in (("source", source.names), ("target", target.names)):
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"--truth names: the {side} has the name {twice!r} more than once")
+    place = {name: j for j, name in enumerate(target.names)}
+    pairs = [(i, place[name]) for i, name in enumerate(source.names) if name in place]
+    if not pairs:
+        raise ValueError(f"--truth names: no name is in both files ({source.names[0]!r}, {target.names[0]!r}, ...)")
+    return pairs
+
+
+def _pictures(path: Path | None, items: Embeddings, option: str, room: int) -> Pictures | None:
+    if path is None:
+        return None
+    found = _in_folder(path, items, option) if path.is_dir() else _listed(path, items, option)
+    return thumbnails({item: (str(file), file.read_bytes()) for item, file in found.items()}, room)
+
+
+def _listed(path: Path, items: Embeddings, option: str) -> dict[int, Path]:
+    """A file with the address of a picture on each line, seen from where the file is; empty for none."""
+    return {item: path.parent / line for item, line in enumerate(_lines(path, len(items), option)) if line}
+
+
+def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
+    """The pictures of a folder: by the names of the items if some are called so; in order if all are numbered."""
+    files = sorted((file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
+    called = {file.stem: file for file in reversed(files)} | {file.name: file for file in files}
+    found = {item: called[name] for item, name in enumerate(items.names or ()) if name in called}
+    if found:
+        return found
+    # In the order of other names they would be the pictures of other items, and nobody would notice.
+    if len(files) == len(items) and all(re.search(r"\d", file.stem) for file in files):
+        return dict(enumerate(files))
+    raise ValueError(
+        f"{option} {folder}: has {len(files)} pictures, none of them called like an item; expected such ones, or "
+        f"{len(items)} with numbers in their names, or a file that lists them"
+    )
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """A key that puts 2.png before 10.png."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.name)]

@@ -1,0 +1,48 @@
+"""A drawing of matplotlib as a part of a page: no styles that the page's policy forbids, colours of the page."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from xml.etree import ElementTree
+
+_SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_DROPPED = {f"{{{_SVG}}}{name}" for name in ("metadata", "style")}
+
+
+def inline_svg(text: str, prefix: str, title: str) -> str:
+    """The svg element alone: styles as attributes, black as the colour of text, names with a prefix.
+
+    >>> drawn = '<svg xmlns="http://www.w3.org/2000/svg"><path id="a" style="fill: none; stroke: #000000"/></svg>'
+    >>> inline_svg(drawn, "x", "Fig. 1").partition("<path ")[2]
+    'id="x-a" fill="none" stroke="currentColor" /></svg>'
+    """
+    root = ElementTree.fromstring(text)
+    for parent in list(root.iter()):
+        for child in [child for child in parent if child.tag in _DROPPED]:
+            parent.remove(child)
+    for element in root.iter():
+        for part in element.attrib.pop("style", "").split(";"):
+            name, colon, value = part.partition(":")
+            if colon:
+                element.set(name.strip(), value.strip())
+        for name, value in element.attrib.items():
+            element.set(name, _changed(name, value, prefix))
+    root.attrib.pop("height", None)  # follows from the width, which may shrink with the page
+    root.attrib.update(
+        {"role": "img", "fill": "currentColor", "stroke-linejoin": "round", "stroke-linecap": "butt"}
+    )  # the last two stood in the style element
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("xlink", _LINK)
+    drawn = ElementTree.tostring(root, encoding="unicode")
+    return drawn.replace("<svg ", f'<svg aria-label="{escape(title)}" ', 1)
+
+
+def _changed(name: str, value: str, prefix: str) -> str:
+    if name == "id":
+        return f"{prefix}-{value}"
+    if name.endswith("href") and value.startswith("#"):
+        return f"#{prefix}-{value[1:]}"
+    if name in ("fill", "stroke") and value == "#000000":
+        return "currentColor"
+    return re.sub(r"url\(#", f"url(#{prefix}-", value)

@@ -1,0 +1,89 @@
+"""The first screen of the page: what was matched and how well. `belief.py` has whether to believe it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+import numpy as np
+
+from blindmatch.report.match import Match
+from blindmatch.report.measures import hints
+from blindmatch.report.verdict import number, percent, quality, verdict
+from blindmatch.trust.report import SURE
+
+_EXAMPLES = 3  # names told of each side
+_LONG = 24  # characters of a name
+_COST = "The cost says how much the two still disagree about what is near what: less is better."
+
+
+def headline(match: Match) -> str:
+    """One sentence: what was done, and how good it is known to be."""
+    if match.clusters is None:
+        return verdict(match.result)
+    images, classes = len(match.clusters.members), len(set(match.clusters.classes))
+    scores = match.clusters.scores
+    how = quality(match.result) if scores is None else f"{100 * scores.accuracy:.1f} % of them right"
+    return f"{images} images sorted into {classes} classes, {how}."
+
+
+def about(match: Match) -> str:
+    """What was matched, and from what."""
+    n, m = match.sizes
+    if match.kernels is None:
+        return f"{n} items were assigned to {m} places so that what they cost together is as small as possible."
+    if match.clusters is not None:
+        return f"{match.clusters.about} {_COST}"
+    told = hints(match)
+    how = "only by what is near what inside each set. Not one pair was given."
+    if told:
+        how = f"by what is near what inside each set. Also given: {', '.join(told)}."
+    source = f"{n} sources{_examples(n, match.source_name) if match.source_names is not None else ''}"
+    target = f"{m} targets{_examples(m, match.target_name) if match.target_names is not None else ''}"
+    return f"{source} and {target} were paired {how} {_COST}"
+
+
+def _examples(count: int, name: Callable[[int], str]) -> str:
+    """The first names, in brackets."""
+    shown = [
+        text if len(text) <= _LONG else f"{text[: _LONG - 1]}…" for text in map(name, range(min(count, _EXAMPLES)))
+    ]
+    between = "; " if any("," in text for text in shown) else ", "
+    return f" ({between.join([*shown, *(['…'] if count > _EXAMPLES else [])])})"
+
+
+def tiles(match: Match, agreed: float | None) -> str:
+    """The figures at a glance."""
+    result = match.result
+    shown = [*_counted(match)]
+    if result.status == "optimal":
+        shown.append(("proof", "optimal", "no other pairing costs less"))
+    elif result.gap is not None:
+        shown.append(("gap", percent(result.gap), "so much could be gained, at most"))
+    else:
+        shown.append(("proof", "none", "this run proves nothing"))
+    if agreed is not None:
+        shown.append(("agreement", f"{agreed:.2f}", "of relations: 1 is the same, 0 unrelated"))
+    best = "" if result.gap is None else f"best possible: at least {number(result.lower_bound)}"
+    shown.append(("cost", number(result.cost), best))
+    seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
+    shown.append(("time", seconds, f"solver {result.solver}"))
+    return "".join(
+        f'<div class="tile"><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><span>{escape(hint)}</span></dd></div>'
+        for name, value, hint in shown
+    )
+
+
+def _counted(match: Match) -> list[tuple[str, str, str]]:
+    """How many pairs there are, and how many of them are right or sure: title, value, what it means."""
+    (n, m), pairs = match.sizes, len(match.result.pairs)
+    every = "every item has a partner" if n == m == pairs else f"of {n} sources and {m} targets"
+    shown = [("pairs", str(pairs), every)] if match.clusters is None else match.clusters.tiles()
+    if match.right is not None and match.clusters is None:
+        known = sum(j >= 0 for j in match.truth or ())
+        what = "compared with the known truth" if known == n else "of the sources that have a true partner"
+        shown.append(("right", f"{match.right} of {known}", what))
+    elif match.trust is not None and match.truth is None:
+        sure = int((np.nan_to_num(np.asarray(match.trust.confidence)) >= SURE).sum())
+        shown.append(("sure", f"{sure} of {pairs}", f"pairs with {100 * SURE:.0f} % confidence or more"))
+    return shown
