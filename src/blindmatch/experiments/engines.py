@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -60,7 +61,9 @@ class Local:
         before = set(multiprocessing.active_children())
         context = multiprocessing.get_context("fork" if self.forks else "spawn")
         pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=start_local_worker)
-        with _environment(dict.fromkeys(_ONE_THREAD, "1")):
+        with _environment(dict.fromkeys(_ONE_THREAD, "1")), warnings.catch_warnings():
+            # Python 3.12 warns of every thread, also of those that OpenBLAS stops before a fork.
+            warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
             try:
                 yield pool
                 pool.shutdown()
