@@ -11,7 +11,8 @@ namespace {
 // Measured on QAPLIB and on Gromov-Wasserstein instances; results change little within a factor of two of any of these.
 constexpr int kPatience = 10;  // a tabu search ends after this times n swaps without a new best
 constexpr double kTenure = 5;  // longest tabu tenure, over n
-constexpr std::size_t kPopulation = 15;
+constexpr int kPopulation = 15;
+constexpr int kPopulationOfLarge = 8, kLarge = 75;  // from this size on, where each search takes long
 constexpr int kStale = 30;           // children without a new best until the population is renewed
 constexpr int kLargestStart = 2000;  // no Gilmore-Lawler start above this size: no clock interrupts its assignment
 
@@ -31,6 +32,7 @@ class Stream {
         : shared_(shared),
           problem_(shared.problem),
           n_(problem_.n),
+          size_(n_ < kLarge ? kPopulation : kPopulationOfLarge),
           index_(index),
           random_(shared.options.seed, static_cast<std::uint64_t>(index)),
           table_(problem_),
@@ -64,6 +66,7 @@ class Stream {
     Shared& shared_;
     const Problem& problem_;
     const int n_;
+    const std::size_t size_;  // of the population
     const long index_;
     Random random_;
     SwapTable<Real> table_;
@@ -171,7 +174,7 @@ bool Stream<Real>::add() {
         if (member.permutation == local_.permutation) return false;
     }
     const bool best = population_.empty() || local_.cost < std::ranges::min_element(population_, worse)->cost;
-    if (population_.size() < kPopulation) {
+    if (population_.size() < size_) {
         population_.push_back(local_);
     } else if (const auto worst = std::ranges::max_element(population_, worse); local_.cost < worst->cost) {
         *worst = local_;
@@ -224,7 +227,7 @@ bool Stream<Real>::renew() {
     std::ranges::sort(population_, {}, &Member::cost);
     const std::vector<Member> old = std::move(population_);
     population_ = {old.front()};
-    for (std::size_t i = 1; i < kPopulation; ++i) {
+    for (std::size_t i = 1; i < size_; ++i) {
         const Member& parent = old[i % old.size()];
         if (!improve(perturbed(problem_, parent.permutation, std::max(3, count), random_))) return false;
         add();
@@ -236,7 +239,7 @@ template <class Real>
 void Stream<Real>::evolve() {
     if (!improve(first_start()) || n_ < 3) return;
     add();
-    for (std::size_t i = 1; i < kPopulation; ++i) {
+    for (std::size_t i = 1; i < size_; ++i) {
         if (!improve(random_feasible(problem_, random_))) return;
         add();
     }
