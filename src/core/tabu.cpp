@@ -13,7 +13,7 @@ constexpr int kPatience = 10;  // a tabu search ends after this times n swaps wi
 constexpr double kTenure = 5;  // longest tabu tenure, over n
 constexpr int kPopulation = 15;
 constexpr int kPopulationOfLarge = 8, kLarge = 75;  // from this size on, where each search takes long
-constexpr int kStale = 30;           // children without a new best until the population is renewed
+constexpr int kStale = 30;                          // children without a new best until the population is renewed
 constexpr int kLargestStart = 2000;  // no Gilmore-Lawler start above this size: no clock interrupts its assignment
 
 struct Shared {
