@@ -26,6 +26,7 @@ from scipy.optimize import linear_sum_assignment
 import blindmatch as bm
 from blindmatch import _core
 from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.tabu import Tabu
 
 
 def unit() -> float:
@@ -153,7 +154,7 @@ def tabu() -> None:
     """QAPLIB by tabu search: how far above the best known value after 20 s."""
     best = {"sko100a": 152002, "tai50a": 4938796, "wil100": 273038, "tho150": 8133398, "tai40a": 3139370}
     for name, value in best.items():
-        result = bm.solve(qaplib(name), "tabu", rng=0, time_limit=20)
+        result = bm.solve(qaplib(name), Tabu(iterations=None), rng=0, time_limit=20)
         print(f"{name:10s} {result.cost:.0f}, {100 * (result.cost / value - 1):.3f} % above the best known", flush=True)
 
 

@@ -14,7 +14,8 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import at_least
 
-_SWAPS = 1000  # a stream's default: this times n, with at least 20 items counted
+_SWAPS = 1000  # that a stream makes for each item, at least
+_MORE_SWAPS, _WORK = 20, 4e9  # and up to 20 times as many, if they take no more than a second or two
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Tabu:
     Parameters
     ----------
     iterations
-        Swaps that each stream makes; "auto" is 1000 n. None goes on until the time limit (or Ctrl-C), so that the
+        Swaps that each stream makes; "auto" is 1000 n for few items and for very many, up to 20,000 n between, a few
+        seconds at most for n up to 200. None goes on until the time limit (or Ctrl-C), so that the
         result depends on the clock.
     streams
         Independent searches. With `iterations=None` one runs on each thread instead.
@@ -48,7 +50,7 @@ class Tabu:
         """Best of all streams."""
         if self.iterations is None and math.isinf(budget.time_limit):
             raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
-        swaps = _SWAPS * max(problem.n, 20) if self.iterations == "auto" else (self.iterations or 0)
+        swaps = _enough_swaps(problem.n) if self.iterations == "auto" else (self.iterations or 0)
         permutation, _, completed = _core.tabu(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
@@ -62,3 +64,9 @@ class Tabu:
         # Without a number of swaps the clock is the plan, not a cut.
         cut = budget.interrupted or (self.iterations is not None and not completed)
         return Outcome(np.asarray(permutation, dtype=np.intp), budget.stop_status if cut else "heuristic")
+
+
+def _enough_swaps(n: int) -> int:
+    """Hard problems need more swaps for each item the larger they are, until that takes too long."""
+    most = min(_MORE_SWAPS * n**3, _MORE_SWAPS * _SWAPS * n, int(_WORK / n**2))
+    return max(_SWAPS * max(n, 20), most)
