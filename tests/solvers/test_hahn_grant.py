@@ -233,3 +233,20 @@ def test_the_factorized_solver_needs_n_cubed_memory():
     command = [sys.executable, "-c", textwrap.dedent(MEMORY)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     assert 10 < float(done.stdout) < 100
+
+
+def test_ctrl_c_between_two_sweeps_keeps_the_bound(monkeypatch):
+    """The signal may come while Python runs and not the core."""
+    problem = gw_problem(0, 12, noise=1.0)
+    whole = FactorizedHahnGrant._verdict
+
+    def pressed(self, problem, gain, bound, cost, sweep):
+        if sweep == 3:
+            raise KeyboardInterrupt
+        return whole(self, problem, gain, bound, cost, sweep)
+
+    monkeypatch.setattr(FactorizedHahnGrant, "_verdict", pressed)
+    result = bm.solve(problem, FactorizedHahnGrant(primal_heuristic=False), rng=0)
+    assert result.status == "interrupted"
+    assert result.lower_bound == bm.verify(problem, result.certificate) > 0
+    assert result.cost == problem.objective(result.permutation)

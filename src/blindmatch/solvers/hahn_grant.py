@@ -11,6 +11,7 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.certificate import Certificate
 from blindmatch.problem import QAP
+from blindmatch.result import Status
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.faq import FAQ
@@ -71,24 +72,32 @@ class FactorizedHahnGrant:
         if self.primal_heuristic:  # Alg. 2, l. 4
             start = FAQ(restarts=self.restarts)(problem, budget=budget, rng=rng).permutation
             ascent.offer(improve(problem, start).astype(np.int32))
-        status = None
+        try:
+            status = self._ascend(problem, ascent, budget)
+        except KeyboardInterrupt as error:  # between two calls of the core: what it has is whole, and is kept
+            budget.fail(error)
+            status = budget.stop_status
+        permutation = np.asarray(ascent.permutation, dtype=np.intp)
+        if not len(permutation):  # cut short before the first assignment problem gave a match
+            permutation = np.arange(problem.n)
+        return Outcome(permutation, status, Certificate.from_duals(*ascent.duals()))
+
+    def _ascend(self, problem: QAP, ascent: _core.HahnGrant, budget: Budget) -> Status:
+        """Sweep after sweep (Alg. 2, l. 5)."""
+        status: Status | None = None
         before = -math.inf
         sweep = 0
-        while status is None:  # Alg. 2, l. 5
+        while status is None:
             if budget.stopped or not ascent.sweep(budget):
                 status = budget.stop_status
             sweep += 1
-            permutation = np.asarray(ascent.permutation, dtype=np.intp)
-            budget.offer(permutation, ascent.cost)
+            budget.offer(np.asarray(ascent.permutation, dtype=np.intp), ascent.cost)
             if not budget.report(ascent.bound, ascent.cost, sweep):
                 status = budget.stop_status
             elif status is None:
                 status = self._verdict(problem, ascent.bound - before, ascent.bound, ascent.cost, sweep)
             before = ascent.bound
-        certificate = Certificate.from_duals(*ascent.duals())
-        if not len(permutation):  # cut short before the first assignment problem gave a match
-            permutation = np.arange(problem.n)
-        return Outcome(permutation, status, certificate)
+        return status
 
     def _verdict(
         self, problem: QAP, gain: float, bound: float, cost: float, sweep: int
