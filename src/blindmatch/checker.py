@@ -26,6 +26,7 @@ from blindmatch.validation import BoolArray, FloatArray, IntArray
 EPS = 2.0**-53
 TINY = 2.0**-1074  # an operation whose result is below the normal range of float64 is wrong by up to this
 _PROJECTION = 2e-8  # seconds that the projection bound takes at most, over n^3
+_STAGE = 4e-9  # seconds that the check of a stage takes at least, over n^2 for each pair
 _LARGEST = 1e300  # sums of larger numbers may overflow, and then prove nothing
 
 
@@ -163,6 +164,8 @@ class NodeView:
             raise ValueError(f"certificate: a stage has size {stage.size}, its node has {rest.n}")
         # Pairs that this stage leaves out count with what was proved for them before, be it nothing.
         excluded = stage.forbidden | np.isposinf(self.pair_bounds)
+        if time.thread_time() + _STAGE * np.count_nonzero(~excluded) * rest.n**2 > deadline:
+            raise _OutOfTimeError
         bound, bounds = stage_bounds(rest, stage, excluded, deadline)
         floor = float(self.pair_bounds[excluded].min(initial=math.inf))
         better = np.where(excluded, -math.inf, np.minimum(bounds, floor) - self.error)

@@ -20,7 +20,9 @@ using namespace blindmatch;
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Cube = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using CubeOf = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Cube = CubeOf<float>;
 using Indices = nb::ndarray<const int, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Hands a vector over to numpy without a copy.
@@ -86,19 +88,7 @@ class Run {
     Stop stop;
 };
 
-// Transposed duals of the core (u[k][i][j]) to the certificate's order (U[i, j, k]).
-template <class From, class To>
-std::vector<To> certificate_order(const std::vector<From>& duals, int n) {
-    std::vector<To> out(duals.size());
-    const auto cell = static_cast<std::size_t>(n) * n, block = std::size_t{64};  // pieces that stay in the cache
-    for (std::size_t first = 0; first < cell; first += block)
-        for (int k = 0; k < n; ++k)
-            for (std::size_t ij = first; ij < std::min(first + block, cell); ++ij)
-                out[ij * n + k] = static_cast<To>(duals[k * cell + ij]);
-    return out;
-}
-
-// And back.
+// Duals in the certificate's order (U[i, j, k]) to the transposed ones of the core (u[k][i][j]).
 template <class From, class To>
 std::vector<To> core_order(const From* duals, int n) {
     const auto cell = static_cast<std::size_t>(n) * n;

@@ -27,17 +27,16 @@ const char* name_of(BoundStatus status) {
     return "stalled";
 }
 
-// A stage in the certificate's order: (U, V, column duals, forbidden).
-nb::tuple to_tuple(const Stage& stage) {
+// A stage in the core's order, without a copy: (u, v, column duals, forbidden).
+nb::tuple to_tuple(Stage stage) {
     const int n = stage.n;
-    return nb::make_tuple(to_numpy(certificate_order<float, float>(stage.u, n), n, n, n),
-                          to_numpy(certificate_order<float, float>(stage.v, n), n, n, n), to_numpy(stage.beta, n),
-                          to_numpy(stage.forbidden, n, n));
+    return nb::make_tuple(to_numpy(std::move(stage.u), n, n, n), to_numpy(std::move(stage.v), n, n, n),
+                          to_numpy(std::move(stage.beta), n), to_numpy(std::move(stage.forbidden), n, n));
 }
 
-nb::list to_list(const std::vector<Stage>& stages) {
+nb::list to_list(std::vector<Stage> stages) {
     nb::list list;
-    for (const Stage& stage : stages) list.append(to_tuple(stage));
+    for (Stage& stage : stages) list.append(to_tuple(std::move(stage)));
     return list;
 }
 
@@ -53,11 +52,11 @@ DualAscentOptions options_of(double granularity, std::size_t memory_limit, bool 
 }
 
 // (parent, (row, column), stages, (side, index), skipped children), with -1 where there is none.
-nb::tuple to_tuple(const ProofNode& node) {
+nb::tuple to_tuple(ProofNode node) {
     nb::list skipped;
     for (const SkippedChild& child : node.skipped)
         skipped.append(nb::make_tuple(child.skipped, child.sibling, child.symmetry));
-    return nb::make_tuple(node.parent, nb::make_tuple(node.row, node.column), to_list(node.stages),
+    return nb::make_tuple(node.parent, nb::make_tuple(node.row, node.column), to_list(std::move(node.stages)),
                           nb::make_tuple(node.line < 0      ? -1
                                          : node.line_is_row ? 0
                                                             : 1,
@@ -90,7 +89,7 @@ void bind_bounds(nb::module_& m) {
             }
             const std::size_t n = result.permutation.size();
             return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status),
-                                  to_list(result.stages));
+                                  to_list(std::move(result.stages)));
         },
         nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("relaxation"), nb::arg("seed"),
         nb::arg("threads"), nb::arg("initial"), nb::arg("start").none(), nb::arg("budget"),
@@ -133,7 +132,7 @@ void bind_bounds(nb::module_& m) {
                     [&](const TreeProgress& now) { run.report(now.bound, now.cost, now.nodes, now.proof_nodes); });
             }
             nb::list proof;
-            for (const ProofNode& node : result.proof) proof.append(to_tuple(node));
+            for (ProofNode& node : result.proof) proof.append(to_tuple(std::move(node)));
             const std::size_t n = result.permutation.size();
             nb::list symmetries;
             for (Symmetry& s : result.symmetries)

@@ -52,7 +52,7 @@ class HahnGrant {
     const std::vector<int>& permutation() const { return permutation_; }
     void offer(const int* permutation);
 
-    const HahnGrantDuals& duals() const { return duals_; }
+    HahnGrantDuals& duals() { return duals_; }
     // Column duals of the leaders, for a certificate. Solves the leader problem of what the last sweep left over.
     std::vector<double> column_duals();
 

@@ -34,7 +34,9 @@ class ItemOptions:
         return (*(path for path in given if path is not None and not path.is_dir()), *truth)
 
     def check(self, report: Path | None) -> None:
-        """Pictures are for a report."""
+        """Pictures are for a report, and the truth is a file or one of two words."""
+        if self.truth not in (None, SAME_ROWS, SAME_NAMES) and not Path(self.truth or "").exists():
+            raise ValueError(f"--truth {self.truth}: no such file, and neither '{SAME_ROWS}' nor '{SAME_NAMES}'")
         for option, path in (("--source-images", self.source_images), ("--target-images", self.target_images)):
             if path is not None and report is None:
                 raise ValueError(f"{option} {path}: pictures are shown in a report; add --report FILE")

@@ -9,11 +9,11 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.certificate import Certificate
+from blindmatch.certificate import Certificate, Node
 from blindmatch.problem import QAP
 from blindmatch.result import Status
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
-from blindmatch.solvers.core_problem import core_problem
+from blindmatch.solvers.core_problem import CoreStage, core_problem
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import at_least, boolean
@@ -80,7 +80,8 @@ class FactorizedHahnGrant:
         permutation = np.asarray(ascent.permutation, dtype=np.intp)
         if not len(permutation):  # cut short before the first assignment problem gave a match
             permutation = np.arange(problem.n)
-        return Outcome(permutation, status, Certificate.from_duals(*ascent.duals()))
+        stage = CoreStage.held(*ascent.take_duals(), np.zeros((problem.n, problem.n), dtype=bool))
+        return Outcome(permutation, status, Certificate(problem.n, (Node(stages=(stage,)),)))
 
     def _ascend(self, problem: QAP, ascent: _core.HahnGrant, budget: Budget) -> Status:
         """Sweep after sweep (Alg. 2, l. 5)."""
