@@ -144,7 +144,7 @@ def test_a_hundred_photographs_stay_small() -> None:
         (("--truth", "names", "--target-names", "other.txt"), "no name is in both files"),
         (("--truth", "wrong.csv"), "source 1 or target 2 has two partners"),
         (("--truth", "far.csv"), "(0, 99) is no pair of 6 x 6 items"),
-        (("--truth", "nothing.csv"), "nothing.csv: no such file"),
+        (("--truth", "nothing.csv"), "--truth nothing.csv: no such file, and neither 'rows' nor 'names'"),
         (("--truth", "truth.csv", "--report", "truth.csv"), "this would overwrite an input"),
     ],
 )

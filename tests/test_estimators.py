@@ -204,3 +204,19 @@ def test_the_classifier_refuses_what_does_not_fit():
         bm.BlindClassifier().fit(images, texts, classes=["a", "b"])
     with pytest.raises(ValueError, match=r"^n_clusters=0"):
         bm.BlindClassifier(0).fit(images, texts)
+
+
+def test_ctrl_c_in_kmeans_keeps_the_best_clustering_so_far():
+    images, _, texts = clustered(1)
+
+    def press(step: str, done: int, total: int) -> None:
+        if (step, done) == ("clustering", 3):
+            raise KeyboardInterrupt
+
+    model = bm.BlindClassifier(n_init=50, random_state=4).fit(images, texts, callback=press)
+    alone = bm.BlindClassifier(n_init=3, random_state=4).fit(images, texts)
+    assert model.n_init_ == alone.n_init_ == 3
+    assert model.result_.status == "optimal"
+    assert (model.centres_ == alone.centres_).all()
+    with pytest.raises(KeyboardInterrupt):  # before the first one there is nothing to keep
+        bm.BlindClassifier().fit(images, texts, callback=lambda step, done, total: press(step, 3, total))

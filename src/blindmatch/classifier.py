@@ -74,6 +74,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         Names of the classes: by default 0, 1, 2...
     centres_
         Cluster centres; cluster c stands for class ``classes_[cluster_class_[c]]``.
+    n_init_
+        Starts of k-means that were made: fewer than `n_init` if Ctrl-C cut them short.
     result_
         The match of centres with classes.
 
@@ -123,7 +125,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e).
 
         `callback` hears of each start of k-means and of the match: the name of the step, how many are done, and of how
-        many. `match_callback` is that of ``bm.match``.
+        many. `match_callback` is that of ``bm.match``. Ctrl-C ends the step that is under way: the best clustering so
+        far is matched, the best match so far is kept.
         """
         images, texts = self._scaled(self._fitted_set(X)), self._scaled(self._second_set(Y))
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
@@ -133,7 +136,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         if self.classes_.shape != (len(texts),):
             raise ValueError(f"classes has shape {self.classes_.shape}; Y has {len(texts)} rows")
         report = callback or (lambda step, done, total: None)
-        centres = _centres(images, clusters, at_least(self.n_init, 1, "n_init"), self.random_state, report)
+        starts = at_least(self.n_init, 1, "n_init")
+        centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
         self.centres_ = unit_rows(centres) if self.normalize else centres
         report("matching", 0, 1)
         self.result_ = match(
@@ -182,16 +186,23 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         return unit_rows(points) if self.normalize else points
 
 
-def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> FloatArray:
-    """The best centres of several starts of k-means: one start at a time, so that somebody can watch."""
+def _centres(
+    images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step
+) -> tuple[FloatArray, int]:
+    """The best centres of several starts of k-means, one at a time so that somebody can watch, and how many it were."""
     rng = check_random_state(seed)  # one for all of them, as KMeans(n_init=starts) has it
     best: Any = None
     for start in range(starts):
-        report("clustering", start, starts)
-        means = KMeans(clusters, n_init=1, random_state=rng).fit(images)
+        try:
+            report("clustering", start, starts)
+            means = KMeans(clusters, n_init=1, random_state=rng).fit(images)
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            return np.asarray(best.cluster_centers_), start
         if best is None or means.inertia_ < best.inertia_:
             best = means
-    return np.asarray(best.cluster_centers_)
+    return np.asarray(best.cluster_centers_), starts
 
 
 def _adopt(centres: FloatArray, permutation: IntArray) -> IntArray:

@@ -100,8 +100,10 @@ def run_classify(images: Path, classes: Path, model: BlindClassifier, answer: An
         echo_json(_as_json(found))
     else:
         _print(found, answer)
-    if model.result_.status == "interrupted":
-        complain("interrupted; the best match so far was used")
+    cut = [f"the best of {model.n_init_} starts of k-means"] if model.n_init_ < model.n_init else []
+    cut += ["the best match so far"] if model.result_.status == "interrupted" else []
+    if cut:
+        complain(f"interrupted; {' and '.join(cut)} was used")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -163,7 +165,7 @@ def _write_report(path: Path, found: Classified, images: Path, classes: Path) ->
         "images": images.name,
         "classes": classes.name,
         "clusters": str(len(model.centres_)),
-        "starts of k-means": str(model.n_init),
+        "starts of k-means": str(model.n_init_),
         "unit length": str(model.normalize),
         "distortion": str(model.distortion),
         "standardize": str(model.standardize),

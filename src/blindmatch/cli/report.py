@@ -80,6 +80,7 @@ def report(
         if len(files) == 1:
             run_report(result, ProblemFile(files[0]), out, certificate, title, json)
         elif len(files) == 2:
+            items.check(out)
             inputs = EmbeddingFiles(files[0], files[1], distortion, standardize, pairs, items)
             run_report(result, inputs, out, certificate, title, json)
         else:
