@@ -66,3 +66,8 @@ def test_solve_is_the_function_whatever_is_imported_first(before: str) -> None:
     loaded_by(
         f"import blindmatch as bm\n{before}\nassert callable(bm.solve)\nimport blindmatch.solve\nbm.solve.__doc__[0]"
     )
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "blindmatch", "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"blindmatch {bm.__version__}\n", done.stderr

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from blindmatch.cli.pairs import read_pairs
 from blindmatch.embeddings import Embeddings
-from blindmatch.encoders.images import SUFFIXES
 from blindmatch.report.images import ALL_OF_THEM
 from blindmatch.report.thumbnails import thumbnails
 
@@ -121,6 +120,8 @@ def _listed(path: Path, items: Embeddings, option: str) -> dict[int, Path]:
 
 def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
     """The pictures of a folder: by the names of the items if some are called so; in order if all are numbered."""
+    from blindmatch.encoders.images import SUFFIXES  # a tenth of a second, for those who show pictures
+
     files = sorted((file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
     called = {file.stem: file for file in reversed(files)} | {file.name: file for file in files}
     found = {item: called[name] for item, name in enumerate(items.names or ()) if name in called}

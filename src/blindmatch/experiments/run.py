@@ -13,7 +13,6 @@ from blindmatch.experiments.base import Experiment, Run
 from blindmatch.experiments.data import Catalogue, read_catalogue
 from blindmatch.experiments.engines import Engine, Local
 from blindmatch.experiments.record import Record
-from blindmatch.experiments.report import Facts, write_report
 from blindmatch.experiments.sample import write_sample
 from blindmatch.experiments.settings import Settings, make_settings
 from blindmatch.experiments.store import Store
@@ -106,6 +105,8 @@ def compute(
 
 def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
     """Write tables, figures and the page from the results that there are; `command` is told in the page."""
+    from blindmatch.experiments.report import Facts, write_report  # the sweep starts without it
+
     records = stored(what, out)
     rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
     failed = [record.error for record in records.values() if record.error is not None]

@@ -6,8 +6,6 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from blindmatch.encoders.images import decode
-
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -30,6 +28,8 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
     ImportError
         If Pillow is missing.
     """
+    from blindmatch.encoders.images import decode  # a tenth of a second, for those who show pictures
+
     images = {}
     for item, (name, content) in files.items():
         try:
