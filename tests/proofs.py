@@ -57,7 +57,7 @@ def exact_cost(problem: bm.QAP, p) -> Fraction:
 
 
 def exact_bound(problem: bm.QAP, stage: Stage) -> Fraction:
-    """What one stage proves without rounding; the formulas of checker.py, written down a second time."""
+    """What one stage proves without rounding; the formulas of stage_check.py, written down a second time."""
     n = problem.n
     U, V = ([[[Fraction(float(x)) for x in z] for z in y] for y in dual] for dual in (stage.U, stage.V))
     A, B = ([[[Fraction(float(x)) for x in row] for row in pair[side]] for pair in problem.factors] for side in (0, 1))

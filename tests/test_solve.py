@@ -238,7 +238,7 @@ def test_ctrl_c_in_a_callback_is_an_interrupt():
 
 def test_ctrl_c_while_the_proof_is_checked_keeps_the_result(monkeypatch):
     """The run is over, only the check is not: the match and its proof are kept, with what has been checked."""
-    module = importlib.import_module("blindmatch.checker")
+    module = importlib.import_module("blindmatch.stage_check")
     problem = gw_problem(3, 7, noise=1.0)
     whole = bm.solve(problem, QUICK, rng=0)
 

@@ -1,40 +1,32 @@
 """Check a certificate in plain numpy. Shares no code with the solvers, trusts nothing that they say.
 
-For any numbers U, V and any permutation p, the cost is, exactly,
-
-    constant + sum_i leader[i, p_i] + sum_{i<k} R[i, p_i, k, p_k],
-    leader[i, j]  = L_ij + A_ii B_jj + sum_{k != i} U[i, j, k] + sum_{l != j} V[i, j, l],
-    R[i, j, k, l] = A_ik B_jl + A_ki B_lj - U[i, j, k] - V[i, j, l] - U[k, l, i] - V[k, l, j],
-
-because each dual is added once and taken away once. A permutation through (i, j) uses exactly one pair of each other
-row k, so its R there is at least the least R of that row. Half of it is charged to either end, which leaves a linear
-assignment problem; its column duals give the bound. Rounding errors are bounded a priori and subtracted.
+The tree of a proof is here; what the duals of one node prove is in `stage_check.py`.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import time
 
 import numpy as np
 
-from blindmatch.certificate import COLUMN, ROW, Certificate, DualArray, Node, Pair, Stage
+from blindmatch.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
 from blindmatch.problem import QAP
 from blindmatch.spectral import projection_bound
-from blindmatch.validation import BoolArray, FloatArray, IntArray
+from blindmatch.stage_check import EPS, TINY, Effort, OutOfTimeError, lowered, stage_bounds
+from blindmatch.validation import IntArray, at_least
 
-EPS = 2.0**-53
-TINY = 2.0**-1074  # an operation whose result is below the normal range of float64 is wrong by up to this
 _PROJECTION = 2e-8  # seconds that the projection bound takes at most, over n^3
 _STAGE = 4e-9  # seconds that the check of a stage takes at least, over n^2 for each pair
-_LARGEST = 1e300  # sums of larger numbers may overflow, and then prove nothing
 
 
-def verify(problem: QAP, certificate: Certificate) -> float:
+def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None) -> float:
     """Return the lower bound that a certificate proves for a problem, rounded down safely.
 
     Every permutation that the problem allows costs at least this much. A certificate that was damaged or belongs to
-    another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all.
+    another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all. It uses all cores,
+    or as many `threads` as it is told.
 
     Examples
     --------
@@ -44,22 +36,21 @@ def verify(problem: QAP, certificate: Certificate) -> float:
     >>> bm.verify(problem, result.certificate) == result.cost
     True
     """
-    return _verified(problem, certificate, math.inf)[0]
+    if threads is not None:
+        at_least(threads, 1, "threads")
+    return _verified(problem, certificate, Effort(threads=threads or len(os.sched_getaffinity(0))))[0]
 
 
-def verify_in_time(problem: QAP, certificate: Certificate, seconds: float) -> tuple[float, bool]:
+def verify_in_time(problem: QAP, certificate: Certificate, seconds: float, threads: int = 1) -> tuple[float, bool]:
     """What `verify` returns, if it takes no more than so many seconds of computing time, and True.
 
     When they are over, or at Ctrl-C, what has been proved so far, and False: a bound that is as true, only weaker.
     """
-    return _verified(problem, certificate, time.thread_time() + seconds, partial=True)
+    effort = Effort(threads=threads) if seconds == math.inf else Effort(time.thread_time() + seconds)
+    return _verified(problem, certificate, effort, partial=True)
 
 
-class _OutOfTimeError(Exception):
-    """The time for the check is over."""
-
-
-def _verified(problem: QAP, certificate: Certificate, deadline: float, partial: bool = False) -> tuple[float, bool]:
+def _verified(problem: QAP, certificate: Certificate, effort: Effort, partial: bool = False) -> tuple[float, bool]:
     if certificate.size != problem.n:
         raise ValueError(f"certificate is for n={certificate.size}, the problem has n={problem.n}")
     if not certificate.nodes:
@@ -76,8 +67,8 @@ def _verified(problem: QAP, certificate: Certificate, deadline: float, partial: 
                 )
             parent = None if index == 0 else views[node.parent]
             views.append(NodeView(problem, node, parent, certificate.forced))
-            views[-1].use_proofs(node, deadline)
-    except (KeyboardInterrupt, _OutOfTimeError):
+            views[-1].use_proofs(node, effort)
+    except (KeyboardInterrupt, OutOfTimeError):
         if not partial:
             raise
         whole = False  # a node that nobody looked at proves nothing
@@ -148,25 +139,23 @@ class NodeView:
         """Whether there is nothing left to choose."""
         return not len(self.rows)
 
-    def use_proofs(self, node: Node, deadline: float) -> None:
+    def use_proofs(self, node: Node, effort: Effort) -> None:
         """Take in what a node holds: the projection bound, and its duals, one stage after the other."""
         if self.complete:
             return
         if node.spectral:
-            if time.thread_time() + _PROJECTION * self.rest.n**3 > deadline:
-                raise _OutOfTimeError
+            effort.check(_PROJECTION * self.rest.n**3)
             self.bound = projection_bound(self.rest) - self.error
         for stage in node.stages:
-            self._use(self.rest, stage, deadline)
+            self._use(self.rest, stage, effort)
 
-    def _use(self, rest: QAP, stage: Stage, deadline: float) -> None:
+    def _use(self, rest: QAP, stage: Stage, effort: Effort) -> None:
         if stage.size != rest.n:
             raise ValueError(f"certificate: a stage has size {stage.size}, its node has {rest.n}")
         # Pairs that this stage leaves out count with what was proved for them before, be it nothing.
         excluded = stage.forbidden | np.isposinf(self.pair_bounds)
-        if time.thread_time() + _STAGE * np.count_nonzero(~excluded) * rest.n**2 > deadline:
-            raise _OutOfTimeError
-        bound, bounds = stage_bounds(rest, stage, excluded, deadline)
+        effort.check(_STAGE * np.count_nonzero(~excluded) * rest.n**2)
+        bound, bounds = stage_bounds(rest, stage, excluded, effort)
         floor = float(self.pair_bounds[excluded].min(initial=math.inf))
         better = np.where(excluded, -math.inf, np.minimum(bounds, floor) - self.error)
         self.pair_bounds = np.maximum(self.pair_bounds, better)
@@ -198,85 +187,6 @@ class NodeView:
         self.bound = max(self.bound, min(values.values()))
 
 
-def stage_bounds(
-    problem: QAP, stage: Stage, excluded: BoolArray, deadline: float = math.inf
-) -> tuple[float, FloatArray]:
-    """Bound of all permutations without excluded pairs, and of those that use a given pair."""
-    n = problem.n
-    with np.errstate(invalid="ignore", over="ignore"):
-        leader = _leaders(problem, stage) + _charges(problem, stage, excluded, deadline)
-        leader[excluded] = math.inf
-        beta = np.where(np.isfinite(stage.column_duals), stage.column_duals, 0.0)
-        slack = leader - beta
-        alpha = slack.min(axis=1)
-        if np.isnan(alpha).any() or np.isneginf(alpha).any():
-            return -math.inf, np.full((n, n), -math.inf)
-        if np.isposinf(alpha).any():  # some source has no partner left: nothing is feasible
-            return math.inf, np.full((n, n), math.inf)
-        size = float(np.abs(alpha).sum() + np.abs(beta).sum() + abs(problem.constant))
-        if not size < _LARGEST:
-            return -math.inf, np.full((n, n), -math.inf)
-        total = math.fsum([*alpha, *beta, problem.constant])
-        bounds = total + (slack - alpha[:, None])
-        finite = np.where(np.isfinite(slack), np.abs(slack), 0.0)
-        # Infinite bounds (no permutation goes through the pair) stay so; a NaN could hide a pair that proves nothing.
-        bounds -= 4 * EPS * (size + 4 * finite.max() + np.where(np.isfinite(bounds), np.abs(bounds), 0.0)) + TINY
-        return _lowered(total, size, 4), np.where(np.isnan(bounds), -math.inf, bounds)
-
-
-def _leaders(problem: QAP, stage: Stage) -> FloatArray:
-    """Leaders of all pairs, lowered by a bound of their rounding errors."""
-    n = problem.n
-    U, V = _without_diagonal(stage.U, 0), _without_diagonal(stage.V, 1)
-    terms = [problem.linear, U.sum(axis=2, dtype=np.float64), V.sum(axis=2, dtype=np.float64)]
-    terms += [np.outer(np.diag(A), np.diag(B)) for A, B in problem.factors]
-    size = np.abs(U).sum(axis=2, dtype=np.float64) + np.abs(V).sum(axis=2, dtype=np.float64)
-    size += sum(np.abs(term) for term in (terms[0], *terms[3:]))
-    return np.asarray(sum(terms) - (2 * n + len(terms) + 4) * (EPS * size + TINY))
-
-
-def _charges(problem: QAP, stage: Stage, excluded: BoolArray, deadline: float) -> FloatArray:
-    """For each pair (i, j): half of the least residuals in all other rows; +inf where a row has no partner left."""
-    n = problem.n
-    # Subtracting -inf makes +inf: excluded pairs, and pairs that would use a column twice, never are the least.
-    U, V = _without_diagonal(stage.U, 0), _without_diagonal(stage.V, 1).astype(np.float64)
-    by_row = np.ascontiguousarray(U.transpose(2, 0, 1), dtype=np.float64)  # U[k, l, i] at [i, k, l]
-    by_column = np.ascontiguousarray(V.transpose(2, 0, 1))  # V[k, l, j] at [j, k, l]
-    size = 2 * float(np.abs(by_row).max() + np.abs(by_column).max())
-    size += sum(2 * float(np.abs(A).max() * np.abs(B).max()) for A, B in problem.factors)
-    error = (2 * len(problem.factors) + 6) * (EPS * size + TINY) * n
-    by_row[:, excluded] = -math.inf
-    V[:, np.arange(n), np.arange(n)] = -math.inf
-    charges = np.full((n, n), math.inf)
-    pairs = np.argwhere(~excluded)
-    for block in np.array_split(pairs, max(1, len(pairs) * n * n // 50_000)):  # blocks that stay in the cache
-        if time.thread_time() > deadline:
-            raise _OutOfTimeError
-        i, j = block[:, 0], block[:, 1]
-        residual = -by_row[i]  # [pair, k, l]
-        for A, B in problem.factors:
-            residual += A[i][:, :, None] * B[j][:, None, :]
-            residual += A.T[i][:, :, None] * B.T[j][:, None, :]
-        residual -= by_column[j]
-        residual -= V[i, j][:, None, :]
-        rows = residual.min(axis=2) - U[i, j]
-        rows[np.arange(len(block)), i] = 0.0
-        rounding = error + n * EPS * np.abs(rows).sum(axis=1, where=np.isfinite(rows))
-        charges[i, j] = 0.5 * (rows.sum(axis=1) - rounding)
-    return charges
-
-
-def _without_diagonal(duals: DualArray, axis: int) -> DualArray:
-    """A copy in which the entries with k == i (axis 0) or l == j (axis 1) are zero."""
-    copy = duals.copy()
-    index = np.arange(copy.shape[0])
-    if axis == 0:
-        copy[index, :, index] = 0
-    else:
-        copy[:, index, index] = 0
-    return copy
-
-
 def _completed(fixed: tuple[Pair, ...], n: int) -> IntArray:
     """The permutation of n - 1 pairs or of all."""
     sides = [{pair[side] for pair in fixed} for side in (ROW, COLUMN)]
@@ -292,9 +202,4 @@ def _cost_from_below(problem: QAP, permutation: IntArray) -> float:
     if problem.exact:
         return problem.objective(permutation)
     operations = len(problem.factors) * (problem.n**2 + 2) + problem.n + 4
-    return _lowered(problem.objective(permutation), problem.scale, operations)
-
-
-def _lowered(value: float, size: float, operations: int) -> float:
-    """`value` less a bound of the rounding error of that many operations on numbers of that size."""
-    return value - operations * (EPS * size + TINY) if math.isfinite(value) else value
+    return lowered(problem.objective(permutation), problem.scale, operations)

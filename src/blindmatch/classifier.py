@@ -186,9 +186,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         return unit_rows(points) if self.normalize else points
 
 
-def _centres(
-    images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step
-) -> tuple[FloatArray, int]:
+def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> tuple[FloatArray, int]:
     """The best centres of several starts of k-means, one at a time so that somebody can watch, and how many it were."""
     rng = check_random_state(seed)  # one for all of them, as KMeans(n_init=starts) has it
     best: Any = None

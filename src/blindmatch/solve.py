@@ -177,7 +177,8 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result
     notes = [outcome.message] if outcome.message else []
     bound = outcome.lower_bound
     if outcome.certificate is not None:
-        bound, whole = verify_in_time(problem, outcome.certificate, _HASTE if budget.interrupted else math.inf)
+        seconds = _HASTE if budget.interrupted else math.inf
+        bound, whole = verify_in_time(problem, outcome.certificate, seconds, budget.threads)
         if not whole:
             status = "interrupted"
             bound = max(bound, projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
