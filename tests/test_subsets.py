@@ -77,6 +77,19 @@ def test_other_solvers_equal_enumeration(engine, module, n, size, k):
     assert found.lower_bound == pytest.approx(found.costs[0], abs=1e-6)
 
 
+@pytest.mark.parametrize("engine", ["exact", "gurobi", "scip"])
+@pytest.mark.parametrize("scale", [1e-25, 1e-12, 1e12, 1e25])
+def test_costs_of_any_size(engine, scale):
+    """Tolerances of other people's solvers are absolute."""
+    if engine != "exact":
+        pytest.importorskip({"gurobi": "gurobipy", "scip": "pyscipopt"}[engine])
+    cost = scale * matrix("any", 8, 3)
+    found = best_subsets(cost=cost, size=3, k=4, engine=engine, rng=0)
+    best = enumerated(cost, 3, 4)
+    np.testing.assert_allclose(found.costs, best, atol=1e-6 * scale)
+    assert best[0] - 1e-6 * scale <= found.lower_bound <= best[0] + 1e-12 * scale
+
+
 @pytest.mark.parametrize(("engine", "module"), [("gurobi", "gurobipy"), ("scip", "pyscipopt")])
 def test_missing_solver_says_what_to_install(engine, module, monkeypatch):
     real = builtins.__import__

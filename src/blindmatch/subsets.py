@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -57,6 +58,10 @@ class Subsets:
         }
 
 
+_TOLERANCE = 1e-9  # of Gurobi and SCIP
+_MARGIN = 2e-9  # so much of the scale of a sum is taken off their bounds
+
+
 @dataclass(frozen=True)
 class _Task:
     """What an engine gets: a finite square matrix, and how many subsets of which size."""
@@ -67,9 +72,21 @@ class _Task:
     rng: np.random.Generator
     budget: Budget
 
+    @cached_property
+    def exponent(self) -> int:
+        """The power of two that makes the largest cost about one: tolerances of other people's codes are absolute."""
+        return -math.frexp(float(np.abs(self.cost).max()))[1]
+
     @property
-    def symmetric(self) -> FloatArray:
-        return (self.cost + self.cost.T) / 2
+    def scaled(self) -> FloatArray:
+        """Symmetric costs of about one."""
+        return np.asarray(np.ldexp((self.cost + self.cost.T) / 2, self.exponent))
+
+    def bound(self, scaled: float) -> float | None:
+        """A bound on the caller's costs from that on the scaled ones, less the tolerances; None if there is none."""
+        if not abs(scaled) < 1e19:  # SCIP's infinity is 1e20
+            return None
+        return math.ldexp(scaled - _MARGIN * self.size**2, -self.exponent)
 
 
 # One subset a row in any order, a lower bound or None, and whether the run was completed.
@@ -201,22 +218,24 @@ def _gurobi(task: _Task) -> _Found:
     try:
         with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
             chosen = model.addMVar(n, vtype=gp.GRB.BINARY)
-            model.setObjective(chosen @ task.symmetric @ chosen)
+            model.setObjective(chosen @ task.scaled @ chosen)
             model.addConstr(chosen.sum() == task.size)
             model.Params.MIPGap = model.Params.MIPGapAbs = 0.0
+            model.Params.IntFeasTol = model.Params.FeasibilityTol = model.Params.OptimalityTol = _TOLERANCE
             model.Params.Threads = task.budget.threads
             model.Params.Seed = int(task.rng.integers(2**31 - 1))
             rows: list[IntArray] = []
-            bound = -math.inf
+            bound: float | None = None
             while len(rows) < task.k:
                 if math.isfinite(task.budget.remaining):
                     model.Params.TimeLimit = max(task.budget.remaining, 0.0)
                 model.optimize()
                 if not rows:
-                    bound = float(model.ObjBound)
+                    bound = task.bound(model.ObjBound)
                 if model.SolCount > 0:
                     rows.append(np.flatnonzero(chosen.X > 0.5))
                 if model.Status != gp.GRB.OPTIMAL:
+                    task.budget.interrupted |= model.Status == gp.GRB.INTERRUPTED  # it caught Ctrl-C itself
                     return rows, bound, False
                 # Not this one again. (On 14 items Gurobi's pool of the 10 best was not done in 20 s; cuts took 2 s.)
                 model.addConstr(chosen[rows[-1].tolist()].sum() <= task.size - 1)
@@ -233,7 +252,7 @@ def _scip(task: _Task) -> _Found:
         import pyscipopt as scip
     except ImportError as error:
         raise SolverUnavailable("engine='scip' needs PySCIPOpt: pip install 'blindmatch[scip]'") from error
-    n, cost = len(task.cost), task.symmetric
+    n, cost = len(task.cost), task.scaled
     model = scip.Model()
     model.hideOutput()
     x = [model.addVar(vtype="B") for _ in range(n)]
@@ -248,14 +267,17 @@ def _scip(task: _Task) -> _Found:
     pairs = scip.quicksum(2 * float(cost[i, j]) * both for (i, j), both in y.items())
     model.setObjective(pairs + scip.quicksum(float(cost[i, i]) * x[i] for i in range(n)))
     model.setParam("limits/gap", 0.0)
+    model.setParam("numerics/feastol", _TOLERANCE)
+    model.setParam("numerics/dualfeastol", _TOLERANCE)
     rows: list[IntArray] = []
-    bound = -math.inf
+    bound: float | None = None
     while len(rows) < task.k:
         if math.isfinite(task.budget.remaining):
             model.setParam("limits/time", max(task.budget.remaining, 0.0))
         model.optimize()
         if not rows:
-            bound = float(model.getDualbound())
+            bound = task.bound(model.getDualbound())
+        task.budget.interrupted |= model.getStatus() == "userinterrupt"  # it caught Ctrl-C itself
         if model.getNSols() == 0:
             return rows, bound, False
         best = model.getBestSol()

@@ -117,6 +117,20 @@ def test_small_problems(name, n):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", [1e-25, 1e-12, 1e-5, 1e5, 1e12, 1e25])
+def test_costs_of_any_size(name, scale):
+    """Some codes have tolerances that are absolute: on tiny and huge numbers they must not prove what is not true."""
+    for seed in (1, 2):
+        problem = random_problem(seed, 5, integer=True)
+        problem = bm.QAP.from_factors([(scale * A, B) for A, B in problem.factors], scale * problem.linear)
+        result = bm.solve(problem, configured(name), rng=0, time_limit=60)
+        check(result, problem)
+        if result.solver in ("auto", "branch-and-bound", "brute-force", "gurobi", "scip"):
+            assert result.cost == pytest.approx(optimum(problem), rel=1e-6)
+            assert result.status == "optimal"
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("integer", [True, False])
 def test_a_linear_term_is_used_or_refused(name, integer):
     """The quadratic part is nothing against the linear one, so who ignores that one is found out."""

@@ -71,7 +71,7 @@ class Gurobi:
         model.addConstr(x.sum(axis=0) == 1)
         model.addConstr(x.sum(axis=1) == 1)
         flat, Q = x.reshape(-1), cost.products()
-        linear = cost.linear.reshape(-1) @ flat + cost.constant
+        linear = cost.linear.reshape(-1) @ flat
         if self.model == "quadratic":
             model.setObjective(flat @ Q @ flat + linear)
         else:

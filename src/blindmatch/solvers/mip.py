@@ -13,31 +13,39 @@ from blindmatch.validation import FloatArray, IntArray
 
 # Bounds of these codes hold up to their tolerances, 1e-9 in our settings: so much of the scale is taken off, twice.
 _MARGIN = 2e-9
+_NOTHING = -5000  # an exponent below those of all numbers, and of all products of two
 
 
 class CentredCost:
     """The normal form with off-diagonal means taken out of its symmetric factors: the same cost, smaller numbers.
 
-    On permutations that only moves a constant, but relaxations get tighter by it.
+    On permutations that only moves a constant, but relaxations get tighter by it. `linear` and `factors` are times a
+    power of two that makes the largest cost of a pair about one, and without the constant: tolerances of these codes
+    are absolute.
     """
 
     def __init__(self, problem: QAP) -> None:
         form = problem.normal_form
         n = problem.n
         self.problem = problem
-        self.linear = form.linear
         self.constant = form.constant
-        self.factors: list[FactorPair] = []
+        factors: list[FactorPair] = []
         off = ~np.eye(n, dtype=bool)
         for A, B in form.factors:
             a, b = (float(matrix.sum()) / max(1, n * (n - 1)) for matrix in (A, B))
-            self.factors.append(((A - a) * off, (B - b) * off))
+            factors.append(((A - a) * off, (B - b) * off))
             self.constant += n * (n - 1) * a * b
-        self.scale = float(
-            np.abs(self.linear).max(axis=1).sum()
-            + sum(np.abs(A).sum() * np.abs(B).max() for A, B in self.factors)
-            + 1e-6 * problem.scale  # rounding, where centring cancels almost everything
-        )
+        sizes = [tuple(_exponent(matrix) for matrix in pair) for pair in factors]
+        largest = [_exponent(form.linear), *(1 + a + b for a, b in sizes if min(a, b) > _NOTHING)]
+        self.exponent = -max(largest) if max(largest) > _NOTHING else 0
+        self.linear = np.ldexp(form.linear, self.exponent)
+        self.factors = [
+            (np.ldexp(A, -a), np.ldexp(B, self.exponent + a)) for (A, B), (a, _) in zip(factors, sizes, strict=True)
+        ]
+        with np.errstate(over="ignore"):  # a constant beyond all reason leaves nothing to prove
+            rounding = 1e-6 * float(np.ldexp(problem.scale, self.exponent))  # where centring cancels almost everything
+        self.scale = float(np.abs(self.linear).max(axis=1).sum()) + rounding
+        self.scale += sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in self.factors)
 
     def products(self) -> FloatArray:
         """The matrix Q of all products: row (i, j) and column (k, l), rows first, so that the cost is x^T Q x."""
@@ -55,12 +63,11 @@ class CentredCost:
         return least, most
 
     def safe_bound(self, bound: float) -> float | None:
-        """A lower bound that holds in spite of the tolerances; None where the code has none yet."""
-        if not math.isfinite(bound) or abs(bound) >= 1e19:  # SCIP's infinity is 1e20
+        """A lower bound of the problem that holds in spite of the tolerances; None where the code has none yet."""
+        if not math.isfinite(bound - self.scale) or abs(bound) >= 1e19:  # SCIP's infinity is 1e20
             return None
-        margin = _MARGIN * self.scale
         # With integers the bound is rounded up to the next cost, which cannot pass the optimum.
-        return self.problem.round_up(bound - margin)
+        return self.problem.round_up(math.ldexp(bound - _MARGIN * self.scale, -self.exponent) + self.constant)
 
 
 def round_matrix(values: FloatArray) -> IntArray:
@@ -71,3 +78,9 @@ def round_matrix(values: FloatArray) -> IntArray:
 def _best_sum(cost: FloatArray) -> float:
     columns, *_ = _core.solve_lap(np.ascontiguousarray(cost))
     return float(cost[np.arange(len(cost)), columns].sum())
+
+
+def _exponent(values: FloatArray) -> int:
+    """The power of two that is just above all of them; `_NOTHING` where all are zero."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return math.frexp(largest)[1] if largest > 0 else _NOTHING

@@ -88,7 +88,6 @@ def _build(scip: Any, model: Any, cost: CentredCost, budget: Budget) -> list[lis
     allowed = np.ones((n, n), dtype=bool) if forbidden is None else ~forbidden
     items = range(n)
     x = [[model.addVar(vtype="B", ub=int(allowed[i, j]), obj=cost.linear[i, j]) for j in items] for i in items]
-    model.addObjoffset(cost.constant)
     for i in items:
         model.addCons(scip.quicksum(x[i]) == 1)
         model.addCons(scip.quicksum(row[i] for row in x) == 1)
