@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from blindmatch.certificate import Certificate
 from blindmatch.checker import verify_in_time
 from blindmatch.errors import shown, unknown_name
 from blindmatch.memory import refuse_if_too_large
@@ -21,6 +22,8 @@ from blindmatch.validation import at_least, positive
 RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
 _HASTE = 0.3  # seconds of computing for the check of a proof after Ctrl-C: enough for n = 70 or so; for larger ones
 _LARGEST_IN_HASTE = 200  # the projection bound, up to this size
+_CHECK = 1e-8  # seconds that the check of a proof takes for each pair of a stage, over n^2
+_CHECKING = 0.3  # share of a time limit that is kept for the check
 ROUNDING_TOLERANCE = 1e-12  # of the size of the numbers that are summed: below it float64 cannot tell costs apart
 
 
@@ -119,10 +122,19 @@ def tolerance(problem: QAP, cost: float) -> float:
 
 
 def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> float | None:
-    """The time limit less what the check of a certificate will take: about 1e-8 n^4 seconds."""
+    """The time limit less what the check of a certificate will take, as far as there is room for it."""
     if time_limit is None or not solver.capabilities.bound:
         return time_limit
-    return time_limit - min(1e-8 * problem.n**4, 0.3 * time_limit)
+    return time_limit - min(_CHECK * problem.n**4, _CHECKING * time_limit)
+
+
+def _checking_time(certificate: Certificate, budget: Budget) -> float:
+    """Seconds for the check of a proof: infinite, unless somebody waits and it would take far longer than is left."""
+    if budget.interrupted:
+        return _HASTE
+    pairs = (np.count_nonzero(~stage.forbidden) * stage.size**2 for node in certificate.nodes for stage in node.stages)
+    room = 2 * _CHECKING * budget.time_limit + max(0.0, budget.remaining)
+    return math.inf if _CHECK * sum(pairs) / budget.threads <= max(_HASTE, room) else _HASTE
 
 
 def _refuse(problem: QAP, solver: Solver) -> None:
@@ -177,10 +189,10 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result
     notes = [outcome.message] if outcome.message else []
     bound = outcome.lower_bound
     if outcome.certificate is not None:
-        seconds = _HASTE if budget.interrupted else math.inf
+        seconds = _checking_time(outcome.certificate, budget)
         bound, whole = verify_in_time(problem, outcome.certificate, seconds, budget.threads)
         if not whole:
-            status = "interrupted"
+            status = "interrupted" if budget.interrupted or seconds == math.inf else "time_limit"
             bound = max(bound, projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
             notes.append(
                 "the check of the proof was cut short: bm.verify(problem, result.certificate) says all it proves"

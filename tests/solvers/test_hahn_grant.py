@@ -252,3 +252,13 @@ def test_ctrl_c_between_two_sweeps_keeps_the_bound(monkeypatch):
     assert result.status == "interrupted"
     assert result.lower_bound == bm.verify(problem, result.certificate) > 0
     assert result.cost == problem.objective(result.permutation)
+
+
+def test_a_check_that_takes_longer_than_the_limit_is_cut_short():
+    """At n = 150 it takes seconds: whoever gives half a second gets the match, and the bound that there is time for."""
+    problem = gw_problem(0, 150, noise=0.5)
+    solver = bm.SOLVERS["factorized-hahn-grant"](restarts=1)
+    result = in_time(0.5, lambda: bm.solve(problem, solver, time_limit=0.5, rng=0), attempts=5)
+    assert result.status == "time_limit"
+    assert "bm.verify" in result.message
+    assert 0 < result.lower_bound <= result.cost
