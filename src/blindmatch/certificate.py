@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 ROW, COLUMN = 0, 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
     """One set of duals: any numbers at all prove some bound, good ones a tight bound.
 
@@ -91,7 +91,7 @@ class Node:
     skipped: tuple[tuple[int, int, int], ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """A proof that no permutation costs less than some bound; ``bm.verify`` recomputes that bound from scratch.
 

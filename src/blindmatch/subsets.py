@@ -21,7 +21,7 @@ from blindmatch.validation import FloatArray, IntArray, as_square, at_least, pos
 SubsetStatus = Literal["optimal", "heuristic", "time_limit", "interrupted"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Subsets:
     """The cheapest subsets of one size.
 

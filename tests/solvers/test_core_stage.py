@@ -101,3 +101,14 @@ def test_duals_are_taken_once():
     ascent.take_duals()
     with pytest.raises(RuntimeError, match="taken"):
         ascent.sweep(Budget())
+
+
+def test_results_and_proofs_can_be_compared_and_hashed():
+    """They hold arrays, which have no truth value; what is the same object is equal."""
+    result = bm.match(np.eye(6), np.eye(6), rng=0)
+    other = pickle.loads(pickle.dumps(result))  # noqa: S301
+    assert result == result
+    assert result != other
+    assert result.certificate != other.certificate
+    assert result.certificate.nodes[0] != other.certificate.nodes[0]
+    assert len({result, other, result.certificate}) == 3
