@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import struct
+import threading
 import zipfile
 from pathlib import Path
 
@@ -75,7 +77,7 @@ ROWS = [",".join(str(value) for value in row) for row in VALUES]
         ([f"{n},{row}" for n, row in zip(NAMES, ROWS, strict=True)], NAMES, None),
         (["word,x,y,z", *(f"{n},{row}" for n, row in zip(NAMES, ROWS, strict=True))], NAMES, None),
         (["x,y,z,name,label", *(f"{row},{n},7" for n, row in zip(NAMES, ROWS, strict=True))], NAMES, ["7"] * 4),
-        ([",0,1,2", *(f"{k},{row}" for k, row in enumerate(ROWS))], ["0", "1", "2", "3"], None),  # as pandas writes
+        ([",0,1,2", *(f"{k},{row}" for k, row in enumerate(ROWS))], None, None),  # as pandas writes
         (["id;x;y;z", *(f"{k};{row.replace(',', ';')}" for k, row in enumerate(ROWS))], ["0", "1", "2", "3"], None),
         (["", *ROWS, "", ""], None, None),
     ],
@@ -147,7 +149,7 @@ BAD = {
     "hole.csv": (b"1,2\n3,\n", "line 2, column 2: '' is not a number"),
     "nan.csv": (b"1,2\n3,nan\n", r"holds nan at \[1, 1\]"),
     "prose.csv": (b"hello\nworld\n", "no column of numbers"),
-    "binary.csv": (bytes(range(256)), "not a text file"),
+    "binary.csv": (bytes(range(256)), "not a text file in UTF-8"),
     "long.csv": (b'"' + b"x" * 200_000, "not a readable"),
     "text.safetensors": (b"not tensors", "not a readable"),
     "huge.safetensors": (struct.pack("<Q", 2**60) + b"{}", "not a readable"),
@@ -180,7 +182,7 @@ def test_a_missing_file_and_a_folder(suffix: str) -> None:
 def test_parquet_without_numbers() -> None:
     pa = pytest.importorskip("pyarrow")
     pytest.importorskip("pyarrow.parquet").write_table(pa.table({"name": NAMES}), "e.parquet")
-    with pytest.raises(ValueError, match="expected numeric columns or one column of lists; it holds name"):
+    with pytest.raises(ValueError, match="no column of numbers in it; it holds name"):
         load_embeddings("e.parquet")
 
 
@@ -205,6 +207,11 @@ def test_problem_from_npz() -> None:
         ("a.npz", npz(source_cost=np.eye(3)), "no array target_cost in it; it holds source_cost"),
         ("b.npz", npz(source_cost=np.eye(3), target_cost=np.eye(4)), r"target_cost has shape \(4, 4\)"),
         ("c.npz", npz(source_cost=np.eye(3), target_cost=np.eye(3), constant=np.zeros(2)), "constant has shape"),
+        (
+            "liner.npz",
+            npz(source_cost=np.eye(3), target_cost=np.eye(3), liner=np.eye(3)),
+            "array='liner' is not known; did you mean 'linear'?",
+        ),
         ("d.dat", b"3 1 2", "d.dat: n=3 needs 18 numbers"),
         ("e.txt", b"3 1 2", "unknown kind of problem file '.txt'"),
     ],
@@ -229,3 +236,36 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else() -> None:
     assert Path("out").read_text() == "old"
     write_atomically("out", lambda file: file.write(b"new"))
     assert Path("out").read_text() == "new"
+
+
+def test_a_pipe_is_written_to_and_stays() -> None:
+    os.mkfifo("pipe")
+    Path("link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        read: list[bytes] = []
+        reader = threading.Thread(target=lambda read=read: read.append(Path("pipe").read_bytes()), daemon=True)
+        reader.start()
+        write_atomically(name, lambda file: np.savez(file, a=np.eye(200)))
+        reader.join(20)
+        np.testing.assert_array_equal(np.load(io.BytesIO(read[0]))["a"], np.eye(200))
+    assert Path("pipe").is_fifo()
+    assert Path("link").is_symlink()
+    assert sorted(path.name for path in Path().iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no descriptors as files here")
+def test_a_descriptor_is_written_to_and_the_link_to_it_stays() -> None:
+    """What /dev/stdout is, when the shell sends it to a file."""
+    with Path("sent").open("wb") as sent:
+        Path("stdout").symlink_to(f"/proc/self/fd/{sent.fileno()}")
+        write_atomically("stdout", lambda file: file.write(b"report"))
+        assert Path("stdout").is_symlink()
+    assert Path("sent").read_bytes() == b"report"
+
+
+def test_a_link_to_a_file_is_replaced() -> None:
+    Path("kept").write_text("old")
+    Path("out").symlink_to("kept")
+    write_atomically("out", lambda file: file.write(b"new"))
+    assert not Path("out").is_symlink()
+    assert (Path("kept").read_text(), Path("out").read_text()) == ("old", "new")

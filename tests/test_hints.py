@@ -237,3 +237,18 @@ def test_inputs_are_not_written_to():
     bm.match(X, Y, similarity=S, similarity_weight=3.0, forbidden_pairs=mask, unmatched_cost=2.0, rng=0)
     assert (before[0] == S).all()
     assert (mask == before[1]).all()
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_data_frames_of_pairs(package):
+    frame = pytest.importorskip(package).DataFrame({"source": [0, 1], "target": [2, 3]})
+    X, Y = embeddings(0, 5)
+    assert bm.match(X, Y, known_pairs=frame).permutation[:2].tolist() == [2, 3]
+    hints = Hints.of((5, 5), forbidden_pairs=frame)
+    assert np.argwhere(hints.forbidden).tolist() == [[0, 2], [1, 3]]
+
+
+def test_a_mask_of_pandas_booleans():
+    mask = np.eye(3, dtype=bool)
+    frame = pytest.importorskip("pandas").DataFrame(mask).convert_dtypes()
+    assert np.array_equal(Hints.of((3, 3), forbidden_pairs=frame).forbidden, mask)

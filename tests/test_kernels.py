@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist, squareform
 from strategies import rng_of, seeds
 
+import blindmatch as bm
 from blindmatch import kernels
 
 
@@ -111,6 +113,45 @@ def test_knn_needs_enough_points(k):
 def test_unit_rows():
     X = np.array([[3.0, 4.0], [0.0, 0.0], [-2.0, 0.0]])
     assert kernels.unit_rows(X).tolist() == [[0.6, 0.8], [0.0, 0.0], [-1.0, 0.0]]
+
+
+@pytest.mark.parametrize("exponent", [-1000, -560, -400, 400, 530, 1000])
+def test_squares_that_overflow_or_vanish(exponent):
+    """Powers of two only move the point: the digits must stay the same."""
+    X = points(0)
+    Y = np.ldexp(X, exponent)
+    if exponent < 500:  # else they are infinite, which is refused
+        np.testing.assert_allclose(np.ldexp(kernels.distances(Y), -exponent), kernels.distances(X), rtol=1e-14)
+    np.testing.assert_allclose(kernels.unit_rows(Y), kernels.unit_rows(X), rtol=1e-14)
+    Y[1:] = X[1:]  # one such row changes nothing for the others
+    Y[3] = 0.0
+    unit = kernels.unit_rows(Y)
+    np.testing.assert_allclose(unit[0], kernels.unit_rows(X)[0], rtol=1e-14)
+    assert not unit[3].any()
+    ordinary = [1, 2, 4, 5, 6, 7]
+    assert (unit[ordinary] == X[ordinary] / np.linalg.norm(X, axis=1, keepdims=True)[ordinary]).all()
+
+
+@given(seeds, st.floats(-90, 90))
+def test_ordinary_numbers_are_computed_as_they_are(seed, power):
+    X = points(seed) * 10**power
+    assert (kernels.distances(X) == squareform(pdist(X))).all()
+    assert (kernels.unit_rows(X) == X / np.linalg.norm(X, axis=1, keepdims=True)).all()
+
+
+def test_inner_products_that_vanish_are_refused():
+    with pytest.raises(ValueError, match=r"^embeddings hold no number above .*e-170; their inner products vanish"):
+        kernels.inner_products(points(0) * 1e-170)
+    assert not kernels.inner_products(np.zeros((3, 2))).any()
+    X = points(0)
+    np.testing.assert_allclose(kernels.inner_products(X * 2.0**-500) * 2.0**1000, kernels.inner_products(X), atol=1e-15)
+
+
+@pytest.mark.parametrize(("scale", "normalize"), [(1e-300, False), (1e-170, False), (1e-170, True), (1e160, True)])
+def test_a_match_of_huge_or_tiny_numbers_is_right(scale, normalize):
+    X, order = points(3), rng_of(1).permutation(8)
+    found = bm.match(X * scale, X[order] * scale, distortion=bm.GromovWasserstein(normalize=normalize), rng=0)
+    assert order[found.permutation].tolist() == list(range(8))
 
 
 @pytest.mark.parametrize(

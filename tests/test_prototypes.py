@@ -73,6 +73,14 @@ def test_bad_input(embeddings, labels, options, message):
         class_means(embeddings, labels, **options)
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "string", "category", "object"])
+def test_a_label_that_pandas_calls_missing(dtype):
+    pd = pytest.importorskip("pandas")
+    labels = pd.Series([1, pd.NA, 1] if dtype == "Int64" else ["a", pd.NA, "b"], dtype=dtype)
+    with pytest.raises(ValueError, match=r"^labels holds .* at \[1\]; a label is missing"):
+        class_means(np.eye(3), labels)
+
+
 def test_prompt_means_equal_class_means():
     rng = np.random.default_rng(1)
     prompts = rng.normal(size=(5, 7, 4))

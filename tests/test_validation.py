@@ -53,6 +53,28 @@ def test_the_result_is_a_copy():
     assert values[0, 0] == 1.0
 
 
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_numbers_of_pandas_that_may_be_missing(backend):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    values = np.array([[1.5, 2.0], [-0.25, 4.0]])
+    frame = pd.DataFrame(values).convert_dtypes(dtype_backend=backend)
+    assert as_floats(frame, "X").tolist() == values.tolist()
+    assert as_permutation(pd.Series([1, 0]).convert_dtypes(dtype_backend=backend), 2).tolist() == [1, 0]
+    frame.iloc[1, 0] = pd.NA
+    with pytest.raises(ValueError, match=r"^X holds nan at \[1, 0\]; every value must be finite"):
+        as_floats(frame, "X")
+    with pytest.raises(ValueError, match=r"^X has dtype object; expected real numbers"):
+        as_floats(pd.DataFrame({"a": ["1", "2"]}).convert_dtypes(dtype_backend=backend), "X")
+
+
+def test_three_axes_lead_to_prompt_means():
+    with pytest.raises(ValueError, match=r"^X has shape \(10, 9, 8\); expected 2 axes .*bm\.prompt_means"):
+        as_floats(np.zeros((10, 9, 8)), "X")
+    with pytest.raises(ValueError, match=r"^X has shape \(3,\); expected 2 axes$"):
+        as_floats(np.zeros(3), "X")
+
+
 def test_not_square():
     with pytest.raises(ValueError, match=r"^A .*\(2, 3\).*square"):
         as_square(np.ones((2, 3)), "A")
@@ -87,6 +109,13 @@ def test_bad_pairs(pairs):
 
 def test_pairs_from_an_array():
     assert as_pairs(np.array([[0, 2], [1, 0]]), (3, 3), "known_pairs") == [(0, 2), (1, 0)]
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pandas nullable"])
+def test_pairs_from_a_data_frame_are_its_rows(package):
+    frame = pytest.importorskip(package.split()[0]).DataFrame({"source": [0, 1], "target": [2, 3]})
+    pairs = frame.convert_dtypes() if package == "pandas nullable" else frame
+    assert as_pairs(pairs, (4, 4), "known_pairs") == [(0, 2), (1, 3)]
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "1", None, [1]])

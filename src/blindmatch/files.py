@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import secrets
+import stat
 import zipfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -14,17 +16,28 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.errors import unknown_name
 from blindmatch.problem import QAP
 
 Arrays = dict[str, NDArray[Any]]
 UNPACKED = 1 << 28  # bytes that any file may unpack to; a larger one,
 RATIO = 100  # so many times its own size. Arrays of floats hardly shrink; what grows more than this is made to.
 _MEMBERS = 10_000  # arrays in an archive
+_PROBLEM = ("source_cost", "target_cost", "linear", "constant", "forbidden")  # arrays of a problem
 
 
 def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place: a reader never sees half a file."""
+    """Let `write` fill a temporary file beside `path`, then put it in place: a reader never sees half a file.
+
+    A pipe or a device such as ``/dev/stdout`` is no file to be replaced: it is written to.
+    """
     target = Path(path)
+    if _is_stream(target):
+        content = io.BytesIO()  # an archive seeks while it is written
+        write(content)
+        with target.open("ab") as stream:
+            stream.write(content.getbuffer())
+        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:
@@ -35,6 +48,22 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether there is a pipe, a device or a descriptor of a process, behind links too."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing is there
+        return False
+    if stat.S_ISBLK(mode):
+        raise ValueError(f"{path} is a disk; expected a file")
+    while path.is_symlink():
+        # /dev/stdout leads to /proc/self/fd/1, and that to a file where the shell sent it there.
+        if path.parent.resolve().is_relative_to("/proc"):
+            return True
+        path = path.parent / path.readlink()
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 @contextmanager
@@ -119,7 +148,7 @@ def load_problem(path: str | Path) -> QAP:
     ----------
     path
         A QAPLIB ``.dat`` file, or an ``.npz`` file with the arrays ``source_cost`` and ``target_cost`` and, if you
-        like, ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``.
+        like, ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".dat":
@@ -132,6 +161,9 @@ def load_problem(path: str | Path) -> QAP:
         found = ", ".join(arrays) or "nothing"
         raise ValueError(f"{path}: no array {' and '.join(missing)} in it; it holds {found}")
     try:
+        for name in arrays:
+            if name not in _PROBLEM:
+                raise unknown_name("array", name, _PROBLEM)
         return QAP(
             arrays["source_cost"],
             arrays["target_cost"],

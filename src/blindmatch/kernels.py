@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from blindmatch.validation import FloatArray
 
+_SMALL, _LARGE = 1e-100, 1e100  # lengths between these are computed as they are
+_VANISHES = 1e-153  # products of numbers below this have no 16 digits in float64
+
 
 def distances(points: FloatArray) -> FloatArray:
     """Euclidean distances, exactly symmetric with an exact zero diagonal."""
+    if len(points) < 2:
+        return np.zeros((1, 1))
     # From the differences: |x|^2 + |y|^2 - 2xy is faster but loses its digits where points are near, or far from zero.
-    return np.asarray(squareform(pdist(points))) if len(points) > 1 else np.zeros((1, 1))
+    found = pdist(points)
+    if found.max() < _SMALL:  # squares of such numbers vanish; those of huge ones are infinite, and refused
+        exponent = _exponents(points, axis=None)
+        found = np.ldexp(pdist(np.ldexp(points, -exponent)), exponent[0])
+    return np.asarray(squareform(found))
 
 
 def inner_products(points: FloatArray) -> FloatArray:
     """The linear kernel X X^T."""
+    size = np.abs(points).max()
+    if 0 < size < _VANISHES:
+        raise ValueError(f"embeddings hold no number above {size:.3g}; their inner products vanish: scale them up")
     matrix = points @ points.T
     return np.asarray((matrix + matrix.T) / 2)
 
@@ -71,5 +84,16 @@ def standardized(kernel: FloatArray) -> FloatArray:
 
 def unit_rows(points: FloatArray) -> FloatArray:
     """Scale each row to unit length; a zero row stays zero."""
-    norms = np.linalg.norm(points, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(points, axis=1, keepdims=True)
+    odd = ~((norms > _SMALL) & (norms < _LARGE))[:, 0]
+    if odd.any():  # squares of such numbers overflow or vanish
+        points = points.copy()
+        points[odd] = np.ldexp(points[odd], -_exponents(points[odd], axis=1))
+        norms[odd] = np.linalg.norm(points[odd], axis=1, keepdims=True)
     return points / np.where(norms > 0, norms, 1.0)
+
+
+def _exponents(points: FloatArray, axis: int | None) -> NDArray[np.int32]:
+    """The power of two of the largest number, of each row or of all: a scale that costs no digit."""
+    return np.asarray(np.frexp(np.abs(points).max(axis=axis, keepdims=True))[1], dtype=np.int32)

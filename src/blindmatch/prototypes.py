@@ -92,9 +92,17 @@ def as_labels(labels: Iterable[Hashable], name: str, length: int | None = None) 
     for position, item in enumerate(items):
         if not isinstance(item, Hashable):
             raise ValueError(f"{name} holds {item!r} at [{position}]; expected something hashable")
-        if item is None or item != item:
+        if _is_missing(item):
             raise ValueError(f"{name} holds {item!r} at [{position}]; a label is missing")
     return items
+
+
+def _is_missing(item: Any) -> bool:
+    """None, nan and NaT; and NA of pandas, which does not even say whether it equals itself."""
+    try:
+        return item is None or bool(item != item)
+    except (TypeError, ValueError):
+        return True
 
 
 def _members(labels: list[Any]) -> dict[Any, list[int]]:

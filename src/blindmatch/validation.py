@@ -27,7 +27,8 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
     if raw.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {raw.dtype}; expected real numbers")
     if raw.ndim != ndim:
-        raise ValueError(f"{name} has shape {raw.shape}; expected {ndim} axes")
+        prompts = " (are these prompts? bm.prompt_means averages them)" if (raw.ndim, ndim) == (3, 2) else ""
+        raise ValueError(f"{name} has shape {raw.shape}; expected {ndim} axes{prompts}")
     if raw.size == 0:
         raise ValueError(f"{name} is empty: its shape is {raw.shape}")
     with np.errstate(over="ignore"):  # numbers beyond float64 become infinite, and are named below
@@ -50,11 +51,25 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def plain(values: Any) -> Any:
-    """What numpy can read: a torch tensor without its device, gradient and bfloat16, everything else as it is."""
-    if type(values).__module__.split(".")[0] != "torch":
+    """What numpy can read: torch tensors and pandas's own kinds of numbers as arrays, everything else as it is."""
+    package = type(values).__module__.split(".")[0]
+    if package == "torch":
+        tensor = values.detach().cpu().resolve_conj()  # without its device, gradient and bfloat16
+        return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
+    if package == "pandas" and hasattr(values, "to_numpy"):
+        return _from_pandas(values)
+    return values
+
+
+def _from_pandas(values: Any) -> Any:
+    """Numbers that may be missing, and those of Arrow, are objects to numpy; here a missing one is nan."""
+    dtypes = list(values.dtypes) if values.ndim == 2 else [values.dtype]
+    kinds = [getattr(dtype, "numpy_dtype", dtype) for dtype in dtypes]
+    if not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds) or kinds == dtypes:
         return values
-    tensor = values.detach().cpu().resolve_conj()
-    return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
+    if np.asarray(values.isna()).any():
+        return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values.to_numpy(dtype=np.result_type(*kinds))
 
 
 def as_square(values: ArrayLike, name: str, size: int | None = None) -> FloatArray:
@@ -78,10 +93,11 @@ def as_permutation(values: ArrayLike, size: int, name: str = "permutation") -> I
 
 
 def as_pairs(pairs: Any, sizes: tuple[int, int], name: str) -> list[tuple[int, int]]:
-    """Return pairs (source, target) of indices in range."""
+    """Return pairs (source, target) of indices in range; a data frame has a row for each."""
     checked = []
     try:
-        listed = list(pairs)
+        # A data frame would list its columns.
+        listed = list(as_array(pairs, name) if hasattr(pairs, "__array__") else pairs)
     except TypeError:
         raise ValueError(f"{name}={shown(pairs)}; expected pairs (source index, target index)") from None
     for pair in listed:

@@ -1,0 +1,163 @@
+"""Tables: which columns are numbers and which say what a row is, and whether the first row has titles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from blindmatch.validation import FloatArray
+
+NAMES = ("name", "names")
+LABELS = ("label", "labels", "class")
+IDS = ("id", "index")
+WORDS = (*NAMES, *LABELS, *IDS)
+UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # how pandas calls an index that has no name
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    title
+        In lower case; empty where there is none.
+    cells
+        As they are in the file.
+    numbers
+        The cells as numbers; None if they are none.
+    text
+        Whether it holds words: it may name the rows, and is no dimension.
+    index
+        Whether pandas wrote it as the index of a data frame.
+    fault
+        Why a column that should be numbers is none.
+    """
+
+    title: str
+    cells: Sequence[Any]
+    numbers: FloatArray | None
+    text: bool
+    index: bool = False
+    fault: str = ""
+
+    @property
+    def role(self) -> str:
+        """What it is for: "name", "label", "id", "text" or "number"."""
+        words = {**dict.fromkeys(NAMES, "name"), **dict.fromkeys(LABELS, "label"), **dict.fromkeys(IDS, "id")}
+        if self.title in words:
+            return words[self.title]
+        return "text" if self.text else "id" if self.index else "number"
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it is an index without a name and only counts: 0, 1, 2, ..."""
+        plain = self.index and not self.title
+        return plain and [str(cell) for cell in self.cells] == [str(row) for row in range(len(self.cells))]
+
+    @property
+    def tells_rows_apart(self) -> bool:
+        """Whether no cell is empty and no two are the same."""
+        return len({str(cell) for cell in self.cells if cell not in (None, "")}) == len(self.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns of a table by what they are for."""
+
+    names: list[str] | None
+    labels: list[Any] | None
+    values: FloatArray
+
+
+def as_table(columns: Sequence[Column]) -> Table:
+    """Tell numbers from what says what a row is; every column of the latter kind leaves the numbers.
+
+    The names are `name`, or else the first of these that tells the rows apart: a column of text, a `label` of text,
+    `id` or `index`, the index of a data frame. Where columns are called 0, 1, 2, ... the others are no dimensions.
+    """
+    found: dict[str, list[Column]] = {"name": [], "label": [], "id": [], "text": [], "number": []}
+    for column in columns:
+        if not column.counts_rows:
+            found[column.role].append(column)
+    candidates = [*found["text"], *(column for column in found["label"] if column.text), *found["id"]]
+    distinct = (column for column in candidates if column.tells_rows_apart)
+    names = next(iter((*found["name"], *distinct, *candidates)), None)
+    dimensions = _numbered(found["number"])
+    for column in dimensions:
+        if column.numbers is None:
+            raise ValueError(column.fault)
+    vectors = [column.numbers for column in dimensions if column.numbers is not None]
+    if not vectors:
+        raise ValueError(f"no column of numbers in it; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
+    return Table(
+        None if names is None else [_name(cell, row) for row, cell in enumerate(names.cells)],
+        list(found["label"][0].cells) if found["label"] else None,
+        vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1),
+    )
+
+
+def _numbered(columns: list[Column]) -> list[Column]:
+    """The columns that are called 0, 1, 2, ... if there are such: what is beside them describes the row."""
+    numbered = [column for column in columns if column.title.isdecimal()]
+    counted = {column.title for column in numbered} == {str(k) for k in range(len(numbered))}
+    return numbered if counted and len(numbered) > 1 else columns
+
+
+def _name(cell: Any, row: int) -> str:
+    """A row without a name is called by its place."""
+    text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else "" if cell is None else str(cell)
+    return text or str(row)
+
+
+def has_titles(rows: list[list[str]]) -> bool:
+    """Whether the first row of a table of text has the titles of the columns.
+
+    It has if none of its cells is a number; under a word such as "name" also if they are different integers or ascend;
+    and otherwise if they are 0, 1, 2, ... or ascending integers above rows without any. A word with other numbers
+    behind it is an item and its values.
+
+    >>> has_titles([["word", "0", "1", "2"], ["cat", "3", "1", "5"]])
+    True
+    >>> has_titles([["cat", "3", "1", "5"], ["dog", "2", "7", "1"]])
+    False
+    """
+    first, below = rows[0], rows[1:]
+    places = [place for place, cell in enumerate(first) if as_number(cell) is not None]
+    cells, numbers = [first[place] for place in places], [float(first[place]) for place in places]
+    ascending = all(a < b for a, b in pairwise(numbers))
+    integers = all(_is_integer(cell) for cell in cells)
+    if not places:
+        return True
+    if first[0] == "" or any(cell.lower() in WORDS for cell in first):
+        return ascending or (integers and len(set(cells)) == len(cells))
+    if not below or not integers or not ascending:
+        return False
+    counting = cells == [str(k) for k in range(len(cells))]
+    integers_below = any(_is_integer(row[place]) for row in below for place in places)
+    if len(cells) > 2:
+        return counting or not integers_below
+    if not counting or (len(cells) == 1 and len(first) > 1):
+        return False
+    if len(cells) == 2 and not integers_below:
+        return True
+    points = ",".join(f"{cell}.0" for cell in cells)
+    told = "may be titles or an item; give titles that are words, or write the item's numbers as"
+    raise ValueError(f"line 1 ({','.join(first)}) {told} {points}")
+
+
+def _is_integer(cell: str) -> bool:
+    return cell.isascii() and cell.lstrip("+-").isdecimal()
+
+
+def as_number(cell: str) -> float | None:
+    """The number that a cell holds, or None."""
+    try:
+        return float(cell)
+    except ValueError:
+        return None
