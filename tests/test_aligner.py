@@ -208,6 +208,27 @@ def test_duplicates_do_not_hang(data):
     assert np.isfinite(aligner.score_)
 
 
+@pytest.mark.parametrize("sizes", [(16, 16), (40, 300), (300, 40)])
+def test_small_sets_are_judged_on_all_points_and_have_no_score(world, sizes, tmp_path):
+    X, Y = (world.seen(world.items(count), side) for side, count in enumerate(sizes))
+    aligner = bm.BlindAligner(**QUICK).fit(X, Y)
+    assert np.isnan([aligner.score_, aligner.ceiling_]).all()
+    assert np.isfinite([aligner.agreement_, aligner.floor_]).all()
+    judged = [count if count < 50 else count // 5 for count in sizes]
+    shares = np.array([candidate.likeness for candidate in aligner.candidates_]) * judged[0]
+    np.testing.assert_allclose(shares, shares.round(), atol=1e-6)
+    aligner.save(tmp_path / "map.npz")
+    assert np.isnan(bm.BlindAligner.load(tmp_path / "map.npz").score_)
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 2), (100, 3), (400, 10)])
+def test_clouds_without_a_shape_have_no_score(n, d):
+    rng = np.random.default_rng(0)
+    aligner = bm.BlindAligner(**QUICK).fit(rng.normal(size=(n, d)), rng.normal(size=(n, d)))
+    assert np.isnan(aligner.score_)
+    assert np.isfinite([aligner.agreement_, aligner.floor_, aligner.ceiling_]).all()
+
+
 def test_nearest_agrees_with_sorting():
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=(n, 4)).astype(np.float32) for n in (7, 30))

@@ -206,6 +206,23 @@ def test_the_classifier_refuses_what_does_not_fit():
         bm.BlindClassifier(0).fit(images, texts)
 
 
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["a", "b", "c", "b", "d", "e"], r"^classes holds 'b' at \[1\] and at \[3\]"),
+        ([1, 2, 3, 4, 5, "1"], r"^classes holds '1' at \[0\] and at \[5\]"),  # numpy makes strings of all
+        (["a", "b", float("nan"), "c", "d", "e"], r"^classes holds nan at \[2\]; a label is missing"),
+        (np.array([0, 1, 2, np.nan, 4, 5]), r"^classes holds nan at \[3\]; a label is missing"),
+        (["a", "b", None, "c", "d", "e"], r"^classes holds None at \[2\]; a label is missing"),
+        ([["a"]] * 6, r"^classes has shape \(6, 1\)"),
+    ],
+)
+def test_the_classifier_refuses_names_that_tell_nothing_apart(classes, message):
+    images, _, texts = clustered(0)
+    with pytest.raises(ValueError, match=message):
+        bm.BlindClassifier(n_init=1).fit(images, texts, classes=classes)
+
+
 def test_ctrl_c_in_kmeans_keeps_the_best_clustering_so_far():
     images, _, texts = clustered(1)
 

@@ -304,6 +304,22 @@ def test_a_callback_that_raised_is_not_called_again(solver):
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("hints", [{}, {"unmatched_cost": 1.0}])
+def test_an_exception_in_the_callback_of_a_match_has_the_callers_items(hints):
+    rng = rng_of(0)
+
+    def callback(progress):
+        raise RuntimeError("enough")
+
+    for n, m in ((5, 8), (8, 5)):
+        X, Y = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
+        with pytest.raises(RuntimeError, match="enough") as caught:
+            bm.match(X, Y, solver=QUICK, callback=callback, rng=0, **hints)
+        permutation = caught.value.result.permutation
+        assert permutation.shape == (n,)
+        assert -1 <= permutation.min() <= permutation.max() < m
+
+
 def test_the_callback_sees_the_trace():
     seen = []
     result = bm.solve(gw_problem(0, 8), QUICK, callback=seen.append, rng=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from blindmatch.validation import FloatArray, IntArray, at_least, positive
 _COMPONENTS = 256  # of the common space, unless told otherwise
 _LEAST, _POINTS = 32, 40  # but of small sets so many at least, and one for so many points
 _ALIKE = 0.2  # share of equal nearest neighbours from which two maps count as the same (benchmarks/README.md)
+_CLEAR = 0.1  # share of the ceiling that it must be above the floor; images 0.4, normal points without a shape 0.02
 
 
 class BlindAligner(BaseEstimator):  # type: ignore[misc]
@@ -65,13 +67,16 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
         What was refined, in the order of the costs of a first quick match, and the index of the one that was kept.
     support_
         How many of the other candidates led to the same map, from starts of their own: for at least a fifth of the
-        unseen points both have the same nearest target. Maps between sets without a common shape differ from start to
-        start, so do not trust a map without support. It is no proof: in very few dimensions wrong maps agree too.
+        unseen points (of all points, if there are fewer than 50) both have the same nearest target. Maps between sets
+        without a common shape differ from start to start, so do not trust a map without support. It is no proof: in
+        very few dimensions wrong maps agree too.
     score_
         How well the two sets lie on each other. 0: as after a random rotation. 1: as two halves of one set do. In few
-        dimensions any two clouds can be laid on each other quite well, so compare scores of the same two sets only.
+        dimensions any two clouds can be laid on each other quite well, so compare scores of the same two sets only. nan
+        where it would say nothing: of clouds without a shape two halves lie on each other hardly better than after a
+        random rotation, and of fewer than 50 points none can be kept unseen.
     agreement_, floor_, ceiling_
-        What the score is made of.
+        What the score is made of; `ceiling_` is nan for fewer than 50 points.
 
     Examples
     --------
@@ -129,7 +134,8 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
         self.result_ = chosen.result
         self.source_centres_, self.target_centres_ = chosen.source_centres, chosen.target_centres
         self.agreement_, self.floor_, self.ceiling_ = found.agreement, found.floor, found.ceiling
-        self.score_ = (found.agreement - found.floor) / max(found.ceiling - found.floor, 1e-12)
+        room = found.ceiling - found.floor
+        self.score_ = (found.agreement - found.floor) / room if room > _CLEAR * abs(found.ceiling) else math.nan
         alike = sum(candidate.likeness > _ALIKE for candidate in found.candidates)
         self.support_ = alike - 1  # the one that was kept is like itself
         self.target_directions_: Points | None = b

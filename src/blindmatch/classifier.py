@@ -132,9 +132,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
         if len(images) < clusters:
             raise ValueError(f"X has {len(images)} rows; at least {clusters} are needed, one for each cluster")
-        self.classes_ = np.arange(len(texts)) if classes is None else np.asarray(classes)
-        if self.classes_.shape != (len(texts),):
-            raise ValueError(f"classes has shape {self.classes_.shape}; Y has {len(texts)} rows")
+        self.classes_ = np.arange(len(texts)) if classes is None else _names(classes, len(texts))
         report = callback or (lambda step, done, total: None)
         starts = at_least(self.n_init, 1, "n_init")
         centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
@@ -184,6 +182,19 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
 
     def _scaled(self, points: FloatArray) -> FloatArray:
         return unit_rows(points) if self.normalize else points
+
+
+def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
+    """The names of the classes: as many as there are, none missing, no two the same."""
+    names = np.asarray(classes)
+    if names.shape != (count,):
+        raise ValueError(f"classes has shape {names.shape}; Y has {count} rows")
+    as_labels(classes, "classes")  # type: ignore[arg-type]  # before numpy made a string of a missing one
+    seen: dict[Any, int] = {}
+    for at, name in enumerate(names.tolist()):
+        if seen.setdefault(name, at) != at:
+            raise ValueError(f"classes holds {name!r} at [{seen[name]}] and at [{at}]; expected different names")
+    return names
 
 
 def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> tuple[FloatArray, int]:

@@ -85,7 +85,9 @@ def match(
         small number makes a proof easier.
     min_confidence
         Keep only the pairs that are right with at least this probability, as ``bm.assess`` tells; the others become -1.
-        Cost and bound stay those of the whole match. The assessment takes `time_limit` seconds more at most.
+        Cost and bound stay those of the whole match. The assessment takes `time_limit` seconds more at most; pairs
+        whose confidence it does not get to know become -1 as well (for 0 they are kept). Ctrl-C, in the match or in
+        the assessment, leaves out no pair: the status is then "interrupted", and the message says so.
 
     Examples
     --------
@@ -116,12 +118,23 @@ def match(
     start = time.perf_counter()
     problem = small_problem(chosen, K, G, hints, rng=rng, time_limit=time_limit, threads=threads)
     left = None if time_limit is None else max(time_limit - (time.perf_counter() - start), 1e-3)
-    result = solve(problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads)
+    try:
+        result = solve(problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads)
+    except BaseException as error:
+        if isinstance(getattr(error, "result", None), Result):  # of a failing callback: in the caller's numbering
+            error.result = without_dummies(error.result, len(K), len(G))  # type: ignore[attr-defined]
+        raise
     result = without_dummies(result, len(K), len(G))
     if min_confidence is None:
         return result
-    spaces = Spaces.of(chosen, source, target, kernels, hints)
-    return confident(result, spaces, min_confidence, time_limit=time_limit, rng=rng, threads=threads)
+    return confident(
+        result,
+        lambda: Spaces.of(chosen, source, target, kernels, hints),
+        min_confidence,
+        time_limit=time_limit,
+        rng=rng,
+        threads=threads,
+    )
 
 
 def matching_problem(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch import _core
-from blindmatch.distortion import DISTORTIONS, Distortion
+from blindmatch.distortion import Distortion, as_distortion
 from blindmatch.errors import SolverUnavailable, unknown_name
 from blindmatch.solve import as_generator
 from blindmatch.solvers.base import Budget
@@ -166,14 +166,11 @@ def _pair_costs(
             raise ValueError("cost is given together with embeddings; pass one or the other")
         matrix = as_square(cost, "cost")
     else:
-        if isinstance(distortion, str):
-            if distortion not in DISTORTIONS:
-                raise unknown_name("distortion", distortion, DISTORTIONS)
-            distortion = DISTORTIONS[distortion]()
-        K, G = distortion.kernels(source, target)
+        chosen = as_distortion(distortion)
+        K, G = chosen.kernels(source, target)
         if len(K) != len(G):
             raise ValueError(f"source has {len(K)} items and target has {len(G)}; expected row i to belong to row i")
-        matrix = distortion.loss(K, G)
+        matrix = chosen.loss(K, G)
     largest = float(np.abs(matrix).max())
     if not largest * len(matrix) ** 2 < 1e300:
         raise ValueError(f"cost holds {largest:g}; sums of such values leave the range of float64")

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from clock import in_time
 from strategies import embeddings, rng_of
 
 import blindmatch as bm
@@ -139,6 +140,15 @@ def test_no_time_gives_less_but_nothing_wrong(related) -> None:
     assert (trust.regret <= trust.found_regret).all()
     assert trust.verdict.startswith("Time ran out")
     assert json.dumps(trust.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(("things", "views", "limit"), [(400, 1, 1.0), (100, 2, 3.0)])
+def test_a_time_limit_holds_for_hundreds_of_items(things: int, views: int, limit: float) -> None:
+    rng, n = rng_of(0), things * views
+    X = np.repeat(rng.standard_normal((things, 50)), views, axis=0) + 0.01 * rng.standard_normal((n, 50))
+    result = bm.Result(np.arange(n)[::-1].copy(), 0.0, None, "heuristic", "x", 0.0)
+    trust = in_time(limit, lambda: bm.assess(result, X, X[::-1], time_limit=limit, rng=0, threads=1))
+    assert np.isnan(trust.confidence).all() or trust.draws > 0
 
 
 @pytest.mark.parametrize(

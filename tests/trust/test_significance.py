@@ -1,13 +1,15 @@
 """The test for structure in common: right on unrelated spaces, and able to see what is there."""
 
+import time
+
 import numpy as np
 import pytest
 from strategies import embeddings, rng_of
 
 import blindmatch as bm
-from blindmatch.trust.null import clusters, from_background, rotated
+from blindmatch.trust.null import _members, clusters, from_background, rotated
 from blindmatch.trust.significance import ENOUGH, significance
-from blindmatch.trust.spaces import Spaces
+from blindmatch.trust.spaces import Spaces, search
 
 
 def spaces_of(X: np.ndarray, Y: np.ndarray) -> Spaces:
@@ -17,6 +19,22 @@ def spaces_of(X: np.ndarray, Y: np.ndarray) -> Spaces:
 def mixture(rng: np.random.Generator, labels: np.ndarray, d: int = 16) -> np.ndarray:
     centres = 2 * rng.standard_normal((int(labels.max()) + 1, d))
     return centres[labels] + 0.5 * rng.standard_normal((len(labels), d))
+
+
+class Counted:
+    """A generator that counts how often members are chosen."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng, self.choices = rng, 0
+
+    def choice(self, *args: object, **options: object) -> object:
+        self.choices += 1
+        if self.choices > 1000:
+            raise AssertionError("it does not end")
+        return self.rng.choice(*args, **options)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.rng, name)
 
 
 def spectrum(points: np.ndarray) -> np.ndarray:
@@ -42,6 +60,25 @@ def test_clusters_are_seen_and_kept() -> None:
     assert all(len(set(labels[c::3])) == 1 for c in range(3))
     copy = rotated(points, rng)[0](rng)
     assert clusters(copy, rng).max() == 2
+
+
+def test_many_small_clusters_are_drawn_in_no_time() -> None:
+    rng = rng_of(0)
+    points = np.repeat(rng.standard_normal((60, 50)), 2, axis=0) + 0.01 * rng.standard_normal((120, 50))  # two views
+    assert clusters(points, rng).max() + 1 == 60
+    draws = Counted(rng)
+    copy = rotated(points, rng)[0](draws)
+    assert draws.choices <= 200
+    assert clusters(copy, rng).max() + 1 > 40
+    assert spectrum(copy).sum() == pytest.approx(spectrum(points).sum(), rel=0.1)
+
+
+def test_no_cluster_is_lost_and_their_sizes_follow_the_chances() -> None:
+    chances = np.array([0.5, *[0.5 / 39] * 39])
+    sizes = np.mean([np.bincount(_members(80, chances, rng_of(seed)), minlength=40) for seed in range(200)], axis=0)
+    assert sizes.min() >= 1
+    assert sizes[0] == pytest.approx(1 + 40 * 0.5, abs=1)
+    assert sizes[1:] == pytest.approx(1 + 40 * 0.5 / 39, abs=0.3)
 
 
 def test_normal_points_have_mostly_one_cluster() -> None:
@@ -102,6 +139,34 @@ def test_constant_kernels_have_nothing_in_common() -> None:
     X = np.eye(6)  # all distances are equal
     found = significance(spaces_of(X, X), rotated(X, rng_of(0)), 99, rng_of(0))
     assert found.p_value == 1.0
+
+
+def test_a_draw_that_the_deadline_cuts_does_not_count(monkeypatch) -> None:
+    X, Y = embeddings(0, 10, noise=0.1)
+    spaces, nulls = spaces_of(X, Y), rotated(Y, rng_of(1))
+    assert rotated(Y, rng_of(1), deadline=time.perf_counter() - 1) == []
+    assert significance(spaces, nulls, 9, rng_of(2), deadline=time.perf_counter() - 1) is None
+    assert search(spaces.problem, rng_of(0), deadline=time.perf_counter() - 1) is None
+    limit = time.perf_counter() + 600
+    assert significance(spaces, nulls, 9, rng_of(2), deadline=limit) == significance(spaces, nulls, 9, rng_of(2))
+    monkeypatch.setattr("blindmatch.trust.spaces.EFFORT", 10**7)  # minutes for one search
+    start = time.process_time()
+    assert search(spaces.problem, rng_of(0), deadline=time.perf_counter() + 0.1) is None
+    assert significance(spaces, nulls, 9, rng_of(2), deadline=time.perf_counter() + 0.1) is None
+    assert time.process_time() - start < 2
+
+
+def test_without_all_kinds_of_unrelated_spaces_nothing_is_claimed() -> None:
+    X, Y = embeddings(0, 10, noise=0.1)
+    spaces, null = spaces_of(X, Y), rotated(Y, rng_of(1))[0]
+    assert significance(spaces, [null], 19, rng_of(2)).p_value == 0.05
+    deadline = time.perf_counter() + 1
+
+    def slow(rng: np.random.Generator) -> np.ndarray:
+        time.sleep(max(0.0, deadline - time.perf_counter()) + 0.01)
+        return null(rng)
+
+    assert significance(spaces, [null, slow], 19, rng_of(2), deadline=deadline) is None
 
 
 def test_a_background_gives_its_rows() -> None:

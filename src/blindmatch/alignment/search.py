@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ Step = Callable[[str, int, int], None]
 _COARSE = 32  # leading axes that the first match sees: those of small variance are noise to k-means
 _QUICK = 2000  # points on each side while candidates compete
 _UNSEEN = 2000  # points on each side that only the choice among candidates looks at, or a fifth of them
+_FEWEST = 10  # so few unseen points would choose by chance: all points of the set are looked at then
 _MEMORY = 0.8
 
 
@@ -65,7 +67,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The rotation, what it came from and how good it is."""
+    """The rotation, what it came from and how good it is; `ceiling` is nan where no points were kept unseen."""
 
     rotation: Points
     candidates: tuple[Candidate, ...]
@@ -109,7 +111,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
         agreement(unseen_source @ rotation, unseen_target),
         floor=agreement(unseen_source @ _random_rotation(source.shape[1], rng), unseen_target),
         ceiling=sum(
-            agreement(unseen, sample(seen, len(unseen), rng)) / 2
+            math.nan if unseen is seen else agreement(unseen, sample(seen, len(unseen), rng)) / 2
             for unseen, seen in ((unseen_source, source), (unseen_target, target))
         ),
     )
@@ -139,10 +141,10 @@ def _told(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) 
 
 
 def _split(points: Points, rng: np.random.Generator) -> tuple[Points, Points]:
-    """Some points to judge by, and the others."""
+    """Some points to judge by, and the others; all of them for both where there are few."""
     order = rng.permutation(len(points))
     count = min(_UNSEEN, len(points) // 5)
-    return points[order[:count]], points[order[count:]]
+    return (points[order[:count]], points[order[count:]]) if count >= _FEWEST else (points, points)
 
 
 def _growing(first: int, last: int, rounds: int) -> list[int]:

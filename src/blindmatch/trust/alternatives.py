@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from blindmatch.problem import QAP
-from blindmatch.solve import solve
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
-from blindmatch.trust.spaces import search
+from blindmatch.trust.spaces import run_until, search
 from blindmatch.validation import FloatArray, IntArray
 
 RESTARTS = 60  # local searches from random starts, for matches of nearly the same cost
@@ -87,16 +85,18 @@ def find_alternatives(
         if math.isfinite(swaps[a, b]):
             keep(swapped(match, int(a), int(b)), cost + float(swaps[a, b]))
     for row in rows:
-        if time.perf_counter() > deadline:
-            break
         other = without_pair(problem, int(row), int(match[row]))
-        if other is not None:
-            keep(*search(other, rng, threads=threads))
-    for _ in range(RESTARTS):
-        if time.perf_counter() > deadline:
+        if other is None:
+            continue
+        best = search(other, rng, threads=threads, deadline=deadline)
+        if best is None:
             break
-        local = solve(problem, TwoOpt(restarts=1, kicks=0), rng=rng, threads=threads)
-        keep(local.permutation, local.cost)
+        keep(*best)
+    for _ in range(RESTARTS):
+        local = run_until(deadline, problem, TwoOpt(restarts=1, kicks=0), rng, threads)
+        if local is None:
+            break
+        keep(*local)
     matches, costs = np.array([m for m, _ in found.values()]), np.array([c for _, c in found.values()])
     for row in range(problem.n):
         others = costs[matches[:, row] != match[row]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from blindmatch.problem import QAP
 from blindmatch.result import Result
 from blindmatch.solve import as_generator, tolerance
 from blindmatch.trust import regret as regrets
+from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
 from blindmatch.trust.confidence import correlation, features, probability
 from blindmatch.trust.null import Null, from_background, rotated
@@ -202,7 +203,7 @@ def gather(
         spaces, match, plan.redraws, plan.resamples, rng, threads=threads, deadline=deadline, progress=clock.progress
     )
     deadline = clock.part("unrelated spaces")
-    nulls = rotated(spaces.target, rng) if plan.null is None else [plan.null]
+    nulls = rotated(spaces.target, rng, deadline) if plan.null is None else [plan.null]
     test = significance(spaces, nulls, plan.draws, rng, threads=threads, deadline=deadline, progress=clock.progress)
     known = None
     if stable is not None and test is not None:
@@ -212,28 +213,21 @@ def gather(
 
 def confident(
     result: Result,
-    spaces: Spaces,
+    spaces: Callable[[], Spaces],
     min_confidence: float,
     *,
     time_limit: float | None,
     rng: int | np.random.Generator | None,
     threads: int | None,
 ) -> Result:
-    """The result without the pairs whose confidence is too low."""
-    plan = Plan((redraw_dimensions(spaces.source), redraw_dimensions(spaces.target)), regret=False)
-    trust = assess_spaces(result, spaces, plan, as_generator(rng), Clock(time_limit, None), threads)
-    return abstained(result, trust, min_confidence)
+    """The result without the pairs whose confidence is too low; all of it after Ctrl-C."""
 
+    def assessment() -> Trust:
+        clock, both = Clock(time_limit, None), spaces()
+        plan = Plan((redraw_dimensions(both.source), redraw_dimensions(both.target)), regret=False)
+        return assess_spaces(result, both, plan, as_generator(rng), clock, threads)
 
-def abstained(result: Result, trust: Trust, min_confidence: float) -> Result:
-    """The result with -1 for the pairs whose confidence is below `min_confidence` (or unknown)."""
-    kept = trust.confidence >= min_confidence
-    permutation = np.where(kept, result.permutation, -1)
-    message = (
-        f"{int(kept.sum())} of {len(result.pairs)} pairs have a confidence of at least {min_confidence:g}; "
-        "the others are left out, and cost and bound are those of the whole match."
-    )
-    return replace(result, permutation=permutation, message=f"{result.message} {message}".strip())
+    return assessed_or_kept(result, assessment, min_confidence)[0]
 
 
 def as_share(value: float, name: str) -> float:

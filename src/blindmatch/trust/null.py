@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from scipy.cluster.hierarchy import cut_tree, linkage
 
 from blindmatch.validation import FloatArray, IntArray
 
+T = TypeVar("T")
 Null = Callable[[np.random.Generator], FloatArray]
 _REFERENCES = 20  # rotated copies that clusters and outliers are compared with
 _ROUNDS = 4  # of giving a copy both the spectrum and the distances from the mean
+_TRIES = 100  # to draw members of all clusters at random; where clusters are many and small, that hardly ever happens
 
 
 def from_background(background: FloatArray, size: int) -> Null:
@@ -19,7 +24,7 @@ def from_background(background: FloatArray, size: int) -> Null:
     return lambda rng: np.asarray(background[rng.choice(len(background), size, replace=False)])
 
 
-def rotated(points: FloatArray, rng: np.random.Generator) -> list[Null]:
+def rotated(points: FloatArray, rng: np.random.Generator, deadline: float = math.inf) -> list[Null]:
     """Copies of the points, rotated in the space of samples: the same spectrum, other relations.
 
     An orthogonal matrix that mixes the points keeps all principal variances. For points drawn from a normal
@@ -29,18 +34,33 @@ def rotated(points: FloatArray, rng: np.random.Generator) -> list[Null]:
     - with clusters (see `clusters`) there is another kind of copies, which comes first: it draws the cluster of every
       point anew, rotates the centres among each other, and rotates the points around their centres, which keeps the
       variances between and within clusters.
+
+    None at all if the deadline comes before it is known which are needed.
     """
     flat = _compact(points)
-    labels = clusters(flat, rng)
-    plain = _copies(flat, np.zeros_like(labels))
-    whole = _with_outliers(flat, plain) if has_outliers(flat, plain, rng) else plain
+    try:
+        labels = clusters(flat, rng, deadline)
+        plain = _copies(flat, np.zeros_like(labels))
+        whole = _with_outliers(flat, plain) if has_outliers(flat, plain, rng, deadline) else plain
+    except TimeoutError:
+        return []
     return [_copies(flat, labels), whole] if labels.any() else [whole]
 
 
-def has_outliers(points: FloatArray, plain: Null, rng: np.random.Generator) -> bool:
+def has_outliers(points: FloatArray, plain: Null, rng: np.random.Generator, deadline: float = math.inf) -> bool:
     """Whether the distances from the mean differ more than in rotated copies, by 1.5 standard deviations."""
-    others = np.array([_unevenness(plain(rng)) for _ in range(_REFERENCES)])
+    others = np.array(_references(lambda: _unevenness(plain(rng)), deadline))
     return bool(_unevenness(points) > others.mean() + 1.5 * others.std() + 1e-9)
+
+
+def _references(value: Callable[[], T], deadline: float) -> list[T]:
+    """The values of rotated copies; TimeoutError if the deadline comes before the last."""
+    values = []
+    for _ in range(_REFERENCES):
+        if time.perf_counter() > deadline:
+            raise TimeoutError
+        values.append(value())
+    return values
 
 
 def _unevenness(points: FloatArray) -> float:
@@ -80,46 +100,58 @@ def _copies(points: FloatArray, labels: IntArray) -> Null:
     inner = _within_basis(labels, k).T @ (points - centres[labels])
 
     def draw(rng: np.random.Generator) -> FloatArray:
-        fresh = labels
-        while k > 1:
-            fresh = rng.choice(k, size=n, p=chances)
-            if len(np.unique(fresh)) == k:  # no cluster is lost
-                break
+        fresh = _members(n, chances, rng) if k > 1 else labels
         moved = middle + between @ (_orthogonal(k - 1, rng) @ outer)
         return np.asarray(moved[fresh] + _within_basis(fresh, k) @ (_orthogonal(n - k, rng) @ inner))
 
     return draw
 
 
-def clusters(points: FloatArray, rng: np.random.Generator) -> IntArray:
+def _members(n: int, chances: FloatArray, rng: np.random.Generator) -> IntArray:
+    """The cluster of each of n points, at random, such that no cluster is lost."""
+    k = len(chances)
+    for _ in range(_TRIES):
+        drawn = rng.choice(k, size=n, p=chances)
+        if len(np.unique(drawn)) == k:
+            return drawn
+    return rng.permutation(np.concatenate([np.arange(k), rng.choice(k, size=n - k, p=chances)]))
+
+
+def clusters(points: FloatArray, rng: np.random.Generator, deadline: float = math.inf) -> IntArray:
     """Cluster labels by Ward's method; how many clusters there are is told by the gap statistic.
 
     It compares the variance within clusters with that of rotated copies, which have none (Tibshirani, Walther and
     Hastie 2001), and takes the first number after which more clusters gain nothing. Mostly it is one.
+    TimeoutError if the deadline comes first.
     """
     n = len(points)
     most = n // 2
     if most < 2 or not np.ptp(points, axis=0).any():
         return np.zeros(n, dtype=np.intp)
-    own, cuts = _within(points, most)
+    tree = linkage(points, "ward")
+    own = _within(points, tree, most)
     centred = points - points.mean(axis=0)
     basis = _complement(np.full((n, 1), n**-0.5))
     inner = basis.T @ centred
-    others = np.array([_within(basis @ (_orthogonal(n - 1, rng) @ inner), most)[0] for _ in range(_REFERENCES)])
+
+    def reference() -> FloatArray:
+        copy = basis @ (_orthogonal(n - 1, rng) @ inner)
+        return _within(copy, linkage(copy, "ward"), most)
+
+    others = np.array(_references(reference, deadline))
     gap = others.mean(axis=0) - own
     error = others.std(axis=0) * np.sqrt(1 + 1 / _REFERENCES)
     enough = np.flatnonzero(gap[:-1] >= gap[1:] - error[1:])
     k = int(enough[0]) + 1 if len(enough) else most
-    return np.asarray(cuts[:, n - k], dtype=np.intp)
+    return np.asarray(cut_tree(tree, n_clusters=k)[:, 0], dtype=np.intp)
 
 
-def _within(points: FloatArray, most: int) -> tuple[FloatArray, IntArray]:
-    """Logarithm of the variance within 1, 2, ... `most` clusters, and the labels for each number of clusters."""
-    n, total = len(points), float(((points - points.mean(axis=0)) ** 2).sum())
-    tree = linkage(points, "ward")
+def _within(points: FloatArray, tree: FloatArray, most: int) -> FloatArray:
+    """Logarithm of the variance within 1, 2, ... `most` clusters of Ward's tree."""
+    total = float(((points - points.mean(axis=0)) ** 2).sum())
     # Ward's heights are the root of twice what a merge adds to the sum of squares.
     left = total - np.concatenate([[0.0], np.cumsum(tree[::-1, 2] ** 2 / 2)])[:most]
-    return np.log(np.maximum(left, 1e-12 * total)), cut_tree(tree).reshape(n, n)
+    return np.asarray(np.log(np.maximum(left, 1e-12 * total)))
 
 
 def _within_basis(labels: IntArray, k: int) -> FloatArray:

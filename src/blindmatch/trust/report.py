@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blindmatch.validation import FloatArray
 
@@ -28,7 +29,7 @@ class Trust:
     draws
         How many unrelated spaces were matched.
     confidence
-        (n,) the probability that the pair of each source is right; nan where it has none.
+        (n,) the probability that the pair of each source is right; nan where it has none, or time ran out first.
     regret
         (n,) proved: no match without this pair costs less than the cost plus this. 0 where nothing more is proved,
         negative where a cheaper match is not ruled out, inf where the pair was given. None if not computed.
@@ -64,20 +65,34 @@ class Trust:
         """The answer in plain English."""
         if self.better > 0:
             return f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
-        given = self.confidence[np.isfinite(self.confidence)]
-        pairs = f"{int((given >= SURE).sum())} of {len(given)} pairs have a confidence of at least {100 * SURE:.0f} %"
-        expected = f"about {given.sum():.0f} should be right"
         if self.p_value is None:
-            return f"Time ran out before the test for structure in common; {pairs}, {expected}."
+            return f"Time ran out before the test for structure in common. {self.pairs_sentence}"
         if self.p_value > 0.05:
             return (
                 f"Not enough evidence that the spaces have anything in common: unrelated ones match as well in "
-                f"{100 * self.p_value:.2g} % of cases. "
-                f"{pairs}, {expected}."
+                f"{100 * self.p_value:.0f} % of cases. {self.pairs_sentence}"
             )
         return (
             f"The two spaces have structure in common (p = {self.p_value:.2g}, give or take "
-            f"{self.p_value_error:.1g}). {pairs}, {expected}."
+            f"{self.p_value_error:.1g}). {self.pairs_sentence}"
+        )
+
+    @property
+    def unknown(self) -> NDArray[np.bool_]:
+        """(n,) the pairs whose confidence is not known because time ran out."""
+        return np.isfinite(self.agreement) & np.isnan(self.confidence)
+
+    @property
+    def pairs_sentence(self) -> str:
+        """How many pairs can be believed, as far as that is known."""
+        known = self.confidence[np.isfinite(self.confidence)]
+        total, unknown = int(np.isfinite(self.agreement).sum()), int(self.unknown.sum())
+        if unknown:
+            which = "any pair" if unknown == total else f"{unknown} of {total} pairs"
+            return f"Time ran out before the confidence of {which} was known."
+        return (
+            f"{int((known >= SURE).sum())} of {total} pairs have a confidence of at least {100 * SURE:.0f} %, "
+            f"about {known.sum():.0f} should be right."
         )
 
     def ambiguities(self, names: Sequence[str] | None = None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -51,16 +50,19 @@ def significance(
 
     Of several kinds of unrelated spaces the largest p-value counts; the later ones are only drawn where the earlier
     ones leave a doubt (p up to 0.1). Constant kernels, where every match costs the same, give p = 1. None if the
-    deadline came before the first draw.
+    deadline came before the first draw of a kind that is needed was matched.
     """
     problem = spaces.problem
-    observed = search(problem, rng, threads=threads)[1]
+    found = search(problem, rng, threads=threads, deadline=deadline)
+    if found is None:
+        return None
+    observed = found[1]
     slack = 1e-9 * problem.scale  # a tie counts as a match as good: never in favour of the match
     worst: Significance | None = None
     for null in nulls:
         costs = _sampled(spaces, null, draws, observed + slack, rng, threads, deadline, progress)
-        if not costs:
-            return worst
+        if not costs:  # this kind could have matched as well: without it nothing can be said
+            return None
         test = _test(np.array(costs), observed, slack)
         if worst is None or test.p_value >= worst.p_value:
             worst = test
@@ -82,8 +84,11 @@ def _sampled(
     """Costs of unrelated spaces: `draws`, or fewer if `ENOUGH` of them are within the limit before."""
     costs: list[float] = []
     hits = 0
-    while len(costs) < draws and hits < ENOUGH and time.perf_counter() <= deadline:
-        costs.append(search(spaces.problem_with(target=null(rng)), rng, threads=threads)[1])
+    while len(costs) < draws and hits < ENOUGH:
+        found = search(spaces.problem_with(target=null(rng)), rng, threads=threads, deadline=deadline)
+        if found is None:
+            break
+        costs.append(found[1])
         hits += costs[-1] <= limit
         progress(max(len(costs) / draws, hits / ENOUGH))
     return costs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +14,7 @@ from blindmatch.hints import Hints
 from blindmatch.kernels import unit_rows
 from blindmatch.problem import QAP
 from blindmatch.solve import solve
+from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_square
 
@@ -81,13 +84,27 @@ class Spaces:
         return full
 
 
-def search(problem: QAP, rng: np.random.Generator, streams: int = 1, threads: int = 1) -> tuple[IntArray, float]:
-    """A good match, quickly: the same effort for all problems of a size, so that their costs can be compared."""
-    solver = Tabu(iterations=EFFORT * max(problem.n, 10), streams=streams)
-    found = solve(problem, solver, rng=rng, threads=threads)
+def search(
+    problem: QAP, rng: np.random.Generator, *, threads: int = 1, deadline: float = math.inf
+) -> tuple[IntArray, float] | None:
+    """A good match, quickly: the same effort for all problems of a size, so that their costs can be compared.
+
+    None if the deadline cuts it short: with less effort the cost would be higher.
+    """
+    return run_until(deadline, problem, Tabu(iterations=EFFORT * max(problem.n, 10), streams=1), rng, threads)
+
+
+def run_until(
+    deadline: float, problem: QAP, solver: Solver, rng: np.random.Generator, threads: int
+) -> tuple[IntArray, float] | None:
+    """What the solver finds; None if the deadline (of ``time.perf_counter``) cuts it short."""
+    left = deadline - time.perf_counter()
+    if left <= 0:
+        return None
+    found = solve(problem, solver, time_limit=None if math.isinf(left) else left, rng=rng, threads=threads)
     if found.status == "interrupted":
         raise KeyboardInterrupt
-    return found.permutation, found.cost
+    return None if found.status == "time_limit" else (found.permutation, found.cost)
 
 
 def points_of(kernel: FloatArray, similarities: bool) -> FloatArray:

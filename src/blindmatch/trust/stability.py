@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -31,10 +30,11 @@ def stability(
     """(n,) share of the resamples in whose best match each pair occurs; None if the deadline left no time for one."""
     same = []
     for at in range(resamples):
-        if time.perf_counter() > deadline:
-            break
         problem = spaces.problem_with(*(redraw(rng) for redraw in redraws))
-        same.append(search(problem, rng, threads=threads)[0][: len(match)] == match)
+        found = search(problem, rng, threads=threads, deadline=deadline)
+        if found is None:
+            break
+        same.append(found[0][: len(match)] == match)
         progress((at + 1) / resamples)
     return np.mean(same, axis=0) if same else None
 

@@ -1,0 +1,53 @@
+"""Leave out the pairs that cannot be believed, and never lose a match for the sake of its assessment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from blindmatch.result import Result
+from blindmatch.trust.report import Trust
+
+
+def assessed_or_kept(
+    result: Result, assessment: Callable[[], Trust], min_confidence: float | None
+) -> tuple[Result, Trust | None]:
+    """A match that was just made, without the pairs that `assessment` does not believe; None keeps them all.
+
+    A match of nothing is returned as it is. After Ctrl-C, be it in the match or in the assessment, no confidence is
+    known: all pairs are kept, the status is "interrupted", and the message says so.
+    """
+    if not result.pairs:
+        return result, None
+    everything = "" if min_confidence is None else f": min_confidence={min_confidence:g} left out no pair"
+    if result.status == "interrupted":
+        return _with_note(result, f"The match was not assessed after Ctrl-C{everything}."), None
+    try:
+        trust = assessment()
+    except KeyboardInterrupt:
+        kept = _with_note(result, f"The assessment was cut short by Ctrl-C{everything}.")
+        return replace(kept, status="interrupted"), None
+    return (result if min_confidence is None else abstained(result, trust, min_confidence)), trust
+
+
+def abstained(result: Result, trust: Trust, min_confidence: float) -> Result:
+    """The result with -1 for the pairs whose confidence is below `min_confidence`, or unknown (which is at least 0)."""
+    total, unknown = len(result.pairs), int(trust.unknown.sum())
+    kept = (np.nan_to_num(trust.confidence, nan=0.0) >= min_confidence) & (result.permutation >= 0)
+    if not unknown:
+        note = (
+            f"{kept.sum()} of {total} pairs have a confidence of at least {min_confidence:g}; the others are left out"
+        )
+    else:
+        fate = "are left out" if min_confidence > 0 else "are kept, as min_confidence=0 keeps all"
+        note = f"Time ran out before the confidence of {unknown} of {total} pairs was known; they {fate}"
+    permutation = np.where(kept, result.permutation, -1)
+    whole = f"{note}, and cost and bound are those of the whole match."
+    return replace(_with_note(result, whole), permutation=permutation)
+
+
+def _with_note(result: Result, note: str) -> Result:
+    before = f"{result.message.removesuffix('.')}. " if result.message else ""
+    return replace(result, message=before + note)
