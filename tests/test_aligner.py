@@ -260,3 +260,27 @@ def test_the_number_of_axes_grows_to_the_last():
     assert _growing(32, 256, 8) == [32, 32, 64, 64, 128, 128, 256, 256]
     assert _growing(32, 100, 1) == [32, 64, 100]
     assert _growing(10, 10, 3) == [10, 10, 10]
+
+
+@pytest.mark.parametrize(("pressed", "left"), [("refining candidates", 1), ("refining the best", 3)])
+def test_ctrl_c_keeps_the_best_candidate_so_far(data, pressed, left):
+    def press(step: str, done: int, total: int) -> None:
+        if step == pressed and (done >= total / 3 + 1 or step == "refining the best"):
+            raise KeyboardInterrupt
+
+    model = bm.BlindAligner(n_clusters=8, n_clusterings=2, n_candidates=3, n_iterations=9, random_state=0)
+    model.fit(*data, callback=press)
+    assert model.interrupted_
+    assert len(model.candidates_) == left
+    assert model.transform(data[0][:3]).shape == (3, data[1].shape[1])
+    assert not model.fit(*data).interrupted_
+    assert len(model.candidates_) == 3
+
+
+def test_ctrl_c_before_the_first_candidate_keeps_nothing(data):
+    def press(step: str, done: int, total: int) -> None:
+        if step == "clustering":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bm.BlindAligner(n_clusters=8, random_state=0).fit(*data, callback=press)

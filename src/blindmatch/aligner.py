@@ -75,6 +75,8 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
         dimensions any two clouds can be laid on each other quite well, so compare scores of the same two sets only. nan
         where it would say nothing: of clouds without a shape two halves lie on each other hardly better than after a
         random rotation, and of fewer than 50 points none can be kept unseen.
+    interrupted_
+        Whether Ctrl-C cut the search short: fewer candidates, or the best of them less refined.
     agreement_, floor_, ceiling_
         What the score is made of; `ceiling_` is nan for fewer than 50 points.
 
@@ -118,7 +120,10 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
         self.threads = threads
 
     def fit(self, X: ArrayLike, Y: ArrayLike, *, callback: Step | None = None) -> BlindAligner:
-        """Align X (n, d) with Y (m, e); `callback` hears of each step: its name, how many are done, and of how many."""
+        """Align X (n, d) with Y (m, e); `callback` hears of each step: its name, how many are done, and of how many.
+
+        Ctrl-C ends it with the best so far, once a first candidate has been refined.
+        """
         source, target = as_points(X, "X"), as_points(Y, "Y")
         plan = self._plan(len(source), len(target))
         report = callback or (lambda step, done, total: None)
@@ -129,7 +134,7 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
             a, b = frames[0].directions(source), frames[1].directions(target)
             found = search(a, b, plan, np.random.default_rng(self.random_state), report)
         self.alignment_ = Alignment(*frames, found.rotation)
-        self.candidates_, self.best_ = found.candidates, found.best
+        self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
         chosen = found.candidates[found.best]
         self.result_ = chosen.result
         self.source_centres_, self.target_centres_ = chosen.source_centres, chosen.target_centres

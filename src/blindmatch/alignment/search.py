@@ -67,7 +67,10 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The rotation, what it came from and how good it is; `ceiling` is nan where no points were kept unseen."""
+    """The rotation, what it came from and how good it is.
+
+    `ceiling` is nan where no points were kept unseen; `interrupted`: Ctrl-C cut the search short.
+    """
 
     rotation: Points
     candidates: tuple[Candidate, ...]
@@ -75,37 +78,44 @@ class Found:
     agreement: float
     floor: float
     ceiling: float
+    interrupted: bool = False
 
 
 def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> Found:
-    """Find the rotation of the source directions that lays them on the target directions."""
+    """Find the rotation of the source directions that lays them on the target directions.
+
+    Ctrl-C ends it with the best so far, once there is a first candidate.
+    """
     (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in (source, target))
     starts = _starts(source, target, plan, rng, report)
-    results, carried, rotations = [], [], []
-    for number, start in enumerate(starts):
-        rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
-        schedule = _told(rounds, "refining candidates", (number, len(starts)), report)
-        report("refining candidates", number * len(rounds), len(starts) * len(rounds))  # its match takes a while too
-        results.append(matched(start, plan.solver, plan.time_limit, int(rng.integers(2**31)), plan.threads))
-        rough = procrustes(start.source_centres, start.target_centres[results[-1].permutation])
-        fresh = min(len(source), len(target)) >= 4 * _QUICK  # else rounds see the same points, and keep mistakes
-        memory = _MEMORY if fresh else 0.0
-        found = refine(source, target, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
-        rotations.append(found)
-        carried.append(unseen_source @ rotations[-1])
+    grown: list[tuple[Result, Points]] = []
+    interrupted = False
+    try:
+        for number, start in enumerate(starts):
+            grown.append(_grown(start, source, target, plan, (number, len(starts)), rng, report))
+    except KeyboardInterrupt:
+        if not grown:
+            raise
+        interrupted = True
+    carried = [unseen_source @ rotation for _, rotation in grown]
     agreements = [agreement(points, unseen_target) for points in carried]
     best = int(np.argmax(agreements))
     partners = [nearest(points, unseen_target, 1)[1] for points in carried]
     likenesses = [float((mine == partners[best]).mean()) for mine in partners]
+    rotation = grown[best][1]
     # Half of a small set at most: rounds that see the same points again and again keep their mistakes.
     size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
     schedule = _told([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
-    rotation = refine(source, target, rotations[best], schedule=schedule, size=size, rng=rng, memory=_MEMORY)
+    try:
+        if not interrupted:
+            rotation = refine(source, target, rotation, schedule=schedule, size=size, rng=rng, memory=_MEMORY)
+    except KeyboardInterrupt:
+        interrupted = True
     return Found(
         rotation,
         tuple(
             Candidate(start.clusterings, start.source_centres, start.target_centres, result, agreed, likeness)
-            for start, result, agreed, likeness in zip(starts, results, agreements, likenesses, strict=True)
+            for start, (result, _), agreed, likeness in zip(starts, grown, agreements, likenesses, strict=False)
         ),
         best,
         agreement(unseen_source @ rotation, unseen_target),
@@ -114,7 +124,28 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
             math.nan if unseen is seen else agreement(unseen, sample(seen, len(unseen), rng)) / 2
             for unseen, seen in ((unseen_source, source), (unseen_target, target))
         ),
+        interrupted=interrupted,
     )
+
+
+def _grown(
+    start: Start,
+    source: Points,
+    target: Points,
+    plan: Plan,
+    turn: tuple[int, int],
+    rng: np.random.Generator,
+    report: Step,
+) -> tuple[Result, Points]:
+    """The match of the centres of a start, and the rotation that grows from it."""
+    rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
+    schedule = _told(rounds, "refining candidates", turn, report)
+    report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # its match takes a while too
+    result = matched(start, plan.solver, plan.time_limit, int(rng.integers(2**31)), plan.threads)
+    rough = procrustes(start.source_centres, start.target_centres[result.permutation])
+    fresh = min(len(source), len(target)) >= 4 * _QUICK  # else rounds see the same points, and keep mistakes
+    memory = _MEMORY if fresh else 0.0
+    return result, refine(source, target, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
 
 
 def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> list[Start]:
