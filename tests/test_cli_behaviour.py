@@ -15,9 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from blindmatch.cli import app
 from blindmatch.cli.app import EXIT_CODES, PANELS
+from blindmatch.cli.console import plain
 from blindmatch.cli.progress import Line
 from blindmatch.result import Progress
 
@@ -284,3 +286,47 @@ def test_json_stays_json_when_gurobi_is_interrupted() -> None:
     read_all(terminal)
     assert process.returncode == 130
     assert json.loads(out)["status"] == "interrupted"
+
+
+USAGE = {
+    ("match",): "blindmatch: missing argument 'SOURCE'; see 'blindmatch match --help'",
+    ("match", "a.npz", "b.npz", "--sede", "3"): "no such option: --sede",
+    ("match", "a.npz", "b.npz", "--seed", "x"): "invalid value for '--seed'",
+    ("mtch",): "no such command 'mtch'",
+    ("embed", "image"): "no such command 'image'",
+    ("models", "dinno"): "'dinno' and these options; did you mean 'dino",
+    ("experiment", "ablation", "--quick", "--only", "sed=0", "--status"): "did you mean 'seed'?",
+    ("verify", "a", "b", "c", "d"): "4 files given; expected",
+    ("verify", "a"): "1 file given; expected",
+}
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
+def test_every_mistake_is_told_in_one_line(arguments: tuple[str, ...]) -> None:
+    done = CliRunner(env={"NO_COLOR": "1"}).invoke(app, list(arguments), prog_name="blindmatch")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert USAGE[arguments] in done.stderr
+
+
+def test_joined_letters_stay_joined() -> None:
+    for name in ("\U0001f469\u200d\U0001f680", "\u0645\u06cc\u200c\u062e"):  # an astronaut; Persian
+        assert plain(name) == name
+    assert plain("a\u202eb\x1b") == "a\ufffdb\ufffd"
+
+
+def test_one_is_no_plural() -> None:
+    Path("one.dat").write_text("1\n0\n0\n")
+    done = run("solve", "one.dat").stdout.decode()
+    assert "1 pair matched" in done
+    assert "1 nodes" not in run("solve", "p.dat", "--solver", "branch-and-bound").stdout.decode()
+
+
+def test_the_gap_of_a_proved_match_that_costs_nothing() -> None:
+    points = np.random.default_rng(0).normal(size=(8, 4))
+    np.save("x.npy", points)
+    np.save("y.npy", points[::-1] @ np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0])
+    found = json.loads(run("match", "x.npy", "y.npy", "--json").stdout)
+    assert (found["status"], found["gap"]) == ("optimal", 0.0)
+    assert abs(found["cost"]) < 1e-9
+    assert "Gap 0 %." in run("match", "x.npy", "x.npy").stdout.decode()

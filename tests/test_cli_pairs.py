@@ -57,6 +57,31 @@ def test_forbidden_pairs_and_similarities(files):
     assert found["cost"] == pytest.approx(bm.match(*files, rng=0, **options).cost)
 
 
+def test_numbers_that_are_names_are_names(files):
+    """A file that was written by name is read by name, also where the names are numbers in another order."""
+    X, Y = files
+    names = [str(i) for i in reversed(range(10))]
+    np.savez("a.npz", embeddings=X, names=names)
+    np.savez("b.npz", embeddings=Y, names=names)
+    found = answer("match", "a.npz", "b.npz", "--known", "9:8", "--solver", "two-opt")["permutation"]
+    assert found[0] == 1
+    Path("truth.csv").write_text("9,8\n")
+    shown = answer("match", "a.npz", "b.npz", "--known", "9:8", "--solver", "two-opt", "--truth", "truth.csv")
+    assert shown["right"] == 1
+    np.savez("b.npz", embeddings=Y, names=[f"{i + 20}" for i in range(10)])  # what is no name is an index
+    found = answer("match", "a.npz", "b.npz", "--known", "9:8", "--solver", "two-opt")["permutation"]
+    assert found[0] == 8
+    np.savez("a.npz", embeddings=X, names=["1"] * 10)
+    assert "the name '1' occurs 10 times" in run("match", "a.npz", "b.npz", "--known", "1:8").stderr
+
+
+def test_names_with_a_colon(files):
+    X, Y = files
+    np.savez("a.npz", embeddings=X, names=[f"s{i}" for i in range(10)])
+    np.savez("b.npz", embeddings=Y, names=[f"t:{i}" for i in range(10)])
+    assert answer("match", "a.npz", "b.npz", "--known", "s3:t:7", "--solver", "two-opt")["permutation"][3] == 7
+
+
 OPTIONS = [
     ("--unmatched-cost", 3),
     ("--unmatched-cost", 3, "--max-unmatched", 1),
@@ -93,12 +118,21 @@ def test_a_certificate_of_few_dummies_proves_no_more_than_they_allow():
         (("--similarity", "none.npy"), "none.npy: no such file"),
         (("--similarity", "a.npz"), "similarity has shape (10, 5); expected (10, 10)"),
         (("--similarity-weight", "-1"), "similarity_weight=-1.0"),
+        (("--similarity-weight", "3"), "--similarity-weight 3: there is no --similarity to weigh"),
+        (("--known", "s1:tt1"), "the name 'tt1' occurs 0 times; did you mean 't1'?"),
+        (("--known", "a:b:c"), "names with a colon go into a file for --known-pairs"),
+        (("--forbid", "a:b:c"), "names with a colon go into a file for --forbidden-pairs"),
+        (("--solver", "TABU"), "did you mean 'tabu'?"),
+        (("--truth", "empty.csv"), "--truth empty.csv: there is no pair in it"),
+        (("--truth", "title.csv"), "--truth title.csv: there is no pair in it"),
         (("--unmatched-cost", "-1"), "unmatched_cost=-1.0"),
         (("--max-unmatched", "1"), "max_unmatched=1 needs an unmatched_cost"),
         (("--similarity", "alike.npy", "--certificate", "alike.npy"), "overwrite an input"),
     ],
 )
 def test_bad_options_are_told_in_one_line(options, message):
+    Path("empty.csv").write_text("")
+    Path("title.csv").write_text("source,target\n")
     done = run("match", "a.npz", "b.npz", *options)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr

@@ -341,6 +341,21 @@ def test_belief_by_trust(p: float, confidence: float, level: str) -> None:
     assert [row[2] for row in page.rows if len(row) == 3] == [f"{100 * confidence:.0f} %"] * 3
 
 
+def test_trust_without_a_single_confidence_is_not_counted() -> None:
+    believed = belief(Match(RESULT, (square(3), square(3)), trust=Doubt(np.full(3, np.nan))), None)
+    assert believed.level == "care"
+    assert "0 of 0" not in believed.text
+    assert "Time ran out before the confidence of any pair was known" in believed.text
+
+
+def test_long_names_are_cut_in_the_table_and_whole_elsewhere() -> None:
+    name = "long " * 120
+    text = render(Match(RESULT, source_names=[name, "b", "c"]))
+    assert f'title="{name}"' in text
+    assert f"<span>{name}</span>" not in text
+    assert json.loads(Page(text).data)["source"][0] == name
+
+
 def test_belief_without_evidence_claims_nothing() -> None:
     match = Match(replace(RESULT, status="optimal"), (square(3), square(3)))
     assert belief(match, 0.9).level == "open"
@@ -508,7 +523,7 @@ def test_report_command(run) -> None:
     assert run("report", "r.json", "a.npz", "b.npy", "--out", "r.html") == (0, "Report: r.html\n", "")
     first, second = (Path(name).read_text() for name in ("first.html", "r.html"))
     one, other = (json.loads(Page(text).data) for text in (first, second))
-    assert one == other  # the same match, drawn from the same data
+    assert other == {**one, "bound": None}  # the same match, drawn from the same data, without a bound to believe
     assert "blindmatch match a.npz b.npy --json" in Page(first).text
     assert "not recomputed here" in second
     code, out, _ = run("report", "r.json", "a.npz", "b.npy", "--out", "r.html", "--certificate", "c.npz", "--json")
@@ -522,6 +537,53 @@ def test_report_command_of_a_problem(run) -> None:
     Path("r.json").write_text(run("solve", "p.dat", "--json")[1])
     assert run("report", "r.json", "p.dat")[0] == 0
     assert "Is it the best?" in Page(Path("report.html").read_text()).text
+
+
+def test_what_a_file_says_is_not_a_proof(run) -> None:
+    """Somebody wrote "optimal" into the JSON of a search that proves nothing."""
+    values = json.loads(run("match", "a.npz", "b.npy", "--json", "--solver", "two-opt")[1])
+    forged = {**values, "status": "optimal", "lower_bound": values["cost"]}
+    Path("forged.json").write_text(json.dumps(forged))
+    assert run("report", "forged.json", "a.npz", "b.npy")[0] == 0
+    page = Page(Path("report.html").read_text()).text
+    assert "proved optimal" not in page
+    assert "9 pairs matched, and forged.json says that no other pairing costs less, which was not checked here." in page
+    assert "not checked" in page
+    _, out, _ = run("assess", "forged.json", "a.npz", "b.npy", "--draws", "1", "--assess-time", "1")
+    assert "proved optimal" not in out
+    assert "forged.json says" in out
+    Path("gap.json").write_text(json.dumps({**forged, "status": "time_limit", "lower_bound": 0.5 * values["cost"]}))
+    assert run("report", "gap.json", "a.npz", "b.npy")[0] == 0
+    assert "gap.json says that no other pairing costs less by more than 50" in Path("report.html").read_text()
+
+
+def test_a_certificate_must_prove_what_the_file_says(run) -> None:
+    values = json.loads(run("match", "a.npz", "b.npy", "--json", "--certificate", "c.npz")[1])
+    told = ("a.npz", "b.npy", "--certificate", "c.npz")
+    Path("r.json").write_text(json.dumps(values))
+    assert run("report", "r.json", *told)[0] == 0
+    assert "9 pairs matched, proved optimal" in Page(Path("report.html").read_text()).text
+    Path("weak.json").write_text(json.dumps({**values, "lower_bound": None}))
+    rng = np.random.default_rng(0)
+    proof = bm.Certificate.load("c.npz")
+    nodes = [
+        replace(n, stages=tuple(replace(s, U=s.U + rng.normal(size=s.U.shape).astype(s.U.dtype)) for s in n.stages))
+        for n in proof.nodes
+    ]
+    replace(proof, nodes=tuple(nodes)).save("c.npz")
+    code, _, err = run("report", "weak.json", *told)
+    assert (code, "optimal" in err) == (2, True)
+
+
+def test_a_problem_whose_proof_nobody_checked(run) -> None:
+    Path("p.dat").write_text("3\n\n0 1 2\n1 0 1\n2 1 0\n\n0 5 2\n5 0 3\n2 3 0\n")
+    Path("r.json").write_text(run("solve", "p.dat", "--json", "--certificate", "c.npz")[1])
+    assert run("report", "r.json", "p.dat")[0] == 0
+    page = Path("report.html").read_text()
+    assert "Not checked here" in page
+    assert '<div class="belief open">' in page
+    assert run("report", "r.json", "p.dat", "-c", "c.npz")[0] == 0
+    assert '<div class="belief yes">' in Path("report.html").read_text()
 
 
 @pytest.mark.parametrize(

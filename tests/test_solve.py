@@ -515,4 +515,11 @@ def test_gaps():
     assert gap(0.0, 0.0) == 0.0
     assert gap(0.0, -1.0) is None
     assert gap(5.0, None) is None
+
+    def proved(cost, bound):
+        return bm.Result(np.arange(1), cost, bound, "optimal", "x", 0.0).gap
+
+    assert proved(0.0, -1e-13) == 0.0  # all of it is rounding
+    assert proved(-1e-14, -1e-13) == 0.0
+    assert proved(10.0, 10.0 - 1e-6) == pytest.approx(1e-7)
     assert gap(5.0, -math.inf) is None

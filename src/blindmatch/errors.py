@@ -27,6 +27,7 @@ def unknown_name(argument: str, value: object, known: Iterable[str]) -> ValueErr
     "solver='tubu' is not known; did you mean 'tabu'? Known: faq, tabu"
     """
     names = sorted(known)
-    near = difflib.get_close_matches(str(value), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    spelled = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(str(value).lower(), spelled, n=1)
+    hint = f"; did you mean {spelled[near[0]]!r}?" if near else "."
     return ValueError(f"{argument}={shown(value)} is not known{hint} Known: {', '.join(names)}")

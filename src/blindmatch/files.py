@@ -32,7 +32,7 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
     A pipe or a device such as ``/dev/stdout`` is no file to be replaced: it is written to.
     """
     target = Path(path)
-    if _is_stream(target):
+    if is_stream(target):
         content = io.BytesIO()  # an archive seeks while it is written
         write(content)
         with target.open("ab") as stream:
@@ -50,7 +50,7 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
         raise
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Whether there is a pipe, a device or a descriptor of a process, behind links too."""
     try:
         mode = path.stat().st_mode

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from blindmatch.certificate import Certificate
 from blindmatch.validation import IntArray
 
+_OPTIMAL = 1e-6  # of the cost; a larger gap of an optimal match is rounding of a cost that is zero or nearly so
 Status = Literal["optimal", "time_limit", "stalled", "interrupted", "heuristic"]
 
 
@@ -21,7 +22,7 @@ class Progress:
     cost: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """A match, what it costs, and what is proved about it.
 
@@ -55,8 +56,15 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """(cost - lower_bound) / |cost|; 0.0 where they are equal, None where nothing is proved."""
-        return relative_gap(self.cost, self.lower_bound)
+        """(cost - lower_bound) / |cost|; 0.0 where they are equal but for rounding, None where nothing is proved.
+
+        None as well where a match of cost 0 is not proved to be the best: no share of 0 tells what could be saved.
+        """
+        gap = relative_gap(self.cost, self.lower_bound)
+        # So small a cost is itself rounding: a share of it says nothing, and what is optimal leaves nothing to save.
+        if self.status == "optimal" and self.lower_bound is not None and (gap is None or gap > _OPTIMAL):
+            return 0.0
+        return gap
 
     @property
     def pairs(self) -> list[tuple[int, int]]:

@@ -196,6 +196,26 @@ def test_every_experiment_has_a_quick_plan_and_tables_without_results(name, tmp_
     assert f"0 of {len(what.runs)}" in page.read_text()
 
 
+def test_quick_takes_one_pair_of_a_folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for dataset in ("birds", "cars"):
+        for model in ("one", "two"):
+            classes = [f"{dataset} {c}" for c in range(4)]
+            sides = {"vision": np.repeat(np.arange(4), 3), "language": np.arange(4)}
+            for side, labels in sides.items():
+                values = rng.normal(size=(len(labels), 5))
+                np.savez(tmp_path / f"{side}__{dataset}__{model}.npz", embeddings=values, labels=labels,
+                         class_names=classes)  # fmt: skip
+
+    def pairs(*layers):
+        what = plan("small-scale", *layers, quick=True, embeddings=tmp_path, out=tmp_path)
+        return {tuple(run.parameters[key] for key in ("dataset", "vision", "language")) for run in what.runs}
+
+    assert pairs() == {("birds", "one", "one")}
+    assert pairs({"datasets": ["cars"], "vision": ["two", "one"]}) == {("cars", "two", "one"), ("cars", "one", "one")}
+    assert len(pairs({"datasets": ["cars", "birds"]})) == 8
+
+
 def test_defaults_are_the_papers_settings():
     kinds = {name: experiments.load(name).settings() for name in experiments.NAMES}
     assert (kinds["shuffling"].levels, kinds["shuffling"].seeds) == (21, 100)

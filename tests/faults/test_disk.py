@@ -98,8 +98,8 @@ def test_standard_output_on_a_full_disk(tmp_path: Path) -> None:
             [sys.executable, "-c", script, "match", "x.npy", "x.npy", "--json"],
             cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
         )  # fmt: skip
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
+    assert done.stderr == "blindmatch: standard output: no space left on device\n"
 
 
 NOBODY = """
@@ -135,6 +135,11 @@ def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["PermissionError True", "optimal True"]
     assert not list(folder.iterdir())
+
+
+def test_a_checkpoint_that_is_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="it is a folder; expected a file"):
+        BranchAndBound(checkpoint=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,16 @@
 """The report in a real browser: looking, pointing, sorting, searching, printing, on a desk and on a phone."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from report.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, WHY_NOT, Browser, started
-from report.pages import EVIL, PROBLEM, write_pages
+from report.pages import EVIL, PROBLEM, found, sets, write_pages
 
 import blindmatch as bm
+from blindmatch.result import Progress
 
 pytestmark = pytest.mark.skipif(None in (CHROMIUM, DRIVER, find_spec("selenium")), reason=WHY_NOT)
 KINDS = ("match", "trust", "cka", "few", "many", "problem", "evil", "classes")
@@ -266,3 +268,24 @@ def test_five_hundred_pairs(browser: Browser, pages: dict[str, Path]) -> None:
     browser.one("#search").send_keys("499")
     assert "499" in column(browser, 0) + column(browser, 1)
     assert 1 <= len(column(browser, 0)) <= 2
+
+
+def test_ticks_differ_and_figures_stay_on_one_line(browser: Browser, tmp_path: Path) -> None:
+    """A bound and a cost that differ in the sixth digit, and a name that would fill the screen."""
+    X, Y, truth = sets(10)
+    result = found(X, Y, truth)
+    trace = tuple(Progress(t, 0, result.cost * (1 - 1e-5 * (1 - t)), result.cost) for t in (0.0, 0.5, 1.0))
+    result = replace(result, trace=trace, lower_bound=result.cost * (1 - 1e-6))
+    names = ["needle in " + "hay " * 150 + "stack", *(f"t{i}" for i in range(9))]
+    browser.open(bm.write_report(tmp_path / "r.html", result, X, Y, truth=truth, source_names=names), (1100, 800))
+    words = browser.run("return [...document.querySelectorAll('#trace-plot text')].map(text => text.textContent)")
+    assert len(words) > 5
+    assert len(set(words)) == len(words)
+    lines = browser.run(
+        "return [...document.querySelectorAll('.tile b')]"
+        ".map(b => Math.round(b.offsetHeight / parseFloat(getComputedStyle(b).lineHeight)))"
+    )
+    assert set(lines) == {1}
+    assert len(column(browser, 0)[0]) < 130
+    browser.run("const s = document.querySelector('#search'); s.value = 'stack'; s.dispatchEvent(new Event('input'))")
+    assert len(column(browser, 0)) == 1

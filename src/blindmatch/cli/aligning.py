@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from blindmatch.aligner import BlindAligner
-from blindmatch.cli.console import FAILED, complain, echo_json, output
+from blindmatch.cli.console import FAILED, INTERRUPTED, complain, echo_json, output
+from blindmatch.cli.outputs import Delivery, check_outputs
 from blindmatch.cli.progress import watched
 from blindmatch.embeddings import Embeddings, load_embeddings
 from blindmatch.files import write_atomically
@@ -39,17 +41,10 @@ class Files:
         inputs = [path for path in (self.source, self.target, self.transform) if path is not None]
         written = {"--out": self.out, "--to": self.to, "--certificate": self.certificate}
         for option, path in written.items():
-            if path is None:
-                continue
             suffix = ".npy" if option == "--to" else ".npz"
-            if path.suffix.lower() != suffix:
+            if path is not None and path.suffix.lower() != suffix:
                 raise ValueError(f"{option} {path}: expected a file name that ends with {suffix}")
-            if not path.parent.is_dir() or path.is_dir():
-                raise ValueError(f"{option} {path}: expected a file in a folder that exists")
-            if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
-                raise ValueError(f"{option} {path}: this would overwrite an input")
-        if self.out is not None and self.out == self.certificate:
-            raise ValueError(f"--out and --certificate name the same file {self.out}")
+        check_outputs(written, inputs)
 
 
 def run_align(files: Files, aligner: BlindAligner, json: bool) -> None:
@@ -63,26 +58,32 @@ def run_align(files: Files, aligner: BlindAligner, json: bool) -> None:
     with watched("reducing dimensions") as line:
         aligner.fit(source.values, target.values, callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
-    if files.out is not None:
-        aligner.save(files.out)
-    if files.to is not None and new is not None:
-        carried = aligner.transform(new)
-        write_atomically(files.to, lambda file: np.save(file, carried))
-    proof = aligner.result_.certificate
-    if files.certificate is not None and proof is not None:
-        proof.save(files.certificate)
+    delivery = Delivery()
+    sizes, proof = (len(source), len(target)), aligner.result_.certificate
     if json:
-        echo_json(_as_json(aligner, files, (len(source), len(target)), seconds))
+        delivery.show(lambda: echo_json(_as_json(aligner, files, sizes, seconds)))
     else:
-        console = output()
-        for part in _text(aligner, source, target, seconds):
-            console.print(part)
-        for what, path in (("Map", files.out), ("Points of --transform in the target's space", files.to)):
-            if path is not None:
-                console.print(Text(f"{what}: {path}"), soft_wrap=True)
+        delivery.show(lambda: output().print(*_text(aligner, source, target, seconds), sep="\n"))
+    told = [("Map", files.out, aligner.save)]
+    if new is not None:
+        told.append(("Points of --transform in the target's space", files.to, partial(_write_points, aligner, new)))
+    for what, path, write in told:
+        if delivery.write(path, write) and not json:
+            delivery.show(partial(output().print, Text(f"{what}: {path}"), soft_wrap=True))
+    if proof is not None:
+        delivery.write(files.certificate, proof.save)
+    delivery.end()
     if files.certificate is not None and proof is None:
         complain(f"{files.certificate}: not written, for solver={aligner.result_.solver!r} left no certificate")
         raise typer.Exit(FAILED)
+    if aligner.interrupted_:
+        complain("interrupted; the best candidate so far was kept")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _write_points(aligner: BlindAligner, points: FloatArray, path: Path) -> None:
+    carried = aligner.transform(points)
+    write_atomically(path, lambda file: np.save(file, carried))
 
 
 def _new_points(path: Path, source: Embeddings) -> FloatArray:

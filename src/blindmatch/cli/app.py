@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -9,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from blindmatch.cli import options as opt
-from blindmatch.cli.console import output, write_what_can_be_written
+from blindmatch.cli.console import FAILED, complain, output, write_what_can_be_written
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +23,7 @@ PANELS = {
 }
 EXIT_CODES = {
     0: "done",
-    1: "something failed (a package is missing, memory ran out, a certificate proves nothing)",
+    1: "something failed (no package, no memory, a file that cannot be written, a certificate that proves nothing)",
     2: "bad input or options; nothing was written",
     130: "interrupted by Ctrl-C; the best match so far was printed, where there was one",
 }
@@ -35,6 +36,17 @@ Examples:
   [bold]blindmatch verify a.npz b.npz c.npz[/bold]                  ... and check it without any solver
   [bold]blindmatch solve nug12.dat --time-limit 60[/bold]           a quadratic assignment problem
 """
+
+
+_USAGE: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of the one that typer brings along
+
+
+def _complain_of_usage(error: Any) -> None:
+    message = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    where = "blindmatch" if context is None else context.command_path
+    see = " See" if message.endswith("?") else "; see"
+    complain(f"{message[:1].lower()}{message[1:]}{see} '{where} --help'")
 
 
 class _Teaching:
@@ -62,6 +74,30 @@ class Command(_Teaching, TyperCommand):
 
 class Group(_Teaching, TyperGroup):
     """The commands, in the order of `PANELS`."""
+
+    def main(
+        self,
+        args: Any = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command. A wrong option is told in one line, like any other mistake."""
+        given = (args, prog_name, complete_var, False, windows_expand_args)
+        if not standalone_mode:
+            return super().main(*given, **extra)
+        try:
+            code = super().main(*given, **extra)
+        except typer.Abort:
+            complain("aborted")
+            code = FAILED
+        except _USAGE as error:
+            code = error.exit_code
+            if type(error).__name__ != "NoArgsIsHelpError":  # then the help was shown
+                _complain_of_usage(error)
+        sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of the help page."""

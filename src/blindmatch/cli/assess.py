@@ -56,9 +56,10 @@ def assess(
         from blindmatch.cli.commands import Run, run_match
         from blindmatch.cli.inputs import EmbeddingFiles
         from blindmatch.cli.pairs import PairOptions
+        from blindmatch.report.verdict import counted
 
         if len(files) not in (2, 3):
-            raise ValueError(f"{len(files)} file given; expected SOURCE TARGET or RESULT SOURCE TARGET")
+            raise ValueError(f"{counted(len(files), 'file')} given; expected SOURCE TARGET or RESULT SOURCE TARGET")
         pairs = PairOptions(
             tuple(known or ()),
             known_pairs,

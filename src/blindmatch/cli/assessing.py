@@ -20,7 +20,8 @@ from blindmatch.report import Match
 from blindmatch.report.verdict import number
 from blindmatch.result import Result
 from blindmatch.trust import Trust
-from blindmatch.trust.assessment import Clock, Plan, abstained, as_background, as_share, assess_spaces
+from blindmatch.trust.abstention import abstained
+from blindmatch.trust.assessment import Clock, Plan, as_background, as_share, assess_spaces
 from blindmatch.trust.spaces import Spaces
 from blindmatch.trust.stability import redraw_dimensions
 from blindmatch.validation import FloatArray, at_least, positive
@@ -41,6 +42,8 @@ class Assessment:
         positive(self.time_limit, "--assess-time")
         if self.min_confidence is not None:
             as_share(self.min_confidence, "--min-confidence")
+        if self.background is not None:
+            load_embeddings(self.background)
 
     def of(self, inputs: EmbeddingFiles, result: Result, seed: int, threads: int | None) -> Trust:
         """Assess a result of these inputs."""
@@ -55,12 +58,26 @@ class Assessment:
             clock = Clock(self.time_limit, None if line is None else line.share)
             return assess_spaces(result, spaces, plan, np.random.default_rng(seed), clock, threads)
 
-    def added_to(self, match: Match, inputs: EmbeddingFiles, seed: int, threads: int | None) -> Match:
-        """The match with its trust, and without the pairs that are not to be believed."""
-        trust = self.of(inputs, match.result, seed, threads)
+    def added_to(
+        self, match: Match, inputs: EmbeddingFiles, seed: int, threads: int | None, fresh: bool = True
+    ) -> tuple[Match, str | None]:
+        """The match with its trust, and without the pairs that are not to be believed.
+
+        Ctrl-C costs the assessment, not the match: then the second thing returned says so. A match that Ctrl-C cut
+        short is not assessed if it is `fresh`, made by this very command: somebody wants it to end.
+        """
+        kept = "" if self.min_confidence is None else " and all its pairs are kept"
+        if fresh and match.result.status == "interrupted":
+            return match, f"it was not assessed{kept}"
+        if not match.result.pairs:
+            return match, None
+        try:
+            trust = self.of(inputs, match.result, seed, threads)
+        except KeyboardInterrupt:
+            return match, f"the match is complete, but was not assessed{kept}"
         if self.min_confidence is None:
-            return replace(match, trust=trust)
-        return replace(match, trust=trust, result=abstained(match.result, trust, self.min_confidence))
+            return replace(match, trust=trust), None
+        return replace(match, trust=trust, result=abstained(match.result, trust, self.min_confidence)), None
 
 
 def trust_text(trust: Trust, match: Match) -> list[object]:

@@ -7,7 +7,7 @@ import io
 import shlex
 import sys
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ from rich.text import Text
 
 from blindmatch.classifier import BlindClassifier
 from blindmatch.cli.console import INTERRUPTED, complain, echo_json, output, plain
-from blindmatch.cli.progress import busy, watched
+from blindmatch.cli.outputs import Delivery, check_outputs, write_page
+from blindmatch.cli.progress import watched
 from blindmatch.distortion import as_distortion
 from blindmatch.embeddings import Embeddings, load_embeddings
 from blindmatch.evaluation import cluster_assignment
 from blindmatch.files import write_atomically
 from blindmatch.kernels import unit_rows
-from blindmatch.report import Clusters, Match, proof_sentence, render, verdict
+from blindmatch.report import Clusters, Match, proof_sentence, verdict
 from blindmatch.trust import Trust, assess
 from blindmatch.validation import FloatArray
 
@@ -40,15 +41,7 @@ class Answer:
 
     def check(self, inputs: tuple[Path, ...]) -> None:
         """Refuse now what would fail only after a long run."""
-        for option, path in (("--output", self.output), ("--report", self.report)):
-            if path is None:
-                continue
-            if not path.parent.is_dir() or path.is_dir():
-                raise ValueError(f"{option} {path}: expected a file in a folder that exists")
-            if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
-                raise ValueError(f"{option} {path}: this would overwrite an input")
-        if self.output is not None and self.output == self.report:
-            raise ValueError(f"--output and --report name the same file {self.output}")
+        check_outputs({"--output": self.output, "--report": self.report}, inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,48 +84,54 @@ def run_classify(images: Path, classes: Path, model: BlindClassifier, answer: An
     with watched("starting", model.time_limit) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
-    found = _classified(model, points, texts, names, labels, answer.assess)
-    if answer.output is not None:
-        _write(answer.output, points, [names[found.clusters.classes[c]] for c in found.clusters.members])
-    if answer.report is not None:
-        _write_report(answer.report, found, images, classes)
-    if answer.json:
-        echo_json(_as_json(found))
-    else:
-        _print(found, answer)
-    cut = [f"the best of {model.n_init_} starts of k-means"] if model.n_init_ < model.n_init else []
-    cut += ["the best match so far"] if model.result_.status == "interrupted" else []
+    found = _classified(model, points, texts, names, labels)
+    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < model.n_init else []
+    cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
+    if answer.assess:
+        try:
+            found = found if model.result_.status == "interrupted" else _assessed(found)
+        except KeyboardInterrupt:
+            cut.append("the classification is complete")
+        cut += ["the match was not assessed"] if found.trust is None and cut else []
+    delivery = Delivery()
+    delivery.show(lambda: echo_json(_as_json(found)) if answer.json else _print(found))
+    predicted = [names[found.clusters.classes[c]] for c in found.clusters.members]
+    told = [("Classes", answer.output, lambda path: _write(path, points, predicted))]
+    told += [("Report", answer.report, lambda path: _write_report(path, found, images, classes))]
+    for what, path, write in told:
+        if delivery.write(path, write) and not answer.json:
+            delivery.show(partial(output().print, f"{what}: {path}", markup=False, soft_wrap=True))
     if cut:
-        complain(f"interrupted; {' and '.join(cut)} was used")
+        complain(f"interrupted; {', and '.join(cut)}")
+    delivery.end()
+    if cut:
         raise typer.Exit(INTERRUPTED)
 
 
 def _classified(
-    model: BlindClassifier,
-    points: Embeddings,
-    texts: Embeddings,
-    names: list[str],
-    labels: list[int] | None,
-    assessed: bool,
+    model: BlindClassifier, points: Embeddings, texts: Embeddings, names: list[str], labels: list[int] | None
 ) -> Classified:
     scores = None if labels is None else model.evaluate(points.values, labels)
     members = [int(c) for c in model.clusters(points.values)]
     clusters = Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)
     compared = unit_rows(texts.values) if model.normalize else texts.values
-    if not assessed:
-        return Classified(model, compared, clusters, None)
+    return Classified(model, compared, clusters, None)
+
+
+def _assessed(found: Classified) -> Classified:
+    model = found.model
     with watched("assessing") as line:
         trust = assess(
             model.result_,
             model.centres_,
-            compared,
+            found.texts,
             distortion=model.distortion,
             standardize=model.standardize,
             rng=model.random_state,
             callback=None if line is None else line.share,
             threads=model.threads,
         )
-    return Classified(model, compared, clusters, trust)
+    return replace(found, trust=trust)
 
 
 def _class_indices(points: Embeddings, names: list[str], path: Path) -> list[int]:
@@ -175,9 +174,7 @@ def _write_report(path: Path, found: Classified, images: Path, classes: Path) ->
         "threads": "all cores" if model.threads is None else str(model.threads),
     }
     title = f"{images.name} classified by {classes.name}"
-    with busy("writing the report"):
-        page = render(replace(found.match, title=title, settings=settings)).encode()
-    write_atomically(path, lambda file: file.write(page))
+    write_page(replace(found.match, title=title, settings=settings), path)
 
 
 def _as_json(found: Classified) -> dict[str, Any]:
@@ -194,16 +191,13 @@ def _as_json(found: Classified) -> dict[str, Any]:
     return values if clusters.scores is None else {**values, **clusters.scores.to_dict()}
 
 
-def _print(found: Classified, answer: Answer) -> None:
+def _print(found: Classified) -> None:
     console, result = output(), found.model.result_
     console.print(_table(found))
     console.print(Text(verdict(result)), Text(proof_sentence(result)), sep="\n")
     told = (None if found.trust is None else found.trust.verdict, found.clusters.sentence())
     for sentence in filter(None, told):
         console.print(Text(sentence))
-    for what, path in (("Classes", answer.output), ("Report", answer.report)):
-        if path is not None:
-            console.print(f"{what}: {path}", markup=False, soft_wrap=True)
 
 
 def _table(found: Classified) -> Table:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -16,14 +17,14 @@ from blindmatch.checker import verify
 from blindmatch.cli.assessing import Assessment, trust_text
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, echo_json, output
 from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile, Search
+from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import busy, live_progress
 from blindmatch.cli.saved import Saved, saved_match
 from blindmatch.cli.tables import demo_text, match_text, solver_legend, solver_rows, solver_table, unmatched
 from blindmatch.demo import load_demo
 from blindmatch.distortion import DISTORTIONS, GromovWasserstein
-from blindmatch.files import write_atomically
 from blindmatch.problem import QAP
-from blindmatch.report import Match, render
+from blindmatch.report import Match
 from blindmatch.report.content import moments
 from blindmatch.result import Result
 from blindmatch.solve import as_solver, solve
@@ -68,13 +69,8 @@ class Run:
         can = self.configured_solver().capabilities
         if self.certificate is not None and not can.bound:
             raise ValueError(f"--certificate: solver={self.solver!r} proves no bound; see 'blindmatch solvers'")
-        for option, path in (("--certificate", self.certificate), ("--report", self.report)):
-            if path is None:
-                continue
-            if not path.parent.is_dir() or path.is_dir():
-                raise ValueError(f"{option} {path}: expected a file in a folder that exists")
-            if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
-                raise ValueError(f"{option} {path}: this would overwrite an input")
+        written = {"--certificate": self.certificate, "--report": self.report, "--checkpoint": self.checkpoint}
+        check_outputs(written, inputs)
 
     def solve(self, problem: QAP) -> Result:
         """Solve with live progress."""
@@ -93,7 +89,8 @@ def run_match(
     inputs: EmbeddingFiles, run: Run, assessment: Assessment | None = None, saved: Path | None = None
 ) -> None:
     """Match two files of embeddings, or take a `saved` match of them, and tell whether to believe it."""
-    run.check((*inputs.paths, *([] if saved is None else [saved])))
+    background = None if assessment is None else assessment.background
+    run.check((*inputs.paths, *(path for path in (saved, background) if path is not None)))
     if assessment is not None:
         assessment.check()
     title = f"{inputs.source.name} matched with {inputs.target.name}"
@@ -104,9 +101,11 @@ def run_match(
     else:
         loaded = inputs.load_for_certificate(sys.maxsize)
         match = saved_match(saved, _match_of(loaded, Saved.load(saved).result, inputs.settings, run, title))
-    if assessment is not None:
-        match = assessment.added_to(match, inputs, run.seed, run.threads)
-    _finish(match, run)
+    if assessment is None:
+        _finish(match, run)
+        return
+    match, cut = assessment.added_to(match, inputs, run.seed, run.threads, fresh=saved is None)
+    _finish(match, run, cut=cut)
 
 
 def run_solve(path: Path, run: Run) -> None:
@@ -181,32 +180,38 @@ def _match_of(loaded: Loaded, result: Result, settings: dict[str, str], run: Run
     )
 
 
-def _finish(match: Match, run: Run, text: Sequence[object] | None = None) -> None:
-    """Write the files that were asked for, print the answer, and end with the right code."""
-    result = match.result
-    if run.certificate is not None and result.certificate is not None:
-        result.certificate.save(run.certificate)
-    if run.report is not None:
-        with busy("writing the report"):
-            page = render(match).encode()
-        write_atomically(run.report, lambda file: file.write(page))
-    if run.json:
-        echo_json(as_json(match))
-    else:
-        console = output()
-        shown = match_text(match) if text is None else text
-        if isinstance(match.trust, Trust):  # its table has the pairs as well
-            shown = [*trust_text(match.trust, match), *shown[1:]]
-        for part in shown:
-            console.print(part)
-        if run.report is not None:
-            console.print(f"Report: {run.report}", markup=False, soft_wrap=True)
-    if result.status == "interrupted":
-        complain("interrupted; this is the best so far")
-        raise typer.Exit(INTERRUPTED)
-    if run.certificate is not None and result.certificate is None:
+def _finish(match: Match, run: Run, text: Sequence[object] | None = None, cut: str | None = None) -> None:
+    """Print the answer, write the files that were asked for, and end with the right code.
+
+    `cut` tells what Ctrl-C ended, if it was not the match.
+    """
+    result, delivery = match.result, Delivery()
+    delivery.show(lambda: echo_json(as_json(match)) if run.json else _print(match, text))
+    if result.certificate is None or not delivery.write(run.certificate, result.certificate.save):
+        match = replace(match, certificate_file=None)  # an older file of that name is not what the report tells of
+    if delivery.write(run.report, partial(write_page, match)) and not run.json:
+        delivery.show(lambda: output().print(f"Report: {run.report}", markup=False, soft_wrap=True))
+    now = result.status == "interrupted" and match.told_by is None  # not when the saved match was made
+    interrupted = [*(["this is the best so far"] if now else []), *([cut] if cut else [])]
+    if interrupted:
+        complain(f"interrupted; {', and '.join(interrupted)}")
+    unproved = run.certificate is not None and result.certificate is None
+    if unproved:
         complain(f"{run.certificate}: not written, for solver={result.solver!r} left no certificate")
+    delivery.end()
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if unproved:
         raise typer.Exit(FAILED)
+
+
+def _print(match: Match, text: Sequence[object] | None) -> None:
+    shown = match_text(match) if text is None else text
+    if isinstance(match.trust, Trust):  # its table has the pairs as well
+        shown = [*trust_text(match.trust, match), *shown[1:]]
+    console = output()
+    for part in shown:
+        console.print(part)
 
 
 def as_json(match: Match) -> dict[str, object]:

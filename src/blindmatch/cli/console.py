@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import math
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 UNBOUNDED = 100_000  # columns: nothing is that wide
+JOINERS = "\u200c\u200d"  # without a width of their own; several scripts and emoji are written with them
 
 
 def output() -> Console:
@@ -48,7 +50,20 @@ def plain(text: str) -> str:
     >>> plain("cat\x1b[2J")
     'cat�[2J'
     """
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return "".join(letter if letter.isprintable() or letter in JOINERS else "\ufffd" for letter in text)
+
+
+def drop_stdout() -> None:
+    """Forget what stdout could not take: Python would try again at its end, and tell of it in its own way."""
+    with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:  # it may have no descriptor
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def open_closed_streams() -> None:
+    """Where stdout or stderr is closed, send it nowhere, so that no file that is opened takes its place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the end)
 
 
 @contextmanager
@@ -58,8 +73,15 @@ def one_line_errors() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # not a file that was given: stdout, most likely
+            drop_stdout()
+            complain(reason(error))
+            raise typer.Exit(FAILED) from None
         complain(_told(error))
+        raise typer.Exit(BAD_INPUT) from None
+    except ValueError as error:
+        complain(str(error))
         raise typer.Exit(BAD_INPUT) from None
     except ImportError as error:
         complain(str(error))
@@ -72,11 +94,16 @@ def one_line_errors() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _told(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        hint = _nearest(Path(os.fsdecode(error.filename))) if isinstance(error, FileNotFoundError) else ""
-        return f"{error.filename}: {(error.strerror or type(error).__name__).lower()}{hint}"
-    return str(error)
+def reason(error: OSError) -> str:
+    """What the system says, in small letters."""
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def _told(error: OSError) -> str:
+    if error.filename is None:
+        return str(error)
+    hint = _nearest(Path(os.fsdecode(error.filename))) if isinstance(error, FileNotFoundError) else ""
+    return f"{error.filename}: {reason(error)}{hint}"
 
 
 def _nearest(path: Path) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
+from blindmatch.cli.outputs import check_outputs
 from blindmatch.encoders import load_image_encoder, load_images, load_text_encoder, load_texts
 from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.items import ImageSet, TextSet
@@ -62,6 +63,7 @@ def run_images(
     settings: Settings,
 ) -> None:
     """Embed images into a file."""
+    check_outputs({"--out": out})
     find_model(model, "vision")
     images = load_images(source, limit=limit, classes=classes, **settings.data)
     if class_means and images.class_names is None:
@@ -83,6 +85,7 @@ def run_texts(
     settings: Settings,
 ) -> None:
     """Embed texts into a file."""
+    check_outputs({"--out": out}, [Path(source)])
     find_model(model, "language")
     texts = load_texts(source, prompts=prompts, column=column, wordnet=wordnet, **settings.data)
     with quiet_libraries():

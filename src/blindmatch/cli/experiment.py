@@ -32,7 +32,12 @@ def experiment(
             metavar="NAME", help=f"One of {NAMES}.", show_default=False, autocompletion=completion.experiments
         ),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="A small version that takes about a minute.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="A small version: about a minute on bundled data; of a folder, one pair of models."
+        ),
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where results are kept.")] = Path(
         "blindmatch-results"
     ),

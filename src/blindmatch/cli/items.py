@@ -57,6 +57,8 @@ class ItemOptions:
             pairs = _same_names(source, target)
         else:
             pairs = read_pairs(Path(self.truth), source, target)
+            if not pairs:
+                raise ValueError(f"--truth {self.truth}: there is no pair in it; expected a line 'source,target' each")
         partners = [-1] * len(source)
         for i, j in pairs:
             if i >= len(source) or j >= len(target):

@@ -156,6 +156,7 @@ def verify(
         from blindmatch.cli.commands import run_verify
         from blindmatch.cli.inputs import EmbeddingFiles, ProblemFile
         from blindmatch.cli.pairs import PairOptions
+        from blindmatch.report.verdict import counted
 
         pairs = PairOptions(
             tuple(known or ()),
@@ -172,7 +173,8 @@ def verify(
         elif len(files) == 3:
             run_verify(EmbeddingFiles(files[0], files[1], distortion, standardize, pairs), files[2], json)
         else:
-            raise ValueError(f"{len(files)} file given; expected PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
+            given = counted(len(files), "file")
+            raise ValueError(f"{given} given; expected PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
 
 
 @app.command(epilog=opt.examples("blindmatch solvers", "blindmatch solvers --json"))

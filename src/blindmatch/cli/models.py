@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,6 +51,11 @@ def models(
             and (not offline or row["package"] is not None)
             and (word is None or word.lower() in f"{row['id']} {row['name']} {row['library_name']}".lower())
         ]
+        if not rows:
+            words = {part for model in list_models() for part in (model.id, *model.id.split("-"))}
+            close = difflib.get_close_matches((word or "").lower(), words, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "; 'blindmatch models' lists them all"
+            raise ValueError(f"no model is listed with {f'{word!r} and ' if word else ''}these options{hint}")
         if json:
             echo_json(rows)
         else:

@@ -45,14 +45,14 @@ Standardize = Annotated[
 ]
 Known = Annotated[
     list[str] | None,
-    typer.Option("--known", metavar="S:T", help="A pair that is known, by index or by name; may be repeated."),
+    typer.Option("--known", metavar="S:T", help="A pair that is known, by name or by index; may be repeated."),
 ]
 KnownPairs = Annotated[
     Path | None, typer.Option("--known-pairs", metavar="FILE", help="Known pairs, a line 'source,target' each.")
 ]
 Forbid = Annotated[
     list[str] | None,
-    typer.Option("--forbid", metavar="S:T", help="A pair that must not be used, by index or name; may be repeated."),
+    typer.Option("--forbid", metavar="S:T", help="A pair that must not be used, by name or index; may be repeated."),
 ]
 ForbiddenPairs = Annotated[
     Path | None, typer.Option("--forbidden-pairs", metavar="FILE", help="Such pairs, a line 'source,target' each.")

@@ -1,8 +1,9 @@
-"""What the command line says about pairs: known, forbidden, alike, unmatched. By index or by name, or in files."""
+"""What the command line says about pairs: known, forbidden, alike, unmatched. By name or by index, or in files."""
 
 from __future__ import annotations
 
 import csv
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ class PairOptions:
 
     def hints(self, source: Embeddings, target: Embeddings) -> Hints:
         """Read the files, look names up, and check it all."""
-        return Hints.of(
+        hints = Hints.of(
             (len(source), len(target)),
             known_pairs=_pairs("--known", self.known, self.known_file, source, target),
             forbidden_pairs=_pairs("--forbid", self.forbidden, self.forbidden_file, source, target),
@@ -55,6 +56,9 @@ class PairOptions:
             unmatched_cost=self.unmatched_cost,
             max_unmatched=self.max_unmatched,
         )
+        if self.similarity is None and self.similarity_weight != 1.0:
+            raise ValueError(f"--similarity-weight {self.similarity_weight:g}: there is no --similarity to weigh")
+        return hints
 
 
 def _told(words: tuple[str, ...], file: Path | None) -> list[str]:
@@ -72,11 +76,17 @@ def _pairs(
         pairs.append((f"{option} {word}", left, right))
     if file is not None:
         pairs += _rows(file)
-    return [(_index(left, source.names, where), _index(right, target.names, where)) for where, left, right in pairs]
+    try:
+        return [(_index(left, source.names, where), _index(right, target.names, where)) for where, left, right in pairs]
+    except ValueError as error:
+        if not any(word.count(":") > 1 for word in words):
+            raise
+        others = {"--known": "--known-pairs", "--forbid": "--forbidden-pairs"}[option]
+        raise ValueError(f"{error}; names with a colon go into a file for {others}") from None
 
 
 def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple[int, int]]:
-    """The pairs of a file with a line 'source,target' each, by index or name."""
+    """The pairs of a file with a line 'source,target' each, by name or index."""
     return _pairs("", (), path, source, target)
 
 
@@ -96,12 +106,14 @@ def _rows(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _index(word: str, names: Sequence[str] | None, where: str) -> int:
-    """An index as it is, a name by its place."""
-    if word.isdecimal():
+    """A name by its place, and what is no name as an index: items may be called by numbers, in another order."""
+    places = [index for index, name in enumerate(names or ()) if name == word]
+    if len(places) == 1:
+        return places[0]
+    if not places and word.isdecimal():
         return int(word)
     if names is None:
         raise ValueError(f"{where}: {word!r} is not an index, and the file holds no names")
-    places = [index for index, name in enumerate(names) if name == word]
-    if len(places) != 1:
-        raise ValueError(f"{where}: the name {word!r} occurs {len(places)} times; expected once")
-    return places[0]
+    near = [] if places else difflib.get_close_matches(word, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "; expected once"
+    raise ValueError(f"{where}: the name {word!r} occurs {len(places)} times{hint}")

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,12 +16,14 @@ from blindmatch.certificate import Certificate
 from blindmatch.checker import verify
 from blindmatch.cli.console import echo_json, output
 from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile
+from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import busy
 from blindmatch.distortion import DISTORTIONS
-from blindmatch.files import reading, write_atomically
-from blindmatch.report import Match, render
+from blindmatch.files import reading
+from blindmatch.report import Match
 from blindmatch.report.write import check_cost
 from blindmatch.result import Progress, Result, Status
+from blindmatch.solve import tolerance
 from blindmatch.validation import as_array
 
 
@@ -63,12 +66,16 @@ def _result(values: dict[str, Any]) -> Result:
 
 
 def saved_match(path: Path, match: Match) -> Match:
-    """The match of a saved result, if it was made from the same data; ValueError if not."""
+    """The match of a saved result, if it was made from the same data; ValueError if not.
+
+    What it costs is checked by that; what is proved about it is only told by the file.
+    """
     try:
         check_cost(match)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return match
+    settings = {**match.settings, "lower bound": f"as {path.name} tells; not recomputed here"}
+    return replace(match, settings=settings, told_by=path.name)
 
 
 def run_report(
@@ -80,10 +87,7 @@ def run_report(
     as_json: bool,
 ) -> None:
     """Write the report of a saved result."""
-    if not out.parent.is_dir() or out.is_dir():
-        raise ValueError(f"--out {out}: expected a file in a folder that exists")
-    if any(out.exists() and out.samefile(given) for given in (path, *inputs.paths, *([proof] if proof else []))):
-        raise ValueError(f"--out {out}: this would overwrite an input")
+    check_outputs({"--out": out}, (path, *inputs.paths, *([proof] if proof else [])))
     saved = Saved.load(path)
     certificate = None if proof is None else Certificate.load(proof)
     # Without a certificate, the problem in which as many items as may do so stay unmatched.
@@ -105,17 +109,15 @@ def run_report(
         target_images=loaded.images[1],
     )
     match = saved_match(path, match)
-    if certificate is None or proof is None:
-        match = replace(match, settings={**settings, "lower bound": f"as {path.name} tells; not recomputed here"})
-    else:
-        match = replace(match, result=_proved(match.result, loaded, certificate, proof))
-    with busy("writing the report"):
-        page = render(match).encode()
-    write_atomically(out, lambda file: file.write(page))
-    if as_json:
-        echo_json({"report": str(out), "bytes": len(page)})
-    else:
-        output().print(f"Report: {out}", markup=False, soft_wrap=True)
+    if certificate is not None and proof is not None:
+        result = _proved(match.result, loaded, certificate, proof)
+        match = replace(match, result=result, settings=settings, told_by=None)
+    delivery = Delivery()
+    if delivery.write(out, partial(write_page, match)):
+        told = {"report": str(out), "bytes": out.stat().st_size}
+        text = f"Report: {out}"
+        delivery.show(lambda: echo_json(told) if as_json else output().print(text, markup=False, soft_wrap=True))
+    delivery.end()
 
 
 def _proved(result: Result, loaded: Loaded, certificate: Certificate, path: Path) -> Result:
@@ -124,4 +126,8 @@ def _proved(result: Result, loaded: Loaded, certificate: Certificate, path: Path
     told = result.lower_bound
     if told is not None and bound < told - 1e-9 * max(abs(told), loaded.problem.scale):
         raise ValueError(f"{path}: proves {bound!r} for these data, less than the bound {told!r} of the result")
-    return replace(result, certificate=certificate)
+    if result.status == "optimal" and result.cost - bound > tolerance(loaded.problem, result.cost):
+        raise ValueError(f"{path}: proves {bound!r} for these data, which does not make {result.cost!r} optimal")
+    if told is None and result.status == "optimal":
+        told = min(bound, result.cost)
+    return replace(result, certificate=certificate, lower_bound=told)

@@ -12,7 +12,7 @@ from rich.text import Text
 from blindmatch.cli.console import plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
-from blindmatch.report.verdict import number, percent
+from blindmatch.report.verdict import number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
 
@@ -20,7 +20,11 @@ from blindmatch.solvers.base import Capabilities
 def match_text(match: Match) -> list[object]:
     """Table of pairs, then what is known about the match."""
     result = match.result
-    sentences = [Text(verdict(result)), Text(proof_sentence(result)), Text(f"Gap {percent(result.gap)}.")]
+    sentences = [
+        Text(verdict(result, match.told_by)),
+        Text(proof_sentence(result, match.told_by)),
+        Text(f"Gap {percent(result.gap)}."),
+    ]
     lines = [_pairs(match), *_unmatched_text(match), *_right(match), *sentences]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
 
@@ -30,7 +34,7 @@ def _right(match: Match) -> list[Text]:
     if match.truth is None:
         return []
     known = sum(j >= 0 for j in match.truth)
-    return [Text(f"{match.right} of {known} pairs are right (chance: {known / max(match.sizes):.2g}).", style="bold")]
+    return [Text(f"{match.right} of {pairs_are(known)} right (chance: {known / max(match.sizes):.2g}).", style="bold")]
 
 
 def unmatched(match: Match) -> dict[str, list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,16 @@ class PairSettings(Settings):
     language: tuple[str, ...] | None = None
     fraction: float = 0.5
     time_limit: float = 3600.0
+
+
+def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
+    """The settings for the first dataset and the first model of each side, where none are named."""
+    datasets = tuple(catalogue.datasets(settings.datasets)[: None if settings.datasets else 1])
+    if len(datasets) != 1:  # datasets may have other models each
+        return settings
+    vision = settings.vision or (catalogue.models("vision", datasets[0])[0].model,)
+    language = settings.language or (catalogue.models("language", datasets[0])[0].model,)
+    return replace(settings, datasets=datasets, vision=vision, language=language)
 
 
 def model_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[tuple[str, Source, Source]]:

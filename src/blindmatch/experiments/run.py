@@ -12,6 +12,7 @@ from blindmatch import experiments
 from blindmatch.experiments.base import Experiment, Run
 from blindmatch.experiments.data import Catalogue, read_catalogue
 from blindmatch.experiments.engines import Engine, Local
+from blindmatch.experiments.matching_runs import PairSettings, one_pair
 from blindmatch.experiments.record import Record
 from blindmatch.experiments.sample import write_sample
 from blindmatch.experiments.settings import Settings, make_settings
@@ -58,7 +59,8 @@ def plan(
     layers
         Settings over the defaults (which are the paper's), the last one winning.
     quick
-        A small version that runs in a minute; without a folder it uses the bundled embeddings.
+        A small version: on the bundled embeddings, which it uses without a folder, it takes about a minute; of a
+        folder it takes the first dataset and the first model of each side, unless they are named.
     embeddings
         The folder with the embeddings, where the experiment needs some.
     out
@@ -78,6 +80,7 @@ def plan(
     if experiment.needs_embeddings:
         if embeddings is not None:
             catalogue = read_catalogue(embeddings)
+            settings = one_pair(settings, catalogue) if quick and isinstance(settings, PairSettings) else settings
         elif quick:
             catalogue = write_sample(Path(out) / "sample-embeddings")
         else:

@@ -55,7 +55,7 @@ class SmallScale(Experiment):
     about: ClassVar[str] = "All pairs of models on small problems, solved exactly"
     shows: ClassVar[str] = "Fig. 4, 11, 12, 13 and Table 3"
     settings: ClassVar[type[Settings]] = SmallScaleSettings
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 20.0}
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 5.0}
 
     def plan(self, settings: SmallScaleSettings, catalogue: Catalogue) -> list[Run]:
         """Each pair, measure and seed."""

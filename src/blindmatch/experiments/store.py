@@ -44,7 +44,10 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "results.sqlite"
         self._read: dict[Path, int] = {}  # bytes of each journal that are in the database
-        self._database = sqlite3.connect(self.path, timeout=60.0)
+        try:
+            self._database = sqlite3.connect(self.path, timeout=60.0)
+        except sqlite3.OperationalError as error:
+            raise ValueError(f"{self.path}: it cannot be opened to write ({error})") from None
         try:
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
@@ -52,7 +55,9 @@ class Store:
             self._database.commit()
         except sqlite3.DatabaseError as error:
             self._database.close()
-            raise ValueError(f"{self.path}: not a database of results ({error})") from None
+            locked = isinstance(error, sqlite3.OperationalError)
+            told = "it cannot be written" if locked else "not a database of results"
+            raise ValueError(f"{self.path}: {told} ({error})") from None
 
     def __enter__(self) -> Store:
         return self

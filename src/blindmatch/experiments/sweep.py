@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import statistics
 import time
@@ -103,7 +104,9 @@ def select(runs: Sequence[Run], only: Iterable[str]) -> list[Run]:
     for text in only:
         name, equals, pattern = text.partition("=")
         if not equals or name not in known:
-            raise ValueError(f"--only {text!r}; expected NAME=PATTERN with a name of {', '.join(known)}")
+            near = difflib.get_close_matches(name, known, n=1) if equals else []
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"--only {text!r}; expected NAME=PATTERN with a name of {', '.join(known)}{hint}")
         patterns[name].append(pattern)
     return [
         run

@@ -11,7 +11,7 @@ import numpy as np
 from blindmatch.report.clusters import Clusters, Scores
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
-from blindmatch.report.verdict import number, percent
+from blindmatch.report.verdict import number, pairs_are, percent
 from blindmatch.trust.report import SURE
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
@@ -55,7 +55,7 @@ def _by_truth(match: Match) -> Belief:
     truth, right = match.truth or (), match.right or 0
     known = sum(j >= 0 for j in truth)
     chance = known / max(match.sizes)
-    counted = f"{right} of {known} pairs are right; pairing at random gets about {chance:.2g}."
+    counted = f"{right} of {pairs_are(known)} right; pairing at random gets about {chance:.2g}."
     why = (
         "The true pairs are known here."
         if hints(match)
@@ -72,7 +72,7 @@ def _by_truth(match: Match) -> Belief:
             "care", headline, f"{counted} That is far more than chance, but do not rely on a single pair. {why}"
         )
     end = "The two sets are not alike enough, or the search ended too early."
-    if match.result.status == "optimal":
+    if match.result.status == "optimal" and match.told_by is None:
         end = "No pairing fits better, so the two sets are not alike enough."
     return Belief("no", "No: hardly better than chance", f"{counted} {why} {end}")
 
@@ -109,6 +109,8 @@ def _by_trust(trust: Trust) -> Belief:
     sure = int((given >= SURE).sum())
     text = f"{chance_sentence(trust)} {sure} of {len(given)} pairs have a confidence of at least {100 * SURE:.0f} %."
     text += f" About {given.sum():.0f} should be right."
+    if not len(given):
+        text = f"{chance_sentence(trust)} Time ran out before the confidence of any pair was known."
     if trust.better > 0:
         return Belief("no", "No: a cheaper match exists", f"By {number(trust.better)}. Match again with more time.")
     if p is None:
@@ -117,7 +119,7 @@ def _by_trust(trust: Trust) -> Belief:
         return Belief("no", "No: this could be chance", text)
     if p > 0.01:
         return Belief("care", "Probably, but check it", text)
-    if sure < len(given) / 2:
+    if sure < len(given) / 2 or not len(given):
         return Belief("care", "As a whole, not each pair", text)
     return Belief("yes", "Yes: far better than chance", text)
 
@@ -143,7 +145,13 @@ def _not_assessed(agreement: float | None) -> Belief:
 
 def _about_cost(match: Match) -> Belief:
     """A plain problem has no truth beside its cost."""
-    result, question = match.result, "Is it the best?"
+    result, question, told_by = match.result, "Is it the best?", match.told_by
+    if told_by is not None and (result.status == "optimal" or result.gap is not None):
+        least = "" if result.status == "optimal" else f" by more than {percent(result.gap)}"
+        text = (
+            f"{told_by} says that no other assignment costs less{least}. Its certificate, with --certificate, shows it."
+        )
+        return Belief("open", "Not checked here", text, question)
     checked = "There is no certificate to check that with."
     if result.certificate is not None:
         checked = "The bound was recomputed from its certificate without the solver; 'blindmatch verify' does it again."

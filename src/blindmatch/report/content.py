@@ -28,7 +28,7 @@ def drawings(match: Match) -> dict[str, Any]:
         "trace": moments(match),
         "random": _random(match),
         "cost": match.result.cost,
-        "bound": finite(match.result.lower_bound),
+        "bound": None if match.told_by is not None else finite(match.result.lower_bound),
     }
 
 

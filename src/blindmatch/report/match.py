@@ -85,6 +85,8 @@ class Match:
         Where the certificate was saved.
     clusters
         What the sources are made of, where they are clusters that were matched with classes.
+    told_by
+        The file that says what is proved, where nobody checked it; None where it was proved or checked here.
     """
 
     result: Result
@@ -102,6 +104,7 @@ class Match:
     command: str | None = None
     certificate_file: Path | None = None
     clusters: Clusters | None = None
+    told_by: str | None = None
 
     def __post_init__(self) -> None:
         n, m = self.sizes

@@ -14,6 +14,8 @@ from blindmatch.report.match import Match
 from blindmatch.report.measures import pair_agreement, pair_costs
 from blindmatch.report.verdict import number
 
+LONGEST = 120  # characters of a name in the table
+
 
 @dataclass(frozen=True)
 class Column:
@@ -50,7 +52,10 @@ def left_over(match: Match) -> str:
     for kind, word, words, size, used, name in sides:
         left = np.setdiff1d(np.arange(size), used).tolist()
         if left:
-            chips = "".join(f'<li class="{kind}">{escape(name(item) + _fate(match, kind, item))}</li>' for item in left)
+            chips = "".join(
+                f'<li class="{kind}"{_whole(name(item))}>{escape(_short(name(item)) + _fate(match, kind, item))}</li>'
+                for item in left
+            )
             what = f"{len(left)} {words + ' have' if len(left) > 1 else word + ' has'} no partner"
             parts.append(f'<details class="left"><summary>{what}</summary><ul class="chips">{chips}</ul></details>')
     return "".join(parts)
@@ -106,15 +111,26 @@ def _cluster_columns(match: Match) -> list[Column]:
 
 def _named(item: int, name: str, images: dict[int, str]) -> str:
     picture = f'<img src="{images[item]}" alt="" loading="lazy" decoding="async">' if item in images else ""
-    return f'<td class="name"><span>{picture}{escape(name)}</span></td>'
+    return f'<td class="name"><span{_whole(name)}>{picture}{escape(_short(name))}</span></td>'
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for others."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _whole(name: str) -> str:
+    """The attribute that shows all of a name that was cut."""
+    return "" if len(name) <= LONGEST else f' title="{escape(name)}"'
 
 
 def _truth(match: Match, i: int, j: int) -> str:
     true = -1 if match.truth is None else match.truth[i]
     if true == j:
         return '<td data-v="1" class="right"><span aria-hidden="true">✓</span> <span class="word">right</span></td>'
-    told = "has none" if true < 0 else f"is {escape(match.target_name(true))}"
-    return f'<td data-v="0" class="wrong"><span aria-hidden="true">✗</span> {told}</td>'
+    name = "" if match.truth is None or true < 0 else match.target_name(true)
+    told = "has none" if true < 0 else f"is {escape(_short(name))}"
+    return f'<td data-v="0" class="wrong"{_whole(name)}><span aria-hidden="true">✗</span> {told}</td>'
 
 
 def _bar(value: float) -> str:

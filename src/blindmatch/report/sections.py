@@ -107,15 +107,16 @@ def plane(match: Match, drawn: dict[str, Any] | None) -> str:
     )
 
 
-def over_time(moments: list[Any]) -> str:
+def over_time(moments: list[Any], told_by: str | None) -> str:
     """Room for bound and cost against time."""
     body = '<div class="plot" id="trace-plot"></div>'
     if len({seconds for seconds, *_ in moments}) < 2:  # a single moment makes no line
         body = '<p class="none">The steps of this run were not recorded.</p>'
+    source = "" if told_by is None else f" All of it is as {escape(told_by)} says; nothing of it was checked here."
     return (
         '<section id="time" class="card"><h2>Bound and cost against time</h2>'
         "<p>The cost of the best match so far falls, the proved lower bound rises. Where they meet, the match is "
-        'proved to be the best.</p><p class="keys"><span class="key cost">cost of the match</span>'
+        f'proved to be the best.{source}</p><p class="keys"><span class="key cost">cost of the match</span>'
         f'<span class="key bound">proved lower bound</span></p>{body}</section>'
     )
 

@@ -14,13 +14,14 @@ from blindmatch.trust.report import SURE
 
 _EXAMPLES = 3  # names told of each side
 _LONG = 24  # characters of a name
+_WIDE = 8  # characters of a figure that fit into a tile in large letters
 _COST = "The cost says how much the two still disagree about what is near what: less is better."
 
 
 def headline(match: Match) -> str:
     """One sentence: what was done, and how good it is known to be."""
     if match.clusters is None:
-        return verdict(match.result)
+        return verdict(match.result, match.told_by)
     images, classes = len(match.clusters.members), len(set(match.clusters.classes))
     scores = match.clusters.scores
     how = quality(match.result) if scores is None else f"{100 * scores.accuracy:.1f} % of them right"
@@ -56,7 +57,11 @@ def tiles(match: Match, agreed: float | None) -> str:
     """The figures at a glance."""
     result = match.result
     shown = [*_counted(match)]
-    if result.status == "optimal":
+    told_by, claimed = match.told_by, result.status == "optimal" or result.gap is not None
+    if told_by is not None and claimed:
+        claim = "optimal" if result.status == "optimal" else f"gap {percent(result.gap)}"
+        shown.append(("proof", "not checked", f"{told_by} says: {claim}"))
+    elif result.status == "optimal":
         shown.append(("proof", "optimal", "no other pairing costs less"))
     elif result.gap is not None:
         shown.append(("gap", percent(result.gap), "so much could be gained, at most"))
@@ -64,13 +69,18 @@ def tiles(match: Match, agreed: float | None) -> str:
         shown.append(("proof", "none", "this run proves nothing"))
     if agreed is not None:
         shown.append(("agreement", f"{agreed:.2f}", "of relations: 1 is the same, 0 unrelated"))
-    best = "" if result.gap is None else f"best possible: at least {number(result.lower_bound)}"
+    best = "" if result.gap is None or told_by is not None else f"best possible: at least {number(result.lower_bound)}"
     shown.append(("cost", number(result.cost), best))
     seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
     shown.append(("time", seconds, f"solver {result.solver}"))
-    return "".join(
-        f'<div class="tile"><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><span>{escape(hint)}</span></dd></div>'
-        for name, value, hint in shown
+    return "".join(_tile(*tile) for tile in shown)
+
+
+def _tile(name: str, value: str, hint: str) -> str:
+    size = ' class="long"' if len(value) > _WIDE else ""
+    return (
+        f'<div class="tile"><dt>{escape(name)}</dt><dd><b{size}>{escape(value)}</b>'
+        f"<span>{escape(hint)}</span></dd></div>"
     )
 
 

@@ -29,22 +29,51 @@ def percent(gap: float | None) -> str:
     return f"{100 * gap:.2g} %" if gap < 1 else f"{100 * gap:.0f} %"
 
 
-def verdict(result: Result) -> str:
-    """One sentence: how many pairs, and how good the match is known to be."""
-    return f"{len(result.pairs)} pairs matched, {quality(result)}."
+def counted(count: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "pair"), counted(2, "pair")
+    ('1 pair', '2 pairs')
+    """
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def quality(result: Result) -> str:
+def pairs_are(count: int) -> str:
+    """So many pairs, with their verb.
+
+    >>> pairs_are(1), pairs_are(7)
+    ('1 pair is', '7 pairs are')
+    """
+    return f"{counted(count, 'pair')} {'is' if count == 1 else 'are'}"
+
+
+def verdict(result: Result, told_by: str | None = None) -> str:
+    """One sentence: how many pairs, and how good the match is known to be.
+
+    `told_by` is the file that says so, where nobody checked it.
+    """
+    return f"{counted(len(result.pairs), 'pair')} matched, {quality(result, told_by)}."
+
+
+def quality(result: Result, told_by: str | None = None) -> str:
     """How good the match is known to be, as the end of a sentence."""
-    if result.status == "optimal":
-        return "proved optimal: no other pairing costs less"
-    if result.gap is not None:
-        return f"no other pairing costs less by more than {percent(result.gap)}"
-    return "with no proof of how good the match is"
+    if result.status != "optimal" and result.gap is None:
+        return "with no proof of how good the match is"
+    claim = "no other pairing costs less"
+    if result.status != "optimal":
+        claim += f" by more than {percent(result.gap)}"
+    if told_by is not None:
+        return f"and {told_by} says that {claim}, which was not checked here"
+    return f"proved optimal: {claim}" if result.status == "optimal" else claim
 
 
-def proof_sentence(result: Result) -> str:
+def proof_sentence(result: Result, told_by: str | None = None) -> str:
     """What is proved, with the numbers."""
+    said = _proof_sentence(result)
+    return said if told_by is None else f"{told_by} says, and it was not checked here: {said}"
+
+
+def _proof_sentence(result: Result) -> str:
     cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
     if result.status == "optimal":
         return f"The match costs {cost} and no pairing costs less than {bound}: proved in {seconds} by {result.solver}."

@@ -55,6 +55,8 @@ class BranchAndBound:
         positive(self.checkpoint_interval, "checkpoint_interval")
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: its folder does not exist")
+        if self.checkpoint is not None and Path(self.checkpoint).is_dir():
+            raise ValueError(f"checkpoint={str(self.checkpoint)!r}: it is a folder; expected a file")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch."""
@@ -81,7 +83,7 @@ class BranchAndBound:
         ended = self.checkpoint is not None and status in ("optimal", "stalled")
         checkpoint = Path(self.checkpoint) if self.checkpoint is not None and ended else None
         status = final_status(status, budget)
-        notes = [f"{nodes} nodes", *([unwritten] if unwritten else [])]
+        notes = [f"{nodes} node{'' if nodes == 1 else 's'}", *([unwritten] if unwritten else [])]
         if not proof:
             notes.append(f"the proof outgrew proof_limit={self.proof_limit} bytes and was dropped")
             # The core proved this in float64, for the normal form: allow for the rounding between the two.

@@ -1,17 +1,20 @@
 // Bound and cost against time; the costs of random pairings with ours among them.
 function frame(room, high, [left, right], [low, top], ySide) {
-  const wide = room.clientWidth || 480, edge = { left: ySide ? 58 : 8, right: 14, top: 14, bottom: 36 };
+  const yTicks = ySide ? ticks(low, top, 5) : [], yWords = tickWords(yTicks);
+  const wide = room.clientWidth || 480, long = Math.max(0, ...yWords.map((word) => word.length));
+  const edge = { left: ySide ? Math.max(58, 7 * long + 14) : 8, right: 14, top: 14, bottom: 36 };
   const x = (value) => edge.left + (wide - edge.left - edge.right) * (value - left) / (right - left || 1);
   const y = (value) => high - edge.bottom - (high - edge.bottom - edge.top) * (value - low) / (top - low || 1);
   const picture = svg("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img" });
   const base = high - edge.bottom;
-  if (ySide) ticks(low, top, 5).forEach((value) => {
+  yTicks.forEach((value, at) => {
     picture.append(svg("line", { class: "grid", x1: edge.left, x2: wide - edge.right, y1: y(value), y2: y(value) }));
-    picture.append(svg("text", { x: edge.left - 8, y: y(value) + 4, "text-anchor": "end" }, told(value, 4)));
+    picture.append(svg("text", { x: edge.left - 8, y: y(value) + 4, "text-anchor": "end" }, yWords[at]));
   });
-  ticks(left, right, Math.max(2, Math.floor(wide / 110))).forEach((value) => {
+  const xTicks = ticks(left, right, Math.max(2, Math.floor(wide / 110))), xWords = tickWords(xTicks);
+  xTicks.forEach((value, at) => {
     picture.append(svg("line", { class: "axis", x1: x(value), x2: x(value), y1: base, y2: base + 5 }));
-    picture.append(svg("text", { x: x(value), y: base + 19, "text-anchor": "middle" }, told(value, 4)));
+    picture.append(svg("text", { x: x(value), y: base + 19, "text-anchor": "middle" }, xWords[at]));
   });
   picture.append(svg("path", { class: "axis", d: `M${edge.left},${edge.top} V${base} H${wide - edge.right}` }));
   return { picture, x, y, wide, base, edge };

@@ -78,7 +78,7 @@ class Matrix {
       context.textBaseline = "middle";
       this.order.forEach((a, row) => {
         context.fillStyle = colour(cell && (cell[0] === row || cell[1] === row) ? "text" : "soft");
-        context.fillText(this.names[a], 0, (row + 0.5) * step, margin - 6);
+        context.fillText(this.names[a].slice(0, 24), 0, (row + 0.5) * step, margin - 6);
       });
     }
     if (cell) this.drawCursor(context, margin, step, side, cell);

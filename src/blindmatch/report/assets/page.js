@@ -57,6 +57,14 @@ function ticks(low, high, count) {
   return found;
 }
 
+// The same for people, with as many digits as tell one from the other.
+function tickWords(values) {
+  for (let digits = 4; ; digits++) {
+    const words = values.map((value) => told(value, digits));
+    if (digits === 15 || new Set(words).size === words.length) return words;
+  }
+}
+
 // Parts that depend on colours or on the width of the page are drawn again when those change.
 const drawings = [];
 const redraw = () => drawings.forEach((draw) => draw());

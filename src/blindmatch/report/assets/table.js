@@ -2,7 +2,8 @@
 const table = one("#pairs-table");
 const body = one("tbody", table);
 const rows = all("tr", body);
-const texts = rows.map((row) => row.textContent.toLowerCase());
+// Long names are cut in the table, but found by all of their words.
+const texts = rows.map((row) => `${row.textContent}\n${data.source[row.dataset.pair]}\n${data.target[row.dataset.pair]}`.toLowerCase());
 const collator = new Intl.Collator(undefined, { numeric: true });
 
 function filterRows() {

@@ -1,0 +1,98 @@
+"""What commands leave behind: the answer on stdout first, then files, whose places were looked at before the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import typer
+
+from blindmatch.cli.console import FAILED, complain, drop_stdout, reason
+from blindmatch.cli.progress import busy
+from blindmatch.files import is_stream, write_atomically
+from blindmatch.report import Match, render
+
+
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> None:
+    """Refuse now, by option, what would fail only after a long run, or would write over another file of the run."""
+    read = list(inputs)
+    seen: dict[str, Path] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        _check_place(option, path)
+        if is_stream(path):  # a device or a pipe takes what it is given, and nothing is overwritten
+            continue
+        if any(_same(path, given) for given in read):
+            raise ValueError(f"{option} {path}: this would overwrite an input")
+        for other, taken in seen.items():
+            if _same(path, taken):
+                raise ValueError(f"{other} and {option} name the same file {path}")
+        seen[option] = path
+
+
+def _check_place(option: str, path: Path) -> None:
+    if not path.parent.is_dir() or path.is_dir():
+        raise ValueError(f"{option} {path}: expected a file in a folder that exists")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ValueError(f"{option} {path}: this file may not be written to")
+    if not is_stream(path) and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ValueError(f"{option} {path}: its folder may not be written to")
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def write_page(match: Match, path: Path) -> None:
+    """Write the report of a match."""
+    with busy("writing the report"):
+        page = render(match).encode()
+    write_atomically(path, lambda file: file.write(page))
+
+
+class Delivery:
+    """What is done with an answer: each part whatever became of the others. Leaving it ends with code 1 if one failed.
+
+    Printing comes first, for a disk that is full must not cost the answer; and files are written even if nobody reads
+    what is printed.
+    """
+
+    def __init__(self) -> None:
+        self._failed = False
+        self._broken: BrokenPipeError | SystemExit | None = None
+
+    def show(self, print_it: Callable[[], None]) -> None:
+        """Print something on stdout."""
+        if self._broken is not None:
+            return
+        try:
+            print_it()
+        except (BrokenPipeError, SystemExit) as error:  # rich ends the program itself
+            self._broken = error
+        except OSError as error:
+            drop_stdout()
+            self._failed = True
+            complain(f"standard output: {reason(error)}")
+
+    def write(self, path: Path | None, write_it: Callable[[Path], object]) -> bool:
+        """Write a file, if there is one to write; returns whether it was written."""
+        if path is None:
+            return False
+        try:
+            write_it(path)
+        except (OSError, ValueError) as error:
+            self._failed = True
+            complain(f"{path}: not written: {reason(error) if isinstance(error, OSError) else error}")
+            return False
+        return True
+
+    def end(self) -> None:
+        """Tell by the exit code if something failed."""
+        if self._broken is not None:
+            raise self._broken
+        if self._failed:
+            raise typer.Exit(FAILED)

@@ -1,0 +1,273 @@
+"""What a command leaves behind when something goes wrong: Ctrl-C in the assessment, full disks, locked folders."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import blindmatch as bm
+from blindmatch.cli import app
+
+COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()")
+
+
+def run(*arguments):
+    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """Two sets of the same points with noise; images of their classes; a small problem."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 6))
+    np.save("a.npy", X)
+    np.save("b.npy", X[::-1] + 0.3 * rng.normal(size=X.shape))
+    np.save("images.npy", np.repeat(X, 8, axis=0) + 0.05 * rng.normal(size=(96, 6)))
+    np.savez("p.npz", source_cost=np.eye(4), target_cost=np.eye(4))
+
+
+def interrupted_when(words: bytes, *arguments: str) -> tuple[int, bytes, bytes]:
+    """Run with stderr on a terminal, send SIGINT once it shows some words: exit code, stdout, what was shown."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "150"}
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown, end = b"", time.monotonic() + 60
+    while words not in shown and time.monotonic() < end:
+        if select.select([ours], [], [], 1)[0]:
+            shown += os.read(ours, 65536)
+    assert words in shown
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    while select.select([ours], [], [], 0)[0]:
+        try:
+            shown += os.read(ours, 65536)
+        except OSError:
+            break
+    os.close(ours)
+    return process.returncode, out, shown
+
+
+def test_ctrl_c_in_the_assessment_keeps_the_match():
+    code, out, shown = interrupted_when(
+        b"unrelated spaces", "match", "a.npy", "b.npy", "--json", "--min-confidence", "0.99",
+        "--report", "r.html", "--certificate", "c.npz",
+    )  # fmt: skip
+    assert code == 130
+    found = json.loads(out)
+    assert found["status"] == "optimal"
+    assert -1 not in found["permutation"]
+    assert "trust" not in found
+    assert b"interrupted; the match is complete, but was not assessed and all its pairs are kept" in shown
+    assert "proved optimal" in Path("r.html").read_text()
+    problem = bm.GromovWasserstein().problem(np.load("a.npy"), np.load("b.npy"))
+    assert bm.verify(problem, bm.Certificate.load("c.npz")) == pytest.approx(found["lower_bound"])
+
+
+def test_ctrl_c_in_the_assessment_keeps_a_classification(monkeypatch):
+    def cut(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blindmatch.cli.classifying.assess", cut)
+    options = ("--starts", "2", "--assess", "-o", "out.csv", "-r", "r.html")
+    done = run("classify", "images.npy", "b.npy", *options, "--json")
+    assert done.exit_code == 130
+    assert len(json.loads(done.stdout)["predicted"]) == 96
+    assert len(Path("out.csv").read_text().splitlines()) == 97
+    assert Path("r.html").exists()
+    assert "interrupted; the classification is complete, and the match was not assessed" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("match", "--assess"), ("assess",)])
+def test_a_match_that_ctrl_c_ended_is_not_assessed(monkeypatch, command):
+    import blindmatch.cli.commands as commands
+
+    def ended(*arguments, **options):
+        return replace(bm.solve(*arguments, **options), status="interrupted")
+
+    monkeypatch.setattr(commands, "solve", ended)
+    monkeypatch.setattr("blindmatch.cli.assessing.assess_spaces", None)  # calling it would fail
+    done = run(*command, "a.npy", "b.npy", "--json")
+    assert done.exit_code == 130
+    assert "trust" not in json.loads(done.stdout)
+    assert done.stderr == "blindmatch: interrupted; this is the best so far, and it was not assessed\n"
+
+
+def test_a_saved_match_is_assessed_even_if_it_was_cut_short():
+    found = json.loads(run("match", "a.npy", "b.npy", "--json").stdout)
+    Path("r.json").write_text(json.dumps({**found, "status": "interrupted"}))
+    done = run("assess", "r.json", "a.npy", "b.npy", "--draws", 2, "--assess-time", 1, "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "trust" in json.loads(done.stdout)
+
+
+SAME = [
+    ("match", "a.npy", "b.npy", "--certificate", "x", "--report", "x"),
+    ("match", "a.npy", "b.npy", "--certificate", "x", "--report", "./x"),
+    ("match", "a.npy", "b.npy", "--certificate", "x", "--report", "sub/../x"),
+    ("solve", "p.npz", "--checkpoint", "x", "--report", "x"),
+    ("classify", "images.npy", "b.npy", "-o", "x", "-r", "x"),
+    ("align", "a.npy", "b.npy", "--out", "x.npz", "--certificate", "./x.npz"),
+]
+
+
+@pytest.mark.parametrize("arguments", SAME)
+def test_two_outputs_of_one_name(arguments):
+    Path("sub").mkdir()
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "name the same file" in done.stderr
+    assert not Path("x").exists()
+
+
+def test_outputs_that_are_inputs_or_folders():
+    Path("folder").mkdir()
+    done = run("assess", "a.npy", "b.npy", "--background", "images.npy", "--report", "images.npy")
+    assert "overwrite an input" in done.stderr
+    assert "overwrite an input" in run("solve", "p.npz", "--checkpoint", "p.npz").stderr
+    for option in ("--certificate", "--report", "--checkpoint"):
+        done = run("match", "a.npy", "b.npy", option, "folder")
+        assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+        assert "folder: expected a file" in done.stderr or "it is a folder" in done.stderr
+
+
+def test_a_background_that_is_not_there_is_told_before_the_match(monkeypatch):
+    monkeypatch.setattr("blindmatch.cli.commands.solve", None)  # calling it would fail
+    done = run("assess", "a.npy", "b.npy", "--background", "none.npy")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "none.npy: no such file" in done.stderr
+
+
+def test_the_report_tells_of_no_older_certificate():
+    Path("c.npz").write_bytes(b"old")
+    done = run("solve", "p.npz", "--solver", "brute-force", "-c", "c.npz", "-r", "r.html")
+    assert done.exit_code == 1
+    assert "c.npz: not written" in done.stderr
+    assert "sha256 of file" not in Path("r.html").read_text()
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe():
+    """In a folder of the test: no test may name a device of the machine, which a fault could replace."""
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    done = run("solve", "p.npz", "--certificate", "pipe")
+    content = os.read(reader, 1 << 16)
+    os.close(reader)
+    assert done.exit_code == 0, done.stderr
+    assert content.startswith(b"PK")
+    assert Path("pipe").is_fifo()
+
+
+LIMITED = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # which is how a full disk looks to a program
+sys.dont_write_bytecode = True
+sys.argv = ["blindmatch", *sys.argv[1:]]
+from blindmatch.cli import main
+main()
+"""
+FULL = [
+    (("match", "a.npy", "b.npy", "-c", "out.npz", "-r", "out.html"), "12 pairs matched"),
+    (("match", "a.npy", "b.npy", "--json", "-c", "out.npz", "-r", "out.html"), '"permutation"'),
+    (("classify", "images.npy", "b.npy", "--starts", "2", "-r", "out.html"), "12 pairs matched"),
+    (("align", "images.npy", "images.npy", "--clusters", "5", "--clusterings", "2", "-o", "out.npz"), "aligned with"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "answer"), FULL)
+def test_a_full_disk_does_not_cost_the_answer(arguments, answer):
+    before = sorted(Path().iterdir())
+    command = [sys.executable, "-c", LIMITED, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done.stderr
+    assert answer in done.stdout
+    written = [word for word in arguments if word.startswith("out")]
+    assert done.stderr.splitlines() == [f"blindmatch: {name}: not written: file too large" for name in written]
+    assert sorted(Path().iterdir()) == before
+    assert "Report: out.html" not in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "arguments", [("match", "a.npy", "b.npy", "-r", "r.html"), ("solvers",), ("solvers", "--json")]
+)
+def test_a_full_stdout_ends_with_code_1_and_does_not_cost_the_files(arguments):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "no space left on device" in done.stderr
+    assert Path("r.html").exists() == ("r.html" in arguments)
+
+
+def test_a_pipe_that_nobody_reads_does_not_cost_the_files():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*COMMAND, "match", "a.npy", "b.npy", "-r", "r.html"]
+    process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (1, b"")
+    assert Path("r.html").exists()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_streams_that_are_closed(closed):
+    script = f'"$0" -c "from blindmatch.cli import main; main()" match a.npy b.npy --report r.html {closed}'
+    done = subprocess.run(["/bin/sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
+
+
+AS_NOBODY = """
+import os, sys
+import blindmatch.cli.classifying, blindmatch.cli.aligning, blindmatch.cli.saved, blindmatch.experiments.run
+import blindmatch.cli.commands  # all of it is imported now: nobody may be kept out of Python's own folder
+from blindmatch.cli import main
+from blindmatch.experiments.store import Store
+if os.getuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+sys.argv = ["blindmatch", *sys.argv[1:]]
+main()
+"""
+LOCKED = [
+    ("match", "a.npy", "b.npy", "--report", "locked/r.html"),
+    ("match", "a.npy", "b.npy", "--checkpoint", "locked/c.tree"),
+    ("match", "a.npy", "b.npy", "--report", "old.html"),
+    ("classify", "images.npy", "b.npy", "--output", "locked/o.csv"),
+    ("align", "images.npy", "images.npy", "--out", "locked/o.npz"),
+    ("report", "r.json", "a.npy", "b.npy", "--out", "locked/r.html"),
+    ("experiment", "ablation", "--quick", "--sizes", "5", "--seeds", "1", "--out", "locked"),
+]
+
+
+@pytest.mark.parametrize("arguments", LOCKED)
+def test_a_place_that_may_not_be_written_to_is_told_before_the_run(tmp_path, arguments):
+    Path("locked").mkdir(mode=0o555)
+    Path("old.html").write_text("old")
+    Path("old.html").chmod(0o444)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.getuid() and len(folder.parts) > 2:
+            folder.chmod(folder.stat().st_mode | 0o055)
+    tmp_path.chmod(0o777)
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "may not be written to" in done.stderr or "cannot be opened to write" in done.stderr
+    assert arguments[-1] in done.stderr
+    assert not list(Path("locked").iterdir())
+    assert Path("old.html").read_text() == "old"
