@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -162,3 +164,13 @@ def test_inputs_are_not_written_to(function):
     before = K.copy()
     function(K)
     assert (before == K).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_unit_rows_of_fewer_digits(dtype):
+    points = np.array([[3, 4], [0, 0], [6e-8, 8e-8], [3e4, 4e4]]).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scaled = kernels.unit_rows(points)
+    assert scaled.dtype == dtype
+    np.testing.assert_allclose(np.linalg.norm(scaled.astype(float), axis=1), [1, 0, 1, 1], atol=2e-3)

@@ -86,7 +86,8 @@ def unit_rows(points: FloatArray) -> FloatArray:
     """Scale each row to unit length; a zero row stays zero."""
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(points, axis=1, keepdims=True)
-    odd = ~((norms > _SMALL) & (norms < _LARGE))[:, 0]
+    lengths = norms[:, 0].astype(np.float64)  # points may be of fewer digits
+    odd = ~((lengths > _SMALL) & (lengths < _LARGE))
     if odd.any():  # squares of such numbers overflow or vanish
         points = points.copy()
         points[odd] = np.ldexp(points[odd], -_exponents(points[odd], axis=1))
