@@ -28,8 +28,8 @@ from blindmatch.validation import BoolArray, FloatArray, IntArray
 EPS = 2.0**-53
 TINY = 2.0**-1074  # an operation whose result is below the normal range of float64 is wrong by up to this
 _LARGEST = 1e300  # sums of larger numbers may overflow, and then prove nothing
-_BLOCK = 50_000  # numbers that stay in the cache
-_WORTH_THREADS = 16  # blocks: for fewer of them, threads take longer to start than they save
+_BLOCK = 300_000  # numbers: more leave the cache, and fewer have threads wait for each other
+_WORTH_THREADS = 8  # blocks: for fewer of them, threads take longer to start than they save
 
 
 class OutOfTimeError(Exception):
