@@ -15,7 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWorthAStage = 0.1;        // share of the allowed pairs that fixing must forbid, during the sweeps
 constexpr double kWorthALaterStage = 0.03;  // and during the relaxation, where each round takes longer
 constexpr double kWorthASweep = 0.04;       // share of the gap that a sweep must close, or the relaxation takes over
-constexpr double kEasy = 0.5;               // share of the gap that the first sweep closes where all goes well
+constexpr double kEasy = 0.4;               // share of the gap that the first sweep closes where all goes well
 constexpr int kWorthThreads = 24;           // rows; below, waking a thread takes longer than its work
 constexpr int kMostSweeps = 400;
 constexpr int kProveEvery = 5;  // sweeps
@@ -134,8 +134,8 @@ class Ascent {
             const bool whole = bounder_.sweep(full, early);
             if (stop_.interrupted()) return;
             if (whole) try_leader_assignment();
-            // The first sweep tells: aligned problems lose four fifths of their gap by it, hard ones a third. Who has
-            // little time for a hard one has more from a better match than from more sweeps.
+            // The first sweep tells hard problems: it closes a third of their gap or less. Who has little time for one
+            // has more from a better match than from more sweeps.
             if (whole && sweep == 0 && target() - bounder_.hint() > (1.0 - kEasy) * gap_before) search();
             const double gap = target() - bounder_.hint();
             const bool fixes = bounder_.fixable_count(target()) >= kWorthAStage * bounder_.allowed_count();
