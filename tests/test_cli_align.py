@@ -1,5 +1,6 @@
 """``blindmatch align``, as a user meets it."""
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -130,3 +131,28 @@ def test_the_steps_are_told_in_order():
         assert done == sorted(done)
         assert done[0] == 0
         assert done[-1] >= parts[0][1] - 1
+
+
+def test_few_points_have_no_score(run):
+    np.save("few.npy", np.load("a.npy")[:40])
+    code, out, err = run("few.npy", "few.npy", "--clusters", 6, *QUICK[2:])
+    assert (code, err) == (0, "")
+    assert "Too few points for a score" in " ".join(out.split())
+    assert "nan" not in out
+
+
+def test_ctrl_c_keeps_the_best_candidate(run, monkeypatch):
+    search = importlib.import_module("blindmatch.alignment.search")
+    grown, calls = search._grown, []
+
+    def press(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return grown(*arguments)
+
+    monkeypatch.setattr(search, "_grown", press)
+    code, out, err = run("a.npy", "b.npz", *QUICK, "--out", "map.npz", "--json")
+    assert (code, err) == (130, "blindmatch: interrupted; the best candidate so far was kept\n")
+    assert len(json.loads(out)["candidates"]) == 1
+    assert bm.BlindAligner.load("map.npz") is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -117,12 +118,23 @@ def _text(aligner: BlindAligner, source: Embeddings, target: Embeddings, seconds
     return [
         Text(f"{shapes[0]} aligned with {shapes[1]} in {components} dimensions, {seconds:.0f} s.\n"),
         table,
-        Text(
-            f"\nAgreement of unseen points after the last refinement: {aligner.agreement_:.4f}; of a random rotation "
-            f"{aligner.floor_:.4f}, of two halves of one set {aligner.ceiling_:.4f}: score {aligner.score_:.2f}."
-        ),
+        Text(f"\n{_agreement(aligner)}"),
         Text(verdict(aligner.support_, len(aligner.candidates_) - 1), style="bold"),
     ]
+
+
+def _agreement(aligner: BlindAligner) -> str:
+    best, floor, ceiling = aligner.agreement_, aligner.floor_, aligner.ceiling_
+    if math.isnan(ceiling):
+        return (
+            f"Agreement after the last refinement: {best:.4f}; of a random rotation {floor:.4f}. Too few points for a "
+            "score."
+        )
+    score = "too near to each other for a score" if math.isnan(aligner.score_) else f"score {aligner.score_:.2f}"
+    return (
+        f"Agreement of unseen points after the last refinement: {best:.4f}; of a random rotation {floor:.4f}, of two "
+        f"halves of one set {ceiling:.4f}: {score}."
+    )
 
 
 def _as_json(aligner: BlindAligner, files: Files, sizes: tuple[int, int], seconds: float) -> dict[str, object]:
