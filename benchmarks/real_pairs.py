@@ -1,12 +1,13 @@
 """Real vision and language models, matched blind: accuracy, cost and proof for every pair of models.
 
-python benchmarks/real_pairs.py FOLDER [classes subsets classifier texts] [--seconds 60] [--seeds 5]
+python benchmarks/real_pairs.py FOLDER [classes subsets classifier texts definitions] [--seconds 60] [--seeds 5]
 
 FOLDER holds ``vision__DATASET__MODEL.npz`` (embeddings (images, d), labels, class_names) and
-``language__DATASET__MODEL.npz`` (embeddings (classes, prompts, d), class_names). "classes" matches all classes of the
-first dataset, from a random half of the images for each seed. "subsets" matches the best subsets of the second, size
-after size as long as the optimum is proved. "classifier" clusters the images of the first. "texts" matches the class
-names of the second between two language models.
+``language__DATASET__MODEL.npz`` (embeddings (classes, prompts, d), class_names, templates). "classes" matches all
+classes of the first dataset, from a random half of the images for each seed. "subsets" matches the best subsets of the
+second, size after size as long as the optimum is proved. "classifier" clusters the images of the first. "texts" matches
+the class names of the second between two language models; "definitions" does so from prompts that define the names, by
+distances and by neighbourhoods.
 """
 
 import argparse
@@ -21,13 +22,19 @@ import blindmatch as bm
 from blindmatch.evaluation import cluster_assignment, clustering_accuracy
 from blindmatch.kernels import unit_rows
 
+ARRAYS = ("embeddings", "labels", "templates")
 SIZES = (20, 30, 40, 50, 60, 80, 100)
+SOME = 100
+BANDWIDTHS = (0.47, 0.45)
 
 
 def models(folder, kind, dataset):
     for path in sorted(folder.glob(f"{kind}__{dataset}__*.npz")):
         with np.load(path, allow_pickle=False) as file:
-            yield path.stem.split("__")[2], {name: file[name] for name in ("embeddings", "labels") if name in file}
+            yield (
+                path.stem.split("__")[2],
+                {name: file[name] for name in ("embeddings", "labels", "templates") if name in file},
+            )
 
 
 def image_means(data, **options):
@@ -45,12 +52,12 @@ def pairs(folder, dataset):
         yield vision, language, images, text_means(texts)
 
 
-def solved(X, Y, seconds, seed=0):
+def solved(X, Y, seconds, seed=0, distortion=bm.GromovWasserstein()):  # noqa: B008 (frozen)
     """Result, CPU seconds, cost of the truth (row i belongs to row i), accuracy."""
     start = time.process_time()
-    result = bm.match(X, Y, time_limit=seconds, rng=seed)
+    result = bm.match(X, Y, distortion=distortion, time_limit=seconds, rng=seed)
     spent = time.process_time() - start
-    truth = bm.GromovWasserstein().evaluate(X, Y)
+    truth = distortion.evaluate(X, Y)
     return result, spent, truth, bm.matching_accuracy(result.permutation, np.arange(len(X)))
 
 
@@ -126,7 +133,7 @@ def texts(folder, dataset, options):
     encoders = [(name, text_means(data)) for name, data in models(folder, "language", dataset)]
     for (one, X), (other, Y) in itertools.combinations(encoders, 2):
         order = np.random.default_rng(0).permutation(len(X))
-        for size in (100, len(X)):
+        for size in (SOME, len(X)):
             chosen = np.sort(order[:size])
             result, spent, truth, right = solved(X[chosen], Y[chosen], options.seconds)
             gap = "proved" if result.status == "optimal" else f"{100 * result.gap:.2g} %"
@@ -137,7 +144,38 @@ def texts(folder, dataset, options):
             )
 
 
-TABLES = {"classes": (classes, 0), "subsets": (subsets, 1), "classifier": (classifier, 0), "texts": (texts, 1)}
+def definitions(folder, dataset, options):
+    print(f"\n### Two language models, {SOME} names of {dataset} with their definitions, centred\n")
+    print("| one | other | distortion | right | cost / n^2 | of the truth | gap | CPU s |\n" + "| --- " * 8 + "|")
+    encoders = [(name, data) for name, data in models(folder, "language", dataset) if name in options.sentences]
+    for (one, first), (other, second) in itertools.combinations(encoders, 2):
+        X, Y = defined(first), defined(second)
+        gaussian = [(str(width), bm.Gaussian(bandwidth=width, normalize=True)) for width in BANDWIDTHS]
+        for name, distortion in [("gw", bm.GromovWasserstein(normalize=True)), *gaussian]:
+            result, spent, truth, right = solved(X, Y, options.seconds, distortion=distortion)
+            gap = "proved" if result.status == "optimal" else f"{100 * result.gap:.2g} %"
+            print(
+                f"| {one} | {other} | {name} | {100 * right:.0f} % | {result.cost / SOME**2:.3f} "
+                f"| {truth / SOME**2:.3f} | {gap} | {spent:.1f} |",
+                flush=True,
+            )
+
+
+def defined(data):
+    """Some names, from the prompts that define them, centred."""
+    chosen = np.sort(np.random.default_rng(0).permutation(len(data["embeddings"]))[:SOME])
+    with_definition = ["{d}" in template for template in data["templates"]]
+    means = bm.prompt_means(data["embeddings"][chosen][:, with_definition].astype(float))
+    return means - means.mean(axis=0)
+
+
+TABLES = {
+    "classes": (classes, 0),
+    "subsets": (subsets, 1),
+    "classifier": (classifier, 0),
+    "texts": (texts, 1),
+    "definitions": (definitions, 1),
+}
 
 
 def main():
@@ -147,6 +185,7 @@ def main():
     parser.add_argument("--datasets", nargs=2, default=["cifar10", "tinyimagenet200"])
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of each match")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--sentences", nargs=2, default=["all_minilm_l6_v2", "all_mpnet_base_v2"], help="two models")
     parser.add_argument("--starts", type=int, default=100, help="of k-means; the paper takes 100")
     options = parser.parse_args()
     for name in options.tables or TABLES:

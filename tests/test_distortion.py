@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist, squareform
+from sklearn.metrics.pairwise import rbf_kernel
 from strategies import rng_of, seeds
 from test_validation import NOT_MATRICES
 
@@ -69,7 +71,8 @@ def test_the_loss_decomposes(name, seed):
 
 def test_the_losses_are_those_of_the_paper():
     a, b = np.array([0.5, 2.0]), np.array([3.0, 0.25])
-    assert bm.GromovWasserstein().loss(a, b).tolist() == ((a - b) ** 2).tolist()
+    for distortion in (bm.GromovWasserstein(), bm.Gaussian()):
+        assert distortion.loss(a, b).tolist() == ((a - b) ** 2).tolist()
     assert bm.KL().loss(a, b).tolist() == (a * np.log(a / b) - a + b).tolist()
     for distortion in (bm.CKA(), bm.MutualKNN(), bm.InnerProduct()):
         assert distortion.loss(a, b).tolist() == (-a * b).tolist()
@@ -223,7 +226,36 @@ def test_numbers_that_overflow_are_refused_quietly(name, standardize):
         distortion.problem(huge, huge)
 
 
+@given(seeds, st.floats(0.2, 3.0), st.sampled_from([1e-200, 1.0, 1e200]))
+def test_gaussian_is_the_rbf_kernel_with_a_width_in_mean_distances(seed, bandwidth, unit):
+    X, Y = two_sets(seed, 7)
+    K, G = bm.Gaussian(bandwidth=bandwidth, standardize=False).kernels(kernels=tuple(unit * d for d in distances(X, Y)))
+    for found, points in ((K, X), (G, Y)):
+        mean = pdist(points).mean()
+        np.testing.assert_allclose(found, 1 - rbf_kernel(points, gamma=(bandwidth * mean) ** -2), atol=1e-12)
+
+
+def distances(*sets):
+    return tuple(squareform(pdist(points)) for points in sets)
+
+
+def test_gaussian_sees_who_is_near_where_distances_see_what_is_far():
+    inside = np.array([[0, 1, 3], [0, 2, 6], [0, 4, 5], [0, 5, 9]], dtype=float)  # four groups of three
+    source = (inside + 100 * np.array([[0], [1], [2], [3]])).reshape(-1, 1)
+    target = (inside + 100 * np.array([[2], [0], [3], [1]])).reshape(-1, 1)  # elsewhere, but the same inside
+    near = bm.match(source, target, distortion=bm.Gaussian(bandwidth=0.05), rng=0)
+    assert near.status == "optimal"
+    assert near.permutation.tolist() == list(range(12))
+    far = bm.match(source, target, rng=0)
+    assert far.cost < bm.GromovWasserstein().evaluate(source, target) / 2
+
+
 def test_options_are_checked():
+    for bandwidth in (0, -1.0, np.nan, "0.5"):
+        with pytest.raises(ValueError, match=r"^bandwidth="):
+            bm.Gaussian(bandwidth=bandwidth)
+    with pytest.raises(ValueError, match="not negative"):
+        bm.Gaussian().problem(kernels=(-np.ones((3, 3)), np.ones((3, 3))))
     for k in (0, 1.5, True, "5"):
         with pytest.raises(ValueError, match=r"^k="):
             bm.MutualKNN(k=k)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from blindmatch.certificate import Certificate
     from blindmatch.checker import verify
     from blindmatch.classifier import BlindClassifier
-    from blindmatch.distortion import CKA, KL, GromovWasserstein, InnerProduct, MutualKNN
+    from blindmatch.distortion import CKA, KL, Gaussian, GromovWasserstein, InnerProduct, MutualKNN
     from blindmatch.encoders.extract import embed_images, embed_texts
     from blindmatch.errors import SolverUnavailable
     from blindmatch.evaluation import evaluate, matching_accuracy
@@ -39,6 +39,7 @@ __all__ = [
     "BlindClassifier",
     "BlindMatcher",
     "Certificate",
+    "Gaussian",
     "GromovWasserstein",
     "InnerProduct",
     "MutualKNN",
@@ -74,7 +75,7 @@ _PLACES = {
     "certificate": ("Certificate",),
     "checker": ("verify",),
     "classifier": ("BlindClassifier",),
-    "distortion": ("CKA", "KL", "GromovWasserstein", "InnerProduct", "MutualKNN"),
+    "distortion": ("CKA", "KL", "Gaussian", "GromovWasserstein", "InnerProduct", "MutualKNN"),
     "encoders.extract": ("embed_images", "embed_texts"),
     "errors": ("SolverUnavailable",),
     "evaluation": ("evaluate", "matching_accuracy"),

@@ -24,6 +24,20 @@ def distances(points: FloatArray) -> FloatArray:
     return np.asarray(squareform(found))
 
 
+def saturated(kernel: FloatArray, bandwidth: float) -> FloatArray:
+    """1 - exp(-(d / w)^2) of distances d, with w = `bandwidth` times their mean: small for neighbours, else near 1."""
+    n = len(kernel)
+    if kernel.min() < 0:
+        raise ValueError(f"kernels holds {kernel.min()}; expected distances, which are not negative")
+    off = kernel[~np.eye(n, dtype=bool)]
+    largest = off.max(initial=0.0)
+    if largest == 0:
+        return np.zeros_like(kernel)
+    mean = (off / largest).mean()  # sums of huge numbers would overflow
+    with np.errstate(over="ignore"):  # far beyond the bandwidth
+        return np.asarray(-np.expm1(-((kernel / largest / (bandwidth * mean)) ** 2)))
+
+
 def inner_products(points: FloatArray) -> FloatArray:
     """The linear kernel X X^T."""
     size = np.abs(points).max()

@@ -60,7 +60,7 @@ def match(
     kernels
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances.
     distortion
-        "gw" (Gromov-Wasserstein), "cka", "mutual-knn", "kl", "inner-product", or a configured object.
+        "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object.
     solver, time_limit, rng, callback, threads
         As in ``bm.solve``.
     standardize

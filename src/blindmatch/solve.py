@@ -14,7 +14,7 @@ from blindmatch.memory import refuse_if_too_large
 from blindmatch.problem import QAP
 from blindmatch.result import Result, Status
 from blindmatch.solvers import SOLVERS
-from blindmatch.solvers.base import Budget, Callback, Outcome, Solver
+from blindmatch.solvers.base import CHECK_SECONDS, Budget, Callback, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation, forced_pairs
 from blindmatch.spectral import projection_bound
 from blindmatch.validation import at_least, positive
@@ -22,7 +22,6 @@ from blindmatch.validation import at_least, positive
 RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
 _HASTE = 0.3  # seconds of computing for the check of a proof after Ctrl-C: enough for n = 70 or so; for larger ones
 _LARGEST_IN_HASTE = 200  # the projection bound, up to this size
-_CHECK = 1e-8  # seconds that the check of a proof takes for each pair of a stage, over n^2
 _CHECKING = 0.3  # share of a time limit that is kept for the check
 ROUNDING_TOLERANCE = 1e-12  # of the size of the numbers that are summed: below it float64 cannot tell costs apart
 
@@ -125,7 +124,7 @@ def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> flo
     """The time limit less what the check of a certificate will take, as far as there is room for it."""
     if time_limit is None or not solver.capabilities.bound:
         return time_limit
-    return time_limit - min(_CHECK * problem.n**4, _CHECKING * time_limit)
+    return time_limit - min(CHECK_SECONDS * problem.n**4, _CHECKING * time_limit)
 
 
 def _checking_time(certificate: Certificate, budget: Budget) -> float:
@@ -134,7 +133,7 @@ def _checking_time(certificate: Certificate, budget: Budget) -> float:
         return _HASTE
     pairs = (np.count_nonzero(~stage.forbidden) * stage.size**2 for node in certificate.nodes for stage in node.stages)
     room = 2 * _CHECKING * budget.time_limit + max(0.0, budget.remaining)
-    return math.inf if _CHECK * sum(pairs) / budget.threads <= max(_HASTE, room) else _HASTE
+    return math.inf if CHECK_SECONDS * sum(pairs) / budget.threads <= max(_HASTE, room) else _HASTE
 
 
 def _refuse(problem: QAP, solver: Solver) -> None:

@@ -118,7 +118,7 @@ def best_subsets(
     cost
         Instead of embeddings: an (n, n) matrix, to be summed over each subset. It may be asymmetric or negative.
     distortion
-        "gw", "cka", "mutual-knn", "kl", "inner-product", or a configured object. Its kernels are taken (and
+        "gw", "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. Its kernels are taken (and
         standardised) over all n items.
     engine
         "search": tabu search from many starts, no proof. "exact": branch and bound, proves the whole list; good for

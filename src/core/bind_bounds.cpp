@@ -84,8 +84,9 @@ void bind_bounds(nb::module_& m) {
             BoundResult result;
             {
                 nb::gil_scoped_release release;
-                result = dual_ascent(problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
-                                     [&](const BoundProgress& now) { run.report(now.bound, now.cost, ++steps); });
+                result = dual_ascent(
+                    problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
+                    [&](const BoundProgress& now) { run.report(now.bound, now.cost, ++steps, now.proof_size); });
             }
             const std::size_t n = result.permutation.size();
             return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status),
@@ -129,7 +130,7 @@ void bind_bounds(nb::module_& m) {
                 nb::gil_scoped_release release;
                 result = branch_and_bound(
                     problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
-                    [&](const TreeProgress& now) { run.report(now.bound, now.cost, now.nodes, now.proof_nodes); });
+                    [&](const TreeProgress& now) { run.report(now.bound, now.cost, now.nodes, now.proof_size); });
             }
             nb::list proof;
             for (ProofNode& node : result.proof) proof.append(to_tuple(std::move(node)));

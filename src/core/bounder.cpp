@@ -146,6 +146,12 @@ int Bounder::allowed_count() const {
     return static_cast<int>(std::count(sweeps_.forbidden().begin(), sweeps_.forbidden().end(), 0));
 }
 
+double Bounder::proof_size() const {
+    double pairs = 0.0;
+    for (const ProvenStage& s : stages_) pairs += static_cast<double>(std::ranges::count(s.stage.forbidden, 0));
+    return pairs / (static_cast<double>(problem_.n) * problem_.n);
+}
+
 int Bounder::fixable_count(double target) const {
     const double gap = target * scaled_.scale - sweeps_.bound();
     int count = 0;

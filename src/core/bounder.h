@@ -54,6 +54,7 @@ class Bounder {
         sweeps_.start_assignments(std::move(assignments));
     }
     double prove_seconds() const { return prove_seconds_; }
+    double proof_size() const;  // of the stages; 1 for one in which all pairs are allowed
     // What proves bound() and pair_bound(): the stages that forbade pairs, and perhaps a last one.
     std::vector<Stage> take_stages();
     Stage snapshot() const;

@@ -106,7 +106,8 @@ class Tree {
         DualAscentOptions options = options_.root;
         if (start_.n == problem_.n) options.start = &start_;
         BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
-            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1, 1});
+            root_size_ = p.proof_size;
+            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1, root_size_});
         });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
@@ -278,8 +279,9 @@ class Tree {
         const double bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
         result_.trace.push_back({now, result_.cost, bound});
         if (report_) {
-            report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size()),
-                     static_cast<long>(result_.proof.size())});
+            const auto nodes = static_cast<double>(result_.proof.size());
+            const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
+            report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size()), size});
         }
     }
 
@@ -430,6 +432,7 @@ class Tree {
     bool cut_short_ = false;
     double closed_bound_ = kInfinity;  // of everything that needs no further work
     double next_report_ = 0.0;
+    double root_size_ = 1.0;  // of its proof
     std::size_t proof_bytes_ = 0;
     long next_id_ = 0;
 };

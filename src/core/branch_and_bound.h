@@ -39,7 +39,7 @@ struct ProofNode {
 struct TreeProgress {
     double seconds, cost, bound;
     long nodes, open;
-    long proof_nodes;  // of the proof so far, which somebody will have to check; 0 if it was dropped
+    double proof_size;  // nodes and further stages of the root that somebody will have to check; 0 if it was dropped
 };
 
 struct TreeResult {

@@ -13,17 +13,21 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWorthAStage = 0.1;        // share of the allowed pairs that fixing must forbid, during the sweeps
-constexpr double kWorthALaterStage = 0.03;  // and during the relaxation, where each round takes longer
+constexpr double kWorthALaterStage = 0.03;  // and where progress is slow: each stage is one more to be checked
+constexpr double kWorthALastStage = 0.005;  // and where there is none
 constexpr double kWorthASweep = 0.04;       // share of the gap that a sweep must close, or the relaxation takes over
 constexpr double kEasy = 0.4;               // share of the gap that the first sweep closes where all goes well
 constexpr int kWorthThreads = 24;           // rows; below, waking a thread takes longer than its work
 constexpr int kMostSweeps = 400;
 constexpr int kProveEvery = 5;  // sweeps
 constexpr int kRepairSweeps = 2;
-constexpr double kStalled = 2e-5;   // share of the gap that a round of the relaxation must close
-constexpr int kPatience = 6;        // rounds below that before giving up
-constexpr int kSearches = 4;        // tabu searches on hard problems
-constexpr double kMostSwaps = 3e8;  // that each of them may look at: about a third of a second
+constexpr double kStalled = 2e-5;  // share of the gap that a round of the relaxation must close
+constexpr int kPatience = 6;       // rounds below that before giving up
+constexpr int kDescents = 8;       // descents with kicks, and tabu searches, on hard problems
+constexpr int kSearches = 4;
+constexpr double kSearching = 0.5;  // share of the time left that they may take together
+constexpr double kMostKicks = 4e8;  // of each descent, times n^3: about a quarter of a second
+constexpr double kMostSwaps = 3e8;  // that each tabu search may look at: about a third of a second
 
 class Ascent {
  public:
@@ -101,24 +105,33 @@ class Ascent {
     }
 
     // What the sweeps do not close is hard for the first, short search as well, and every later phase gains by a good
-    // match. The number of steps is fixed, so that the result depends on the seed alone.
+    // match. The number of steps is fixed, so that the result depends on the seed alone, unless time is short: the
+    // bounds need some too.
     void search() {
         searched_ = true;
         const double n = problem_.n;
+        Stop brief(kSearching * stop_.remaining(), [this] { return stop_(); });
+        TwoOptOptions kicked;
+        kicked.seed = options_.seed;
+        kicked.threads = options_.threads;
+        kicked.restarts = kDescents;
+        kicked.kicks = static_cast<int>(std::min(4 * n, kMostKicks / (n * n * n)));
+        const SearchResult descended = two_opt(problem_, kicked, brief);
+        if (descended.feasible) offer(descended.permutation);
         TabuOptions options;
         options.seed = options_.seed;
         options.streams = kSearches;
         options.threads = options_.threads;
         options.iterations = static_cast<long>(std::min(4 * n * n * n, kMostSwaps / (n * n / 2))) + 1;
         options.initial = {result_.permutation};
-        const SearchResult found = tabu(problem_, options, stop_);
+        const SearchResult found = tabu(problem_, options, brief);
         if (found.feasible) offer(found.permutation);
     }
 
     int prove(double share) {
         const int fixed = bounder_.prove_and_fix(target(), share, stop_);
         result_.trace.push_back({stop_.elapsed(), result_.cost, bounder_.bound()});
-        if (report_) report_({stop_.elapsed(), result_.cost, bounder_.bound(), bounder_.allowed_count(), phase_});
+        if (report_) report_({stop_.elapsed(), result_.cost, bounder_.bound(), bounder_.proof_size()});
         return fixed;
     }
 
@@ -126,7 +139,6 @@ class Ascent {
     double seconds_to_work() const { return stop_.remaining() - 1.5 * bounder_.prove_seconds(); }
 
     void run_sweeps() {
-        phase_ = "sweeps";
         SweepOptions full;
         double gap_before = target() - bounder_.hint();
         for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
@@ -143,7 +155,7 @@ class Ascent {
             const bool overdue = ++since_proof_ >= kProveEvery;
             int fixed = 0;
             if (!whole || fixes || slow || gap <= 0.0 || overdue) {
-                fixed = prove(slow ? 0.0 : kWorthAStage);
+                fixed = prove(slow ? kWorthALaterStage : kWorthAStage);
                 since_proof_ = 0;
             }
             if (!whole) cut_short_ = true;
@@ -153,7 +165,6 @@ class Ascent {
     }
 
     void run_relaxation() {
-        phase_ = "relaxation";
         if (bounder_.relaxation_bytes() > options_.memory_limit) return;
         int idle = 0;
         for (int round = 0; idle < kPatience; ++round) {
@@ -163,7 +174,7 @@ class Ascent {
             for (int sweep = 0; whole && sweep < kRepairSweeps; ++sweep) whole = bounder_.sweep({}, early);
             if (stop_.interrupted()) return;
             if (whole) try_leader_assignment();
-            const int fixed = prove(idle > 0 ? 0.0 : kWorthALaterStage);
+            const int fixed = prove(idle > 0 ? kWorthALastStage : kWorthALaterStage);
             if (!whole) cut_short_ = true;
             if (closed() || cut_short_) return;
             idle = fixed > 0 || bounder_.bound() - before > kStalled * (target() - before) ? 0 : idle + 1;
@@ -179,7 +190,6 @@ class Ascent {
     Bounder bounder_;
     BoundResult result_;
     std::vector<int> last_tried_;
-    const char* phase_ = "sweeps";
     bool cut_short_ = false, searched_ = false;
     int since_proof_ = 0;
 };

@@ -30,8 +30,7 @@ struct DualAscentOptions {
 
 struct BoundProgress {
     double seconds, cost, bound;
-    int allowed;        // pairs not yet proved impossible
-    const char* phase;  // "sweeps" or "relaxation"
+    double proof_size;  // of the stages, which somebody will have to check; 1 for one that covers all pairs
 };
 
 struct BoundResult {

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
+from blindmatch.solvers.base import Budget
+from blindmatch.solvers.core_problem import ScaledProblem
 from blindmatch.solvers.dual_ascent import DualAscent
 
 
@@ -60,3 +62,29 @@ def test_threads_change_nothing_where_sweeps_run_in_batches() -> None:
         assert np.array_equal(a.U, b.U)
         assert np.array_equal(a.V, b.V)
     assert bm.verify(problem, one.certificate) == one.lower_bound <= one.cost
+
+
+def neighbourhoods(n: int) -> bm.QAP:
+    """Relations that matter for near points alone: pairs are ruled out a few at a time."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 12))
+    Y = X / np.linalg.norm(X, axis=1, keepdims=True) + 0.3 * rng.normal(size=X.shape) / 12**0.5
+    return bm.Gaussian(bandwidth=0.36, normalize=True).problem(X, Y)
+
+
+def test_a_proof_takes_few_stages() -> None:
+    """Each stage must be checked: a stage for every pair that is ruled out would take longer than finding them."""
+    problem = neighbourhoods(30)
+    result = bm.solve(problem, "dual-ascent", rng=0)
+    assert result.status == "optimal"
+    assert sum(np.mean(~stage.forbidden) for stage in result.certificate.nodes[0].stages) < 9
+
+
+def test_a_run_ends_in_time_for_the_check_of_its_proof(monkeypatch) -> None:
+    scaled = ScaledProblem.of(neighbourhoods(100))  # of which a stage takes about a second to check
+    limited, unlimited = scaled.budget(Budget(time_limit=10.0)), scaled.budget(Budget())
+    for seconds, most in ((4.0, 30.0), (6.0, 4.0), (8.0, 2.0), (9.5, 1.0)):  # one stage is provided for
+        monkeypatch.setattr(Budget, "seconds", seconds)
+        assert limited.report(0.0, 1.0, 1, most)
+        assert seconds < 5 or not limited.report(0.0, 1.0, 1, most + 2)
+        assert unlimited.report(0.0, 1.0, 1, 1e6)

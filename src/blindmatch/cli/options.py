@@ -36,7 +36,7 @@ Distortion = Annotated[
     typer.Option(
         "--distortion",
         "-d",
-        help="What to compare: gw, cka, mutual-knn, kl or inner-product.",
+        help="What to compare: gw, gaussian, cka, mutual-knn, kl or inner-product.",
         autocompletion=completion.distortions,
     ),
 ]

@@ -23,6 +23,8 @@ from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]
 
+CHECK_SECONDS = 1e-8  # that the check of a proof takes for each pair of a stage, over n^2
+
 
 @dataclass(frozen=True)
 class Dependency:

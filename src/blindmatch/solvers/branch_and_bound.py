@@ -76,7 +76,7 @@ class BranchAndBound:
                 int(rng.integers(2**63)),
                 budget.threads,
                 start,
-                scaled.budget(budget, check_seconds=1e-3 + 1e-8 * problem.n**4),
+                scaled.budget(budget),
             )
         match = permutation.astype(np.intp)
         budget.offer(match, problem.objective(match))

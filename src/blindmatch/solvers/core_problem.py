@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from blindmatch import _core
 from blindmatch.certificate import DualArray, Stage
 from blindmatch.problem import QAP, NormalForm
-from blindmatch.solvers.base import Budget
+from blindmatch.solvers.base import CHECK_SECONDS, Budget
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 
@@ -35,6 +35,7 @@ class ScaledProblem:
     core: _core.Problem
     granularity: float
     exponent: int
+    size: int
 
     @classmethod
     def of(cls, problem: QAP) -> ScaledProblem:
@@ -49,11 +50,11 @@ class ScaledProblem:
             factors.append((np.ldexp(A, part), np.ldexp(B, exponent - part)))
         linear = np.ldexp(form.linear, exponent)
         core = _core.Problem(_contiguous(tuple(factors)), linear, math.ldexp(form.constant, exponent), _mask(problem))
-        return cls(core, math.ldexp(problem.granularity, exponent), exponent)
+        return cls(core, math.ldexp(problem.granularity, exponent), exponent, problem.n)
 
-    def budget(self, budget: Budget, check_seconds: float = 0.0) -> RescaledBudget:
+    def budget(self, budget: Budget) -> RescaledBudget:
         """The budget, told of costs on the problem's own scale."""
-        return RescaledBudget(budget, self.exponent, check_seconds)
+        return RescaledBudget(budget, self.exponent, 1e-3 + CHECK_SECONDS * self.size**4)
 
     def cost(self, cost: float) -> float:
         """A cost or bound of the scaled problem on the problem's own scale."""
@@ -139,7 +140,8 @@ class CoreStage(Stage):
 class RescaledBudget:
     """What the core uses of a budget, with costs scaled back.
 
-    `check_seconds` is the time that the checker will take for each node of a proof: the run ends early enough for it.
+    `check_seconds` is the time that the checker will take for each node of a proof, or each stage of the root: the run
+    ends early enough for all but one, for which the time limit has room already.
     """
 
     inner: Budget
@@ -161,11 +163,12 @@ class RescaledBudget:
         """Whether the main thread has ended."""
         return self.inner.orphaned
 
-    def report(self, lower_bound: float, cost: float, iteration: int, proof_nodes: int = 0) -> bool:
+    def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float = 0.0) -> bool:
         """Pass progress on."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
         # Never more than half of the time, so that a run that was taken up with a large tree gets on.
-        return go_on and self.inner.remaining > min(proof_nodes * self.check_seconds, self.inner.time_limit / 2)
+        check = max(0.0, proof_size - 1) * self.check_seconds
+        return go_on and self.inner.remaining > min(check, self.inner.time_limit / 2)
 
     def fail(self, error: BaseException) -> None:
         """Pass an exception on."""
