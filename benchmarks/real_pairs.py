@@ -25,7 +25,7 @@ from blindmatch.kernels import unit_rows
 ARRAYS = ("embeddings", "labels", "templates")
 SIZES = (20, 30, 40, 50, 60, 80, 100)
 SOME = 100
-BANDWIDTHS = (0.47, 0.45)
+BANDWIDTHS = (0.48, 0.47, 0.45)
 
 
 def models(folder, kind, dataset):
