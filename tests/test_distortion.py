@@ -250,8 +250,15 @@ def test_gaussian_sees_who_is_near_where_distances_see_what_is_far():
     assert far.cost < bm.GromovWasserstein().evaluate(source, target) / 2
 
 
+@pytest.mark.parametrize("bandwidth", [5e-324, 1e-9, 1e9, 1e300])
+def test_any_bandwidth_leaves_numbers(bandwidth):
+    X, _ = two_sets(0, 6)
+    K, _ = bm.Gaussian(bandwidth=bandwidth).kernels(X, X)
+    assert np.isfinite(K).all()
+
+
 def test_options_are_checked():
-    for bandwidth in (0, -1.0, np.nan, "0.5"):
+    for bandwidth in (0, -1.0, np.nan, np.inf, "0.5"):
         with pytest.raises(ValueError, match=r"^bandwidth="):
             bm.Gaussian(bandwidth=bandwidth)
     with pytest.raises(ValueError, match="not negative"):

@@ -186,7 +186,8 @@ class Gaussian(GromovWasserstein):
     bandwidth: float = 0.6
 
     def __post_init__(self) -> None:
-        positive(self.bandwidth, "bandwidth")
+        if math.isinf(positive(self.bandwidth, "bandwidth")):
+            raise ValueError(f"bandwidth={self.bandwidth!r}; expected a finite number: no relation would count")
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
         """Saturated, then on the common scale."""

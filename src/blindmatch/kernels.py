@@ -35,7 +35,7 @@ def saturated(kernel: FloatArray, bandwidth: float) -> FloatArray:
         return np.zeros_like(kernel)
     mean = (off / largest).mean()  # sums of huge numbers would overflow
     with np.errstate(over="ignore"):  # far beyond the bandwidth
-        return np.asarray(-np.expm1(-((kernel / largest / (bandwidth * mean)) ** 2)))
+        return np.asarray(-np.expm1(-((kernel / largest / mean / bandwidth) ** 2)))
 
 
 def inner_products(points: FloatArray) -> FloatArray:
