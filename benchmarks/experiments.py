@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from blindmatch import experiments
-from blindmatch.experiments.engines import Local, forkable
+from blindmatch.experiments.engine.engines import Local, forkable
 from blindmatch.experiments.run import compute, plan, report, stored
 
 VISION, LANGUAGE = (("a", 1280), ("b", 2048)), (("a", 384), ("b", 768), ("c", 100), ("d", 256))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import blindmatch as bm
-from blindmatch.kernels import distances, standardized, unit_rows
+from blindmatch.geometry.kernels import distances, standardized, unit_rows
 
 
 def aligned(n: int, noise: float, seed: int = 0) -> bm.QAP:

@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import blindmatch as bm
-from blindmatch.evaluation import cluster_assignment, clustering_accuracy
-from blindmatch.kernels import unit_rows
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
 
 ARRAYS = ("embeddings", "labels", "templates")
 SIZES = (20, 30, 40, 50, 60, 80, 100)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from blindmatch.errors import SolverUnavailable
-from blindmatch.subsets import best_subsets
+from blindmatch.matching.subsets import best_subsets
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "instances" / "subsets-L100.npz"
 

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 import blindmatch as bm
 from blindmatch import _core
-from blindmatch.kernels import distances, unit_rows
+from blindmatch.geometry.kernels import distances, unit_rows
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import core_problem
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import blindmatch as bm
-from blindmatch.distortion import GromovWasserstein
+from blindmatch.problem.distortion import GromovWasserstein
 from blindmatch.trust.alternatives import interchangeable
 from blindmatch.trust.assessment import Clock, Plan, gather
 from blindmatch.trust.confidence import FEATURES, probability

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 import blindmatch as bm
-from blindmatch.certificate import ROW, Certificate, Node, Stage
+from blindmatch.proof.certificate import ROW, Certificate, Node, Stage
 
 
 def random_stage(rng, n, scale=1.0, dtype=np.float64, forbidden=None) -> Stage:

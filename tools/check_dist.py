@@ -20,9 +20,9 @@ IN_SDIST = (
     r"[^/]+/LICENSE",
     r"[^/]+/pyproject\.toml",
     r"[^/]+/CMakeLists\.txt",
-    r"[^/]+/src/core/branch_and_bound\.cpp",
+    r"[^/]+/src/core/tree/branch_and_bound\.cpp",
     r"[^/]+/src/blindmatch/py\.typed",
-    r"[^/]+/tests/test_cli\.py",
+    r"[^/]+/tests/cli/test_cli\.py",
 )
 NOWHERE = r".*(__pycache__|\.pyc$|\.o$|(^|/)\.(env|git|venv)/).*"
 LARGEST = 5e6  # bytes

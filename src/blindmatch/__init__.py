@@ -1,31 +1,30 @@
 """Match two sets of embeddings with no pairs at all, and prove how good the match is."""
 
-import sys
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from blindmatch.aligner import BlindAligner
-    from blindmatch.certificate import Certificate
-    from blindmatch.checker import verify
-    from blindmatch.classifier import BlindClassifier
-    from blindmatch.distortion import CKA, KL, Gaussian, GromovWasserstein, InnerProduct, MutualKNN
+    from blindmatch.alignment.aligner import BlindAligner
     from blindmatch.encoders.extract import embed_images, embed_texts
     from blindmatch.errors import SolverUnavailable
-    from blindmatch.evaluation import evaluate, matching_accuracy
-    from blindmatch.matcher import BlindMatcher
-    from blindmatch.matching import match, matching_problem
-    from blindmatch.problem import QAP
-    from blindmatch.prototypes import class_means, prompt_means
+    from blindmatch.geometry.prototypes import class_means, prompt_means
+    from blindmatch.matching.classifier import BlindClassifier
+    from blindmatch.matching.evaluation import evaluate, matching_accuracy
+    from blindmatch.matching.match import match, matching_problem
+    from blindmatch.matching.matcher import BlindMatcher
+    from blindmatch.matching.subsets import Subsets, best_subsets
+    from blindmatch.problem.distortion import CKA, KL, Gaussian, GromovWasserstein, InnerProduct, MutualKNN
+    from blindmatch.problem.qap import QAP
+    from blindmatch.proof.certificate import Certificate
+    from blindmatch.proof.checker import verify
     from blindmatch.report.curves import plot_bounds, plot_shuffling
     from blindmatch.report.plots import plot_kernels, plot_match, plot_spaces
     from blindmatch.report.write import write_report
-    from blindmatch.result import Progress, Result
-    from blindmatch.solve import solve
     from blindmatch.solvers import SOLVERS
-    from blindmatch.subsets import Subsets, best_subsets
+    from blindmatch.solvers.progress import Progress
+    from blindmatch.solving.result import Result
+    from blindmatch.solving.run import solve
     from blindmatch.trust import Trust, assess
 
     __version__: str
@@ -71,25 +70,26 @@ __all__ = [
 # Where each name is. scipy and scikit-learn take a second to import, which nobody should wait for who asks for the
 # version or for help: a name is imported when it is first used. The imports above say the same to type checkers.
 _PLACES = {
-    "aligner": ("BlindAligner",),
-    "certificate": ("Certificate",),
-    "checker": ("verify",),
-    "classifier": ("BlindClassifier",),
-    "distortion": ("CKA", "KL", "Gaussian", "GromovWasserstein", "InnerProduct", "MutualKNN"),
+    "alignment.aligner": ("BlindAligner",),
     "encoders.extract": ("embed_images", "embed_texts"),
     "errors": ("SolverUnavailable",),
-    "evaluation": ("evaluate", "matching_accuracy"),
-    "matcher": ("BlindMatcher",),
-    "matching": ("match", "matching_problem"),
-    "problem": ("QAP",),
-    "prototypes": ("class_means", "prompt_means"),
+    "geometry.prototypes": ("class_means", "prompt_means"),
+    "matching.classifier": ("BlindClassifier",),
+    "matching.evaluation": ("evaluate", "matching_accuracy"),
+    "matching.match": ("match", "matching_problem"),
+    "matching.matcher": ("BlindMatcher",),
+    "matching.subsets": ("Subsets", "best_subsets"),
+    "problem.distortion": ("CKA", "KL", "Gaussian", "GromovWasserstein", "InnerProduct", "MutualKNN"),
+    "problem.qap": ("QAP",),
+    "proof.certificate": ("Certificate",),
+    "proof.checker": ("verify",),
     "report.curves": ("plot_bounds", "plot_shuffling"),
     "report.plots": ("plot_kernels", "plot_match", "plot_spaces"),
     "report.write": ("write_report",),
-    "result": ("Progress", "Result"),
-    "solve": ("solve",),
     "solvers": ("SOLVERS",),
-    "subsets": ("Subsets", "best_subsets"),
+    "solvers.progress": ("Progress",),
+    "solving.result": ("Result",),
+    "solving.run": ("solve",),
     "trust": ("Trust", "assess"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
@@ -112,15 +112,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
-
-
-class _Package(ModuleType):
-    """A package in which ``solve`` stays the function when the module of that name is imported, now or later."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "solve" and isinstance(value, ModuleType):
-            value = value.solve
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

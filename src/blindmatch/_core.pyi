@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.certificate import DualArray
-from blindmatch.result import Status
+from blindmatch.proof.certificate import DualArray
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledBudget
+from blindmatch.solvers.progress import Status
 
 _Matrix = NDArray[np.float64]
 _Indices = NDArray[np.int32]

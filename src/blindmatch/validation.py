@@ -137,3 +137,11 @@ def at_least(value: int, least: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name}={shown(value)}; expected an integer of at least {least}")
     return int(value)
+
+
+def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """A generator from a seed; a generator is returned as it is."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"rng={shown(rng)}; expected a seed (an integer, at least 0) or a numpy Generator") from error

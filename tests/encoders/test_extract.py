@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
 
 from blindmatch.cli import app
-from blindmatch.embeddings import load_embeddings
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.encoders import extract as extracting
 from blindmatch.encoders.devices import shrinking
 from blindmatch.encoders.shards import read_arrays, write_arrays
 from blindmatch.encoders.vision import load_image_encoder
+from blindmatch.io.embeddings import load_embeddings
 
 
 def noise(count, seed=0):

@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch", reason="torch is not installed (pip install
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
 
 from blindmatch.cli import app  # noqa: E402
-from blindmatch.embeddings import load_embeddings  # noqa: E402
 from blindmatch.encoders import embed_images, embed_texts, load_image_encoder, load_text_encoder  # noqa: E402
 from blindmatch.encoders.devices import as_device  # noqa: E402
 from blindmatch.encoders.images import decode  # noqa: E402
+from blindmatch.io.embeddings import load_embeddings  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # other people's packages warn of their own future
 

@@ -10,7 +10,7 @@ import time
 import pytest
 from experiments.in_process import SMALL, InProcess
 
-from blindmatch.experiments.engines import Dask, Local, Slurm, forkable, make_engine
+from blindmatch.experiments.engine.engines import Dask, Local, Slurm, forkable, make_engine
 from blindmatch.experiments.run import compute, plan, stored
 
 
@@ -103,7 +103,7 @@ def test_workers_are_forked_unless_openmp_is_loaded(tmp_path, before, expected):
     code = (
         f"{before}\n"
         "import sys\n"
-        "from blindmatch.experiments.engines import Local\n"
+        "from blindmatch.experiments.engine.engines import Local\n"
         "from blindmatch.experiments.run import compute, plan, status\n"
         "if __name__ == '__main__':\n"
         "    settings = {'sizes': (14,), 'seeds': 4, 'time_limits': (60.0,), 'variants': ('+ Jonker-Volgenant',)}\n"

@@ -9,11 +9,11 @@ from experiments.in_process import InProcess
 import blindmatch as bm
 from blindmatch import experiments
 from blindmatch.experiments import data, figures
-from blindmatch.experiments.alignment import partial_shuffle
-from blindmatch.experiments.classification import clustering
 from blindmatch.experiments.data import class_texts, half_means, read_catalogue
+from blindmatch.experiments.paper.alignment import partial_shuffle
+from blindmatch.experiments.paper.classification import clustering
+from blindmatch.experiments.paper.sample import write_sample
 from blindmatch.experiments.run import compute, plan, report, stored
-from blindmatch.experiments.sample import write_sample
 
 CLASSES, IMAGES = 12, 8
 

@@ -10,7 +10,7 @@ import pytest
 from experiments.in_process import InProcess
 from report.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, WHY_NOT, Browser, started
 
-from blindmatch.experiments import small_scale
+from blindmatch.experiments.paper import small_scale
 from blindmatch.experiments.run import Sweep, compute, plan, report
 from blindmatch.experiments.svg import inline_svg
 

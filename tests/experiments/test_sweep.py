@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from experiments.in_process import SMALL, InProcess
 
-from blindmatch.experiments import ablation
 from blindmatch.experiments.base import Run
-from blindmatch.experiments.engines import Local
+from blindmatch.experiments.engine.engines import Local
+from blindmatch.experiments.engine.store import Store
+from blindmatch.experiments.engine.sweep import missing, select, sweep
+from blindmatch.experiments.paper import ablation
 from blindmatch.experiments.run import compute, plan, report, status, stored
-from blindmatch.experiments.store import Store
-from blindmatch.experiments.sweep import missing, select, sweep
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()", "experiment", "ablation")
 OPTIONS = ("--sizes", "14", "--seeds", "40", "--time-limit", "60", "--solver", "+ Jonker-Volgenant", "--chunk", "4")

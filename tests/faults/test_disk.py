@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.files import write_atomically
-from blindmatch.memory import available_bytes, needed_bytes
-from blindmatch.solve import as_solver
+from blindmatch.io.files import write_atomically
 from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solving.memory import available_bytes, needed_bytes
+from blindmatch.solving.run import as_solver
 
 LIMITED = """
 import resource, signal, sys
@@ -106,7 +106,7 @@ NOBODY = """
 import os, sys
 from pathlib import Path
 import blindmatch as bm
-from blindmatch.files import write_atomically
+from blindmatch.io.files import write_atomically
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 sys.path.insert(0, sys.argv[2])
 from faults.test_disk import problem
@@ -181,8 +181,8 @@ from pathlib import Path
 sys.path.insert(0, {TESTS!r})
 from strategies import gw_problem
 import blindmatch as bm
-from blindmatch.memory import needed_bytes
-from blindmatch.solve import as_solver
+from blindmatch.solving.memory import needed_bytes
+from blindmatch.solving.run import as_solver
 from blindmatch.solvers.dual_ascent import DualAscent
 problem, solver = gw_problem(0, 100, noise=0.05, dimension=8), DualAscent(relaxation=False)
 bm.solve(gw_problem(0, 5), solver)

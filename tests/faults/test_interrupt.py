@@ -97,7 +97,7 @@ def test_ctrl_c_ends_a_run_in_another_thread() -> None:
 
 WRITER = """
 import sys
-from blindmatch.files import write_atomically
+from blindmatch.io.files import write_atomically
 block = bytes(1 << 20)
 print("go", flush=True)
 while True:

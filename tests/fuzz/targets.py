@@ -14,13 +14,14 @@ import numpy as np
 from strategies import gw_problem, optimum, random_problem, slack
 
 import blindmatch as bm
-from blindmatch import dd, qaplib
 from blindmatch.alignment.map import Alignment
 from blindmatch.cli.saved import Saved
-from blindmatch.embeddings import load_embeddings
 from blindmatch.experiments.formats import read_arrays
 from blindmatch.experiments.settings import Settings, make_settings, read_config
-from blindmatch.files import load_problem
+from blindmatch.io import qaplib
+from blindmatch.io.embeddings import load_embeddings
+from blindmatch.problem.files import load_problem
+from blindmatch.solvers import dd
 
 VALUES = np.arange(12.0).reshape(4, 3) / 8
 NAMES = ["cat", "dog", "été", "<b>"]

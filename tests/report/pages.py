@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import blindmatch as bm
-from blindmatch.classifier import ClassifierScores
+from blindmatch.matching.classifier import ClassifierScores
 from blindmatch.report import Clusters, Match, render
-from blindmatch.result import Progress, Result
+from blindmatch.solvers.progress import Progress
+from blindmatch.solving.result import Result
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script><script>alert(1)</script>")
 PROBLEM = bm.QAP(*np.random.default_rng(5).integers(0, 9, size=(2, 6, 6)))

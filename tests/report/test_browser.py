@@ -10,7 +10,7 @@ from report.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, WHY_NOT, Browser, s
 from report.pages import EVIL, PROBLEM, found, sets, write_pages
 
 import blindmatch as bm
-from blindmatch.result import Progress
+from blindmatch.solvers.progress import Progress
 
 pytestmark = pytest.mark.skipif(None in (CHROMIUM, DRIVER, find_spec("selenium")), reason=WHY_NOT)
 KINDS = ("match", "trust", "cka", "few", "many", "problem", "evil", "classes")

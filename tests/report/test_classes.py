@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from report.pages import EVIL, Doubt, classified
 
-from blindmatch.classifier import ClassifierScores
+from blindmatch.matching.classifier import ClassifierScores
 from blindmatch.report import Clusters, render
 from blindmatch.report.belief import belief
 

@@ -9,7 +9,7 @@ import pytest
 
 import blindmatch as bm
 from blindmatch import _core
-from blindmatch.certificate import Certificate, Node, Stage
+from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import CoreStage, core_problem
 

@@ -13,7 +13,7 @@ from strategies import KINDS, gw_problem, optimum, problems, random_problem, rng
 
 import blindmatch as bm
 from blindmatch import _core
-from blindmatch.certificate import Certificate
+from blindmatch.proof.certificate import Certificate
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant, HahnGrant

@@ -11,13 +11,13 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.frame import Points
-from blindmatch.distortion import GromovWasserstein
-from blindmatch.kernels import unit_rows
-from blindmatch.problem import QAP
-from blindmatch.result import Result
-from blindmatch.solve import solve
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.problem.distortion import GromovWasserstein
+from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.result import Result
+from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray
 
 _SAMPLE = 10_000  # points that k-means sees: a few hundred for each centre are enough

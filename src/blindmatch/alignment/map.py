@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.alignment.frame import Frame, Points
-from blindmatch.files import read_npz, write_atomically
+from blindmatch.io.files import read_npz, write_atomically
 from blindmatch.validation import FloatArray, as_floats, positive
 
 _KIND = "blindmatch-alignment-1"

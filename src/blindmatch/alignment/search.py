@@ -12,8 +12,8 @@ from blindmatch.alignment.coarse import Start, clusterings, matched, screened
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import agreement, procrustes, refine, sample, unit
-from blindmatch.result import Result
 from blindmatch.solvers.base import Solver
+from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray
 
 Step = Callable[[str, int, int], None]

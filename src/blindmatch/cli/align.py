@@ -54,7 +54,7 @@ def align(
 ) -> None:
     """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
     with one_line_errors():
-        from blindmatch.aligner import BlindAligner
+        from blindmatch.alignment.aligner import BlindAligner
         from blindmatch.cli.aligning import Files, run_align
 
         aligner = BlindAligner(

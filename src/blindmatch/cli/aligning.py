@@ -13,14 +13,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from blindmatch.aligner import BlindAligner
+from blindmatch.alignment.aligner import BlindAligner
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, echo_json, output
 from blindmatch.cli.outputs import Delivery, check_outputs
 from blindmatch.cli.progress import watched
-from blindmatch.embeddings import Embeddings, load_embeddings
-from blindmatch.files import write_atomically
+from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.io.files import write_atomically
 from blindmatch.report.verdict import number, percent
-from blindmatch.solve import as_solver
+from blindmatch.solving.run import as_solver
 from blindmatch.validation import FloatArray
 
 

@@ -14,11 +14,11 @@ from rich.text import Text
 from blindmatch.cli.console import plain
 from blindmatch.cli.inputs import EmbeddingFiles
 from blindmatch.cli.progress import watched
-from blindmatch.distortion import as_distortion
-from blindmatch.embeddings import load_embeddings
+from blindmatch.io.embeddings import load_embeddings
+from blindmatch.problem.distortion import as_distortion
 from blindmatch.report import Match
 from blindmatch.report.verdict import number
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 from blindmatch.trust import Trust
 from blindmatch.trust.abstention import abstained
 from blindmatch.trust.assessment import Clock, Plan, as_background, as_share, assess_spaces

@@ -53,8 +53,8 @@ def classify(
 ) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
     with one_line_errors():
-        from blindmatch.classifier import BlindClassifier
         from blindmatch.cli.classifying import Answer, run_classify
+        from blindmatch.matching.classifier import BlindClassifier
 
         model = BlindClassifier(
             clusters,

@@ -16,15 +16,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from blindmatch.classifier import BlindClassifier
 from blindmatch.cli.console import INTERRUPTED, complain, echo_json, output, plain
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import watched
-from blindmatch.distortion import as_distortion
-from blindmatch.embeddings import Embeddings, load_embeddings
-from blindmatch.evaluation import cluster_assignment
-from blindmatch.files import write_atomically
-from blindmatch.kernels import unit_rows
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.io.files import write_atomically
+from blindmatch.matching.classifier import BlindClassifier
+from blindmatch.matching.evaluation import cluster_assignment
+from blindmatch.problem.distortion import as_distortion
 from blindmatch.report import Clusters, Match, proof_sentence, verdict
 from blindmatch.trust import Trust, assess
 from blindmatch.validation import FloatArray

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import typer
 
-from blindmatch.certificate import Certificate
-from blindmatch.checker import verify
 from blindmatch.cli.assessing import Assessment, trust_text
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, echo_json, output
 from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile, Search
@@ -22,14 +20,16 @@ from blindmatch.cli.progress import busy, live_progress
 from blindmatch.cli.saved import Saved, saved_match
 from blindmatch.cli.tables import demo_text, match_text, solver_legend, solver_rows, solver_table, unmatched
 from blindmatch.demo import load_demo
-from blindmatch.distortion import DISTORTIONS, GromovWasserstein
-from blindmatch.problem import QAP
+from blindmatch.problem.distortion import DISTORTIONS, GromovWasserstein
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate
+from blindmatch.proof.checker import verify
 from blindmatch.report import Match
 from blindmatch.report.content import moments
-from blindmatch.result import Result
-from blindmatch.solve import as_solver, solve
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solving.result import Result
+from blindmatch.solving.run import as_solver, solve
 from blindmatch.trust import Trust
 
 

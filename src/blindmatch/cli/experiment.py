@@ -80,7 +80,7 @@ def experiment(
     """Run an experiment of the paper: what is missing of it, in parallel, with the paper's numbers beside yours."""
     with one_line_errors():
         from blindmatch.cli.experiments import named, run_experiment, show_status
-        from blindmatch.experiments.engines import make_engine
+        from blindmatch.experiments.engine.engines import make_engine
         from blindmatch.experiments.run import plan
 
         values = named(

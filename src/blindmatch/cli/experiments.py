@@ -12,9 +12,9 @@ from typing import Any
 import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
-from blindmatch.experiments.engines import Engine
+from blindmatch.experiments.engine.engines import Engine
+from blindmatch.experiments.engine.sweep import Moment
 from blindmatch.experiments.run import Progress, Sweep, compute, report, status
-from blindmatch.experiments.sweep import Moment
 from blindmatch.experiments.tables import as_json, as_text
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from blindmatch.cli.items import ItemOptions, Pictures
 from blindmatch.cli.pairs import PairOptions
-from blindmatch.distortion import as_distortion
-from blindmatch.embeddings import Embeddings, load_embeddings
-from blindmatch.files import load_problem
-from blindmatch.matching import small_problem, without_dummies
-from blindmatch.problem import QAP
-from blindmatch.result import Result
+from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.matching.match import small_problem, without_dummies
+from blindmatch.problem.distortion import as_distortion
+from blindmatch.problem.files import load_problem
+from blindmatch.problem.qap import QAP
+from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray
 
 Names = tuple[str, ...] | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from blindmatch.cli.pairs import read_pairs
-from blindmatch.embeddings import Embeddings
+from blindmatch.io.embeddings import Embeddings
 from blindmatch.report.images import ALL_OF_THEM
 from blindmatch.report.thumbnails import thumbnails
 

@@ -10,7 +10,7 @@ import typer
 
 from blindmatch.cli.console import FAILED, complain, drop_stdout, reason
 from blindmatch.cli.progress import busy
-from blindmatch.files import is_stream, write_atomically
+from blindmatch.io.files import is_stream, write_atomically
 from blindmatch.report import Match, render
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from blindmatch.embeddings import Embeddings, load_embeddings
-from blindmatch.hints import Hints
+from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.problem.hints import Hints
 
 
 @dataclass(frozen=True)

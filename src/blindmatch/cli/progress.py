@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from blindmatch.result import Progress
+    from blindmatch.solvers.progress import Progress
 
 REFRESH = 0.05  # seconds between two updates of the line
 
@@ -108,7 +108,7 @@ class Line:
     def moment(self, now: Progress) -> None:
         """What a solver tells."""
         from blindmatch.report.verdict import number, percent
-        from blindmatch.result import relative_gap
+        from blindmatch.solving.result import relative_gap
 
         if now.seconds - self._shown < REFRESH:
             return

@@ -12,18 +12,19 @@ from typing import Any, get_args
 
 import numpy as np
 
-from blindmatch.certificate import Certificate
-from blindmatch.checker import verify
 from blindmatch.cli.console import echo_json, output
 from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import busy
-from blindmatch.distortion import DISTORTIONS
-from blindmatch.files import reading
+from blindmatch.io.files import reading
+from blindmatch.problem.distortion import DISTORTIONS
+from blindmatch.proof.certificate import Certificate
+from blindmatch.proof.checker import verify
 from blindmatch.report import Match
 from blindmatch.report.write import check_cost
-from blindmatch.result import Progress, Result, Status
-from blindmatch.solve import tolerance
+from blindmatch.solvers.progress import Progress, Status
+from blindmatch.solving.result import Result
+from blindmatch.solving.run import tolerance
 from blindmatch.validation import as_array
 
 

@@ -12,7 +12,7 @@ from blindmatch.cli.app import app
 from blindmatch.cli.console import INTERRUPTED, complain, echo_json, one_line_errors, output, plain
 
 if TYPE_CHECKING:
-    from blindmatch.subsets import Subsets
+    from blindmatch.matching.subsets import Subsets
 
 
 @app.command(
@@ -39,8 +39,8 @@ def subsets(
     """Find the subsets of paired items whose relations agree best: what a blind match can hope for."""
     with one_line_errors():
         from blindmatch.cli.progress import busy
-        from blindmatch.embeddings import load_embeddings
-        from blindmatch.subsets import best_subsets
+        from blindmatch.io.embeddings import load_embeddings
+        from blindmatch.matching.subsets import best_subsets
 
         one, other = load_embeddings(source), load_embeddings(target)
         with busy("searching", time_limit):

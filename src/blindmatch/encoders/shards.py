@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from blindmatch.files import Arrays, read_npz, write_atomically
+from blindmatch.io.files import Arrays, read_npz, write_atomically
 
 SHARD = 256  # items; a kill costs at most so many
 _KINDS: dict[str, type[np.generic]] = {"F32": np.float32, "F16": np.float16, "I64": np.int64}

@@ -19,7 +19,7 @@ from blindmatch.encoders.prompts import (
     templates,
 )
 from blindmatch.errors import unknown_name
-from blindmatch.files import reading
+from blindmatch.io.files import reading
 
 TEXT_COLUMNS = ("text", "texts", "caption", "sentence", "name", "label")
 NAMED = ("cifar10", "cifar100", "cinic10", "imagenet100", "coco")

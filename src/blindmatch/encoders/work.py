@@ -13,7 +13,7 @@ from blindmatch.encoders.images import decode
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.vision import ImageEncoder
-from blindmatch.files import Arrays
+from blindmatch.io.files import Arrays
 
 
 @dataclass(frozen=True, eq=False)

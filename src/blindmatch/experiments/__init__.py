@@ -31,5 +31,5 @@ def load(name: str) -> Experiment:
     """
     if name not in _MODULES:
         raise unknown_name("experiment", name, _MODULES)
-    experiment: Experiment = import_module(f"blindmatch.experiments.{_MODULES[name]}").EXPERIMENT
+    experiment: Experiment = import_module(f"blindmatch.experiments.paper.{_MODULES[name]}").EXPERIMENT
     return experiment

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 
 from blindmatch.errors import unknown_name
 from blindmatch.experiments.formats import read_arrays
-from blindmatch.kernels import unit_rows
-from blindmatch.prototypes import prompt_means
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.geometry.prototypes import prompt_means
 from blindmatch.validation import FloatArray
 
 if TYPE_CHECKING:

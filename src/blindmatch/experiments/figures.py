@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from blindmatch.experiments.svg import inline_svg
-from blindmatch.files import write_atomically
+from blindmatch.io.files import write_atomically
 
 
 @dataclass(frozen=True)

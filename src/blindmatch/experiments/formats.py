@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.files import Arrays, reading
+from blindmatch.io.files import Arrays, reading
 
 
 def read_arrays(path: str | Path, only: Sequence[str] | None = None) -> Arrays:

@@ -14,7 +14,7 @@ from blindmatch.experiments import figures as drawing
 from blindmatch.experiments.base import VERSION, Experiment, Row
 from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import FORMATS, Table, as_csv, as_html
-from blindmatch.files import write_atomically
+from blindmatch.io.files import write_atomically
 from blindmatch.report import page
 
 

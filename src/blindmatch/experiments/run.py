@@ -11,13 +11,13 @@ from typing import Any
 from blindmatch import experiments
 from blindmatch.experiments.base import Experiment, Run
 from blindmatch.experiments.data import Catalogue, read_catalogue
-from blindmatch.experiments.engines import Engine, Local
-from blindmatch.experiments.matching_runs import PairSettings, one_pair
-from blindmatch.experiments.record import Record
-from blindmatch.experiments.sample import write_sample
+from blindmatch.experiments.engine.engines import Engine, Local
+from blindmatch.experiments.engine.record import Record
+from blindmatch.experiments.engine.store import Store
+from blindmatch.experiments.engine.sweep import Watch, select, sweep
+from blindmatch.experiments.paper.matching_runs import PairSettings, one_pair
+from blindmatch.experiments.paper.sample import write_sample
 from blindmatch.experiments.settings import Settings, make_settings
-from blindmatch.experiments.store import Store
-from blindmatch.experiments.sweep import Watch, select, sweep
 from blindmatch.experiments.tables import Table
 
 

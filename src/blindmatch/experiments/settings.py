@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from blindmatch.errors import unknown_name
-from blindmatch.files import reading
+from blindmatch.io.files import reading
 
 S = TypeVar("S", bound="Settings")
 

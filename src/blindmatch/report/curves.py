@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.report.canvas import PALE, SOURCE, TARGET, axes_or_new
 from blindmatch.report.measures import history
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, as_floats
 
 if TYPE_CHECKING:

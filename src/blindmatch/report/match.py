@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
 from blindmatch.report.clusters import Clusters
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray
 
 Image = bytes | str | Path | NDArray[np.uint8]

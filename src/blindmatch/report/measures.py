@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
 from blindmatch.report.match import Match
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _FEWEST, _MOST, _WORK = 200, 2000, 5e7  # random pairings: how many, and numbers to be summed in all

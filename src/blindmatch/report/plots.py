@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.distortion import Distortion, Kernels, as_distortion
+from blindmatch.problem.distortion import Distortion, Kernels, as_distortion
 from blindmatch.report.canvas import BAD, GOOD, PALE, SOURCE, TARGET, axes_or_new, figure_of, new_axes
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.match import Match
 from blindmatch.report.measures import matched_kernels
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 from blindmatch.validation import as_floats
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.certificate import Certificate
+from blindmatch.proof.certificate import Certificate
 from blindmatch.report.match import Match
 
 PACKAGES = ("blindmatch", "numpy", "scipy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 
 
 def number(value: float | None) -> str:

@@ -9,13 +9,13 @@ from typing import TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from blindmatch.distortion import Distortion, Kernels, as_distortion
-from blindmatch.files import write_atomically
-from blindmatch.hints import Hints
-from blindmatch.problem import QAP
+from blindmatch.io.files import write_atomically
+from blindmatch.problem.distortion import Distortion, Kernels, as_distortion
+from blindmatch.problem.hints import Hints
+from blindmatch.problem.qap import QAP
 from blindmatch.report.html import render
 from blindmatch.report.match import Images, Match, Trust
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray
 
 

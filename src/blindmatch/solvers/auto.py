@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from blindmatch.certificate import Certificate, Node
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.faq import FAQ

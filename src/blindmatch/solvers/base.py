@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from blindmatch.certificate import Certificate
 from blindmatch.errors import SolverUnavailable
-from blindmatch.problem import QAP
-from blindmatch.result import Progress, Status
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate
+from blindmatch.solvers.progress import Progress, Status
 from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]

@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.certificate import Certificate, Node, Pair
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate, Node, Pair
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import ScaledProblem
 from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals

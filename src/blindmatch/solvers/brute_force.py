@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch import _core
-from blindmatch.certificate import DualArray, Stage
-from blindmatch.problem import QAP, NormalForm
+from blindmatch.problem.qap import QAP, NormalForm
+from blindmatch.proof.certificate import DualArray, Stage
 from blindmatch.solvers.base import CHECK_SECONDS, Budget
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.certificate import Certificate, Node
-from blindmatch.problem import QAP
-from blindmatch.result import Status
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import Duals, ScaledProblem
+from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import IntArray, at_least
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.problem import QAP, FactorPair
+from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome
 from blindmatch.solvers.faq import barycentre, random_start
 from blindmatch.validation import FloatArray, IntArray, at_least, positive

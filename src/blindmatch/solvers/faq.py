@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.problem import QAP, FactorPair, NormalForm
+from blindmatch.problem.qap import QAP, FactorPair, NormalForm
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import FloatArray, IntArray, at_least, positive

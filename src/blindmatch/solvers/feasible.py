@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
 from blindmatch.validation import IntArray
 
 

@@ -9,12 +9,12 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.certificate import Certificate, Node
-from blindmatch.problem import QAP
-from blindmatch.result import Status
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import CoreStage, core_problem
 from blindmatch.solvers.faq import FAQ
+from blindmatch.solvers.progress import Status
 from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import at_least, boolean
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from blindmatch import _core
-from blindmatch.kernels import centred
-from blindmatch.problem import QAP
+from blindmatch.geometry.kernels import centred
+from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.validation import FloatArray
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from blindmatch import _core
-from blindmatch.problem import QAP, FactorPair
+from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.validation import FloatArray, IntArray
 
 # Bounds of these codes hold up to their tolerances, 1e-9 in our settings: so much of the scale is taken off, twice.

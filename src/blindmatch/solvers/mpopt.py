@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch import dd
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
+from blindmatch.solvers import dd
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.validation import IntArray, at_least
@@ -25,7 +25,7 @@ _MARGIN = 1e-9  # of the model's scale: messages pile up rounding errors
 class MPOpt:
     """The computer-vision solver that the paper compares with.
 
-    The model has n^4 / 2 edges, each an object of Python: n = 40 takes about a gigabyte. `blindmatch.dd` writes the
+    The model has n^4 / 2 edges, each an object of Python: n = 40 takes about a gigabyte. `solvers/dd.py` writes the
     same model as a file for libmpopt's command line.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost, round_matrix

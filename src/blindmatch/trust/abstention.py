@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from blindmatch.result import Result
+from blindmatch.solving.result import Result
 from blindmatch.trust.report import Trust
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blindmatch.problem import QAP
+from blindmatch.problem.qap import QAP
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
 from blindmatch.trust.spaces import run_until, search

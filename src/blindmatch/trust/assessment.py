@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.distortion import Distortion, Kernels, as_distortion
-from blindmatch.hints import Hints
-from blindmatch.problem import QAP
-from blindmatch.result import Result
-from blindmatch.solve import as_generator, tolerance
+from blindmatch.problem.distortion import Distortion, Kernels, as_distortion
+from blindmatch.problem.hints import Hints
+from blindmatch.problem.qap import QAP
+from blindmatch.solving.result import Result
+from blindmatch.solving.run import tolerance
 from blindmatch.trust import regret as regrets
 from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
@@ -23,7 +23,7 @@ from blindmatch.trust.report import Trust
 from blindmatch.trust.significance import Significance, significance
 from blindmatch.trust.spaces import Spaces
 from blindmatch.trust.stability import Redraw, redraw_dimensions, redraw_samples, stability
-from blindmatch.validation import FloatArray, IntArray, as_floats, at_least, positive
+from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least, positive
 
 Pairs = Iterable[tuple[int, int]]
 Callback = Callable[[str, float], object]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from blindmatch.problem import QAP
-from blindmatch.result import Result
-from blindmatch.solve import solve, tolerance
+from blindmatch.problem.qap import QAP
+from blindmatch.solving.result import Result
+from blindmatch.solving.run import solve, tolerance
 from blindmatch.trust.alternatives import without_pair
 from blindmatch.validation import FloatArray, IntArray
 

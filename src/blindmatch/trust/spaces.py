@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.distortion import Distortion, Kernels
-from blindmatch.hints import Hints
-from blindmatch.kernels import unit_rows
-from blindmatch.problem import QAP
-from blindmatch.solve import solve
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.problem.distortion import Distortion, Kernels
+from blindmatch.problem.hints import Hints
+from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_square
 
 EFFORT = 60  # swaps of a quick search, times the size: enough for the optimum of nearly all problems of 15 items

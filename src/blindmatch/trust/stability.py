@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.kernels import unit_rows
+from blindmatch.geometry.kernels import unit_rows
 from blindmatch.trust.spaces import Spaces, search
 from blindmatch.validation import FloatArray, IntArray, as_floats
 

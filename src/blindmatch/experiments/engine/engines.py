@@ -1,0 +1,211 @@
+"""Where runs are computed: any executor in the manner of ``concurrent.futures``. Local processes, Dask, or Slurm."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from threadpoolctl import threadpool_info
+
+from blindmatch.errors import unknown_name
+from blindmatch.experiments.engine.worker import start_local_worker
+from blindmatch.validation import at_least
+
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Engine(Protocol):
+    """Opens an executor, for the time of one sweep."""
+
+    @property
+    def workers(self) -> int:
+        """How many runs go on at the same time, as far as is known: chunks are cut, and the end is guessed, by it."""
+        ...
+
+    def open(self, folder: Path) -> Any:
+        """A context manager that gives the executor; leaving it ends what is under way."""
+        ...
+
+
+@dataclass(frozen=True)
+class Local:
+    """Processes on this machine, one for each core by default, one thread each.
+
+    They are forked where that is safe (`forkable`), as when the command line starts them: they need not import anything
+    then. Otherwise they are started afresh.
+    """
+
+    processes: int | None = None
+
+    @property
+    def workers(self) -> int:
+        """Processes."""
+        return self.processes or len(os.sched_getaffinity(0))
+
+    @property
+    def forks(self) -> bool:
+        """Whether workers will have what this process has in its memory."""
+        return forkable()
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Executor]:
+        """A pool; whatever it is doing when the context is left is ended."""
+        before = set(multiprocessing.active_children())
+        context = multiprocessing.get_context("fork" if self.forks else "spawn")
+        pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=start_local_worker)
+        with _environment(dict.fromkeys(_ONE_THREAD, "1")), warnings.catch_warnings():
+            # Python 3.12 warns of every thread, also of those that OpenBLAS stops before a fork.
+            warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
+            try:
+                yield pool
+                pool.shutdown()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in set(multiprocessing.active_children()) - before:
+                    process.terminate()
+                    process.join(5)
+
+
+def forkable() -> bool:
+    """Whether a fork of this process is safe: it has no threads but those that OpenBLAS stops before a fork.
+
+    OpenMP has no such care: once a process has used it, its forks hang when they do. So does scikit-learn's k-means.
+    """
+    if threading.active_count() > 1:
+        return False
+    pools = threadpool_info()
+    if any((pool["internal_api"], pool.get("threading_layer")) != ("openblas", "pthreads") for pool in pools):
+        return False
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    return threads <= 1 + sum(int(pool["num_threads"]) - 1 for pool in pools)
+
+
+@dataclass(frozen=True)
+class Dask:
+    """A Dask cluster that runs already; its workers need this package, and the files under the same paths.
+
+    Parameters
+    ----------
+    address
+        Of the scheduler, as ``tcp://host:8786``.
+    timeout
+        Seconds to wait for it.
+    """
+
+    address: str
+    timeout: float = 20.0
+
+    @property
+    def workers(self) -> int:
+        """Threads of all workers together."""
+        with _dask_client(self.address, self.timeout) as client:
+            return max(1, int(sum(client.nthreads().values())))
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Executor]:
+        """The cluster as an executor. Dask gives the work of a worker that dies to another."""
+        with _dask_client(self.address, self.timeout) as client:
+            pool = client.get_executor(pure=False)
+            try:
+                yield pool
+            finally:
+                pool.shutdown(wait=False)  # without waiting, it cancels what it holds
+
+
+@contextmanager
+def _dask_client(address: str, timeout: float) -> Iterator[Any]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError("--engine dask needs distributed: pip install 'blindmatch[dask]'") from None
+    try:
+        client: Any = Client(address, timeout=timeout, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ValueError(f"address={address!r}: no Dask scheduler answers there ({error})") from None
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """Job arrays of Slurm, through submitit; jobs need the result folder and the inputs under the same paths.
+
+    Parameters
+    ----------
+    cluster
+        "slurm", or "local": submitit's processes on this machine, for trying things out.
+    workers
+        Array tasks that run at the same time.
+    options
+        Parameters of the jobs in submitit's words, such as ``slurm_partition`` and ``timeout_min``.
+    """
+
+    cluster: str = "slurm"
+    workers: int = 64
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        at_least(self.workers, 1, "workers")
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Executor]:
+        """Work that is submitted together goes into one job array."""
+        from blindmatch.experiments.engine.slurm import ArrayExecutor
+
+        pool = ArrayExecutor(folder / "slurm", self.cluster, self.workers, self.options)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+ENGINES = ("local", "dask", "slurm")
+
+
+def make_engine(
+    name: str, *, workers: int | None = None, address: str | None = None, options: dict[str, Any] | None = None
+) -> Engine:
+    """An engine from what the command line knows.
+
+    >>> make_engine("local", workers=2)
+    Local(processes=2)
+    """
+    if name not in ENGINES:
+        raise unknown_name("engine", name, ENGINES)
+    if workers is not None:
+        at_least(workers, 1, "workers")
+    if (address is None) == (name == "dask"):
+        raise ValueError(f"address={address!r} with engine={name!r}; 'dask' needs an address, the others have none")
+    if options and name != "slurm":
+        raise ValueError(f"job options {sorted(options)} with engine={name!r}; only 'slurm' has them")
+    if name == "dask" and address is not None:
+        return Dask(address)
+    if name == "slurm":
+        chosen = dict(options or {})
+        return Slurm(str(chosen.pop("cluster", "slurm")), workers or 64, chosen)
+    return Local(workers)
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Variables that new processes inherit: BLAS reads them once, when it is loaded."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

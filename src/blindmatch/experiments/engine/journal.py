@@ -1,0 +1,70 @@
+"""Journals: what workers have finished and the database does not have yet, a line for each run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+
+from blindmatch.experiments.engine.record import Record
+
+_OPEN_SECONDS = 1.0
+_PROCESS = secrets.token_hex(4)  # process ids repeat; journals must not
+
+
+class Journal:
+    """The journal of this process, for the runs of one chunk; a folder that is out of reach is no error.
+
+    Each run is one write, which outlives the process however it ends. The file is written to disk and opened anew once
+    a second: a machine that fails loses no more than that, and a sweep that meets the journal of an old worker may
+    rename it (`Store.clear_journals`) and the worker soon starts another.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / f"{os.uname().nodename}-{os.getpid()}-{_PROCESS}.jsonl"
+        self._descriptor: int | None = None
+        self._opened = 0.0
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, record: Record) -> None:
+        """Append a finished run."""
+        line = (json.dumps(vars(record), allow_nan=False) + "\n").encode()
+        if time.monotonic() - self._opened > _OPEN_SECONDS:
+            self.close()
+        with contextlib.suppress(OSError):  # the record is handed back to the sweep as well
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+                self._opened = time.monotonic()
+            os.write(self._descriptor, line)
+
+    def close(self) -> None:
+        """Write it to disk."""
+        if self._descriptor is None:
+            return
+        descriptor, self._descriptor = self._descriptor, None
+        try:
+            with contextlib.suppress(OSError):
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read_journal(path: Path, start: int = 0) -> tuple[list[Record], int]:
+    """Records of a journal from byte `start` on, and where they end; a line that a crash cut off is left out."""
+    with path.open("rb") as file:
+        file.seek(start)
+        content = file.read()
+    whole = content[: content.rfind(b"\n") + 1]
+    records = []
+    for line in whole.splitlines():
+        with contextlib.suppress(ValueError, TypeError):
+            records.append(Record(**json.loads(line)))
+    return records, start + len(whole)

@@ -1,0 +1,155 @@
+"""The results: one row for each run in a SQLite file, never lost once written, never computed twice."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from blindmatch.experiments.base import Run
+from blindmatch.experiments.engine.journal import read_journal
+from blindmatch.experiments.engine.record import Record
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    key TEXT PRIMARY KEY, experiment TEXT NOT NULL, version TEXT NOT NULL, parameters TEXT NOT NULL,
+    inputs TEXT NOT NULL, result TEXT, error TEXT, seconds REAL NOT NULL, cpu_seconds REAL NOT NULL,
+    worker TEXT NOT NULL, finished TEXT NOT NULL
+) STRICT
+"""
+
+
+_SWEEPING: set[Path] = set()
+_SWEEPING_LOCK = threading.Lock()
+_encode = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
+_JSON = ("parameters", "inputs", "result")
+
+
+class Store:
+    """The folder of results: ``results.sqlite``, and the journals of workers that have not been taken in yet.
+
+    Only the process that runs the sweep opens the database. Workers append each finished run as a line to a journal
+    of their own, which works on any file system that machines share; the sweep takes the lines in while it waits.
+    So whatever is killed, a finished run is either in the database or in a journal.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.path = self.folder / "results.sqlite"
+        self._read: dict[Path, int] = {}  # bytes of each journal that are in the database
+        try:
+            self._database = sqlite3.connect(self.path, timeout=60.0)
+        except sqlite3.OperationalError as error:
+            raise ValueError(f"{self.path}: it cannot be opened to write ({error})") from None
+        try:
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")
+            self._database.execute(_SCHEMA)
+            self._database.commit()
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            locked = isinstance(error, sqlite3.OperationalError)
+            told = "it cannot be written" if locked else "not a database of results"
+            raise ValueError(f"{self.path}: {told} ({error})") from None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Write records in one transaction; a result that is there is never replaced."""
+        rows = [_encoded(record) for record in records]
+        with self._database:
+            self._database.executemany(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(key) DO UPDATE SET "
+                "result=excluded.result, error=excluded.error, seconds=excluded.seconds, "
+                "cpu_seconds=excluded.cpu_seconds, worker=excluded.worker, finished=excluded.finished "
+                "WHERE runs.result IS NULL",
+                rows,
+            )
+
+    def get(self, runs: Sequence[Run]) -> dict[str, Record]:
+        """Records of these runs by key, failures included; runs that are missing do not appear."""
+        wanted = {run.key for run in runs}
+        rows = self._rows("SELECT * FROM runs WHERE experiment = ?", runs)
+        return {row[0]: _decoded(row) for row in rows if row[0] in wanted}
+
+    def done(self, runs: Sequence[Run]) -> set[str]:
+        """Keys of the runs that have a result, among others of the same experiment."""
+        return {row[0] for row in self._rows("SELECT key FROM runs WHERE experiment = ? AND result NOTNULL", runs)}
+
+    def _rows(self, query: str, runs: Sequence[Run]) -> Iterator[Any]:
+        for name in sorted({run.experiment for run in runs}):
+            yield from self._database.execute(query, (name,))
+
+    def journals(self, experiment: str) -> Path:
+        """The folder where workers leave what they finished."""
+        return self.folder / "journals" / experiment
+
+    def take_in(self, experiment: str) -> list[Record]:
+        """Write what journals hold beyond what was taken in before, and return it."""
+        taken: list[Record] = []
+        for path in sorted(self.journals(experiment).glob("*.jsonl")):
+            with contextlib.suppress(OSError):
+                records, self._read[path] = read_journal(path, self._read.get(path, 0))
+                taken.extend(records)
+        if taken:
+            self.add(taken)
+        return taken
+
+    def clear_journals(self, experiment: str) -> None:
+        """Take everything in and delete it. Renamed first: a worker of old that still writes starts a new file."""
+        for path in sorted(self.journals(experiment).glob("*.jsonl")):
+            moved = path.with_suffix(".taken")
+            path.replace(moved)
+            if path in self._read:
+                self._read[moved] = self._read.pop(path)
+        for moved in sorted(self.journals(experiment).glob("*.taken")):
+            self.add(read_journal(moved, self._read.pop(moved, 0))[0])
+            moved.unlink()
+
+    @contextmanager
+    def sweeping(self, experiment: str) -> Iterator[None]:
+        """Keep a second sweep of the same experiment out of this folder; a killed process leaves no lock behind."""
+        path = self.folder.resolve() / f".{experiment}.lock"
+        busy = ValueError(f"{self.folder}: another sweep of {experiment!r} is running there")
+        with _SWEEPING_LOCK:  # lockf knows processes, not threads
+            if path in _SWEEPING:
+                raise busy
+            _SWEEPING.add(path)
+        try:
+            with path.open("a") as file:
+                try:
+                    # Not flock: forked workers would inherit it, and keep it a moment longer than a killed sweep.
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except (BlockingIOError, PermissionError):
+                    raise busy from None
+                yield
+        finally:
+            with _SWEEPING_LOCK:
+                _SWEEPING.discard(path)
+
+
+def _encoded(record: Record) -> tuple[Any, ...]:
+    row = dict(vars(record))
+    for name in _JSON:
+        row[name] = None if row[name] is None else _encode(row[name])
+    return tuple(row.values())
+
+
+def _decoded(row: Sequence[Any]) -> Record:
+    values = dict(zip(Record.__dataclass_fields__, row, strict=True))
+    return Record(**{**values, **{name: json.loads(values[name]) for name in _JSON if values[name] is not None}})

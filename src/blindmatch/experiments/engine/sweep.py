@@ -1,0 +1,200 @@
+"""Run what is missing of a plan: in chunks, on any engine, each result kept as it ends."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass
+
+from blindmatch.experiments.base import Run
+from blindmatch.experiments.data import read_ahead
+from blindmatch.experiments.engine.engines import Engine, Local
+from blindmatch.experiments.engine.record import Record
+from blindmatch.experiments.engine.store import Store
+from blindmatch.experiments.engine.worker import run_chunk
+from blindmatch.validation import at_least
+
+MOST_IN_A_CHUNK = 50
+_CHUNKS_PER_WORKER = 16  # so that the last ones to end do not keep the others waiting
+_TICK_SECONDS = 0.5
+_LIVES = 3  # how often the pool may break before the sweep gives up
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How far a sweep is.
+
+    Attributes
+    ----------
+    done, failed, total
+        Runs of this sweep: ended well, ended badly, all.
+    seconds_left
+        A guess from what runs of the same kind took; None before anything has ended.
+    """
+
+    done: int
+    failed: int
+    total: int
+    seconds_left: float | None
+
+
+Watch = Callable[[Moment], object]
+
+
+def sweep(
+    runs: Sequence[Run],
+    store: Store,
+    engine: Engine,
+    *,
+    chunk: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Compute the runs that the store does not have. Ctrl-C ends it; what ended before that is kept.
+
+    Parameters
+    ----------
+    runs
+        Of one experiment. Those whose result is in the store are not computed again; those that failed are.
+    store, engine
+        Where results are kept, and where they are computed.
+    chunk
+        Runs that are sent together; by default so many that each worker gets several chunks.
+    watch
+        Called with a `Moment` about twice a second.
+    """
+    if chunk is not None:
+        at_least(chunk, 1, "chunk")
+    if not runs:
+        return
+    name = runs[0].experiment
+    with store.sweeping(name):
+        store.journals(name).mkdir(parents=True, exist_ok=True)
+        store.clear_journals(name)
+        try:
+            _until_done(runs, store, engine, chunk, watch)
+        finally:
+            store.clear_journals(name)
+
+
+def missing(runs: Sequence[Run], store: Store) -> list[Run]:
+    """The runs without a result, each key once."""
+    done = store.done(runs)
+    return list({run.key: run for run in runs if run.key not in done}.values())
+
+
+def chunks(runs: Sequence[Run], size: int) -> list[list[Run]]:
+    """Cut into pieces of at most `size`, neighbours together."""
+    return [list(runs[first : first + size]) for first in range(0, len(runs), size)]
+
+
+def select(runs: Sequence[Run], only: Iterable[str]) -> list[Run]:
+    """The runs whose parameters match all of some ``name=pattern`` texts; patterns of one name are alternatives.
+
+    >>> runs = [Run("ablation", {"size": size, "seed": 0}) for size in (40, 100)]
+    >>> [run.parameters["size"] for run in select(runs, ["size=4?"])]
+    [40]
+    """
+    patterns: dict[str, list[str]] = defaultdict(list)
+    known = sorted({name for run in runs for name in run.parameters})
+    for text in only:
+        name, equals, pattern = text.partition("=")
+        if not equals or name not in known:
+            near = difflib.get_close_matches(name, known, n=1) if equals else []
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"--only {text!r}; expected NAME=PATTERN with a name of {', '.join(known)}{hint}")
+        patterns[name].append(pattern)
+    return [
+        run
+        for run in runs
+        if all(
+            any(fnmatch.fnmatchcase(str(run.parameters.get(name)), pattern) for pattern in wanted)
+            for name, wanted in patterns.items()
+        )
+    ]
+
+
+def _until_done(runs: Sequence[Run], store: Store, engine: Engine, chunk: int | None, watch: Watch | None) -> None:
+    tried: dict[str, Record] = {}
+    error: Exception | None = None
+    for _ in range(_LIVES):
+        todo = [run for run in missing(runs, store) if run.key not in tried]
+        if not todo:
+            return
+        workers = engine.workers
+        size = chunk or max(1, min(MOST_IN_A_CHUNK, len(todo) // (workers * _CHUNKS_PER_WORKER)))
+        if isinstance(engine, Local) and engine.forks:
+            read_ahead(todo)
+        with engine.open(store.folder) as executor:
+            error = _collect(chunks(todo, size), store, executor, _Progress(todo, workers, tried, watch))
+    if any(run.key not in tried for run in missing(runs, store)):
+        raise ChildProcessError(
+            f"workers were lost {_LIVES} times ({type(error).__name__}: {error}); out of memory? "
+            "What had ended is kept: run again to go on, perhaps with fewer workers"
+        ) from error
+
+
+def _collect(work: Sequence[list[Run]], store: Store, executor: Executor, progress: _Progress) -> Exception | None:
+    """Send the work, keep what comes back; returns the error with which a chunk was lost, if one was."""
+    name = work[0][0].experiment
+    journals = str(store.journals(name).absolute())
+    lost: Exception | None = None
+    waiting: set[Future[list[Record]]] = set()
+    try:
+        for piece in work:
+            waiting.add(executor.submit(run_chunk, piece, journals))
+    except BrokenExecutor as error:  # a worker died while the others were still getting their work
+        lost = error
+    progress.show()
+    while waiting:
+        done, waiting = wait(waiting, timeout=_TICK_SECONDS, return_when=FIRST_COMPLETED)
+        progress.note(store.take_in(name))
+        for future in done:
+            try:
+                unseen = [record for record in future.result() if record.key not in progress.tried]
+            except Exception as error:  # an engine's own, for a worker that died; runs that fail give a record
+                lost = error
+                continue
+            store.add(unseen)  # of a worker whose journal is out of reach
+            progress.note(unseen)
+        progress.show()
+    return lost
+
+
+class _Progress:
+    """Counts what has ended, and guesses the rest from runs of the same kind."""
+
+    def __init__(self, todo: Sequence[Run], workers: int, tried: dict[str, Record], watch: Watch | None) -> None:
+        self.todo = {run.key: run for run in todo}
+        self.tried = tried
+        self._workers = workers
+        self._watch = watch
+        self._seconds: dict[str, list[float]] = defaultdict(list)
+        self._shown = 0.0
+
+    def note(self, records: Iterable[Record]) -> None:
+        for record in records:
+            run = self.todo.get(record.key)
+            if run is not None and record.key not in self.tried:
+                self.tried[record.key] = record
+                self._seconds[run.group].append(record.seconds)
+
+    def show(self) -> None:
+        if self._watch is None or time.monotonic() - self._shown < _TICK_SECONDS / 2:
+            return
+        self._shown = time.monotonic()
+        ended = [self.tried[key] for key in self.todo if key in self.tried]
+        failed = sum(record.error is not None for record in ended)
+        self._watch(Moment(len(ended) - failed, failed, len(self.todo), self._left()))
+
+    def _left(self) -> float | None:
+        if not self._seconds:
+            return None
+        means: dict[str, float] = {group: statistics.fmean(values) for group, values in self._seconds.items()}
+        overall = statistics.fmean(means.values())
+        rest = [run for key, run in self.todo.items() if key not in self.tried]
+        return sum(means.get(run.group, overall) for run in rest) / min(self._workers, max(1, len(rest)))

@@ -1,0 +1,86 @@
+"""What happens in a worker: runs one after the other, each noted down as it ends."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from multiprocessing import connection, parent_process
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from blindmatch import experiments
+from blindmatch.experiments.base import Run
+from blindmatch.experiments.engine.journal import Journal
+from blindmatch.experiments.engine.record import Record
+
+
+def run_chunk(runs: Sequence[Run], journals: str) -> list[Record]:
+    """Compute runs of one experiment, on one thread; a run that fails is a record too, and the others go on."""
+    experiment = experiments.load(runs[0].experiment)
+    records = []
+    with _pools(experiment.name).limit(limits=1), Journal(Path(journals)) as journal:
+        for run in runs:
+            record = _computed(experiment.compute, run)
+            journal.add(record)
+            records.append(record)
+    return records
+
+
+@lru_cache
+def _pools(experiment: str) -> ThreadpoolController:
+    """The libraries with threads that are loaded once the experiment is; a search takes as long as a quick run."""
+    return ThreadpoolController()
+
+
+def _computed(compute: Any, run: Run) -> Record:
+    result, error = None, None
+    start, cpu = time.perf_counter(), time.process_time()
+    try:
+        result = plain(compute(run))
+    except Exception as problem:  # one bad run must not end a sweep of thousands
+        error = f"{type(problem).__name__}: {problem}"
+    return Record(
+        key=run.key,
+        experiment=run.experiment,
+        version=run.version,
+        parameters=dict(run.parameters),
+        inputs=dict(run.digests),
+        result=result,
+        error=error,
+        seconds=time.perf_counter() - start,
+        cpu_seconds=time.process_time() - cpu,
+        worker=f"{os.uname().nodename}:{os.getpid()}",
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def plain(value: Any) -> Any:
+    """JSON values: numpy scalars become Python's, numbers without a finite value become None."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def start_local_worker() -> None:
+    """Let the sweep alone handle Ctrl-C, and end with it: workers of a killed sweep would wait for work forever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)

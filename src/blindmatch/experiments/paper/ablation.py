@@ -1,0 +1,157 @@
+"""Tables 4 and 5: Hahn-Grant with and without each of the paper's changes, and our solvers, on random vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blindmatch.errors import unknown_name
+from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.data import Catalogue
+from blindmatch.experiments.paper.values import paper_value
+from blindmatch.experiments.settings import Settings
+from blindmatch.experiments.tables import Cell, Table, mean, table
+from blindmatch.problem.distortion import InnerProduct
+from blindmatch.solvers.base import Solver
+from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.dual_ascent import DualAscent
+from blindmatch.solvers.hahn_grant import FactorizedHahnGrant, HahnGrant
+from blindmatch.solving.run import solve
+from blindmatch.validation import FloatArray
+
+# Each row of the paper's tables adds one change to the row above it; only the two ways to solve a LAP are alternatives.
+_PLAIN: Mapping[str, Any] = {"evaluate_laps": False, "primal_heuristic": False}
+VARIANTS: dict[str, Solver] = {
+    "Hahn-Grant": HahnGrant(),
+    "+ factorized": FactorizedHahnGrant(lap="hungarian", **_PLAIN),
+    "+ auction": FactorizedHahnGrant(lap="auction", **_PLAIN),
+    "+ Jonker-Volgenant": FactorizedHahnGrant(**_PLAIN),
+    "+ LAP solutions": FactorizedHahnGrant(primal_heuristic=False),
+    "+ primal heuristic": FactorizedHahnGrant(),
+    "dual-ascent": DualAscent(),
+    "branch-and-bound": BranchAndBound(),
+}
+OURS = ("dual-ascent", "branch-and-bound")
+_PAPER_TABLES = {100: "table-4", 40: "table-5"}
+
+
+@dataclass(frozen=True)
+class AblationSettings(Settings):
+    """Settings of the ablation.
+
+    Attributes
+    ----------
+    sizes, time_limits
+        How many vectors, and seconds for each size (one for all, or one for each).
+    dimension
+        Of the vectors.
+    variants
+        Rows of the table.
+    share
+        Our solvers get this share of the time limit.
+    """
+
+    seeds: int = 5
+    sizes: tuple[int, ...] = (40, 100)
+    time_limits: tuple[float, ...] = (3600.0, 7200.0)
+    dimension: int = 1024
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    share: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for variant in self.variants:
+            if variant not in VARIANTS:
+                raise unknown_name("variant", variant, VARIANTS)
+        if len(self.time_limits) not in (1, len(self.sizes)):
+            raise ValueError(f"time_limits has {len(self.time_limits)} values for {len(self.sizes)} sizes")
+        if not min(self.time_limits) > 0 or not min(self.sizes) > 1:
+            raise ValueError(f"time_limits={self.time_limits}, sizes={self.sizes}; expected seconds and sizes above 1")
+
+
+class Ablation(Experiment):
+    """Which change to Hahn-Grant brings what."""
+
+    name: ClassVar[str] = "ablation"
+    about: ClassVar[str] = "Hahn-Grant with and without each change, on random vectors"
+    shows: ClassVar[str] = "Tables 4 and 5"
+    settings: ClassVar[type[Settings]] = AblationSettings
+    quick: ClassVar[Mapping[str, Any]] = {"sizes": (16,), "time_limits": (4.0,), "seeds": 2, "share": 0.25}
+    needs_embeddings: ClassVar[bool] = False
+
+    def plan(self, settings: AblationSettings, catalogue: Catalogue) -> list[Run]:
+        """Each variant on each instance."""
+        limits = settings.time_limits * (len(settings.sizes) if len(settings.time_limits) == 1 else 1)
+        return [
+            self.run(
+                {
+                    "variant": variant,
+                    "size": size,
+                    "seed": seed,
+                    "dimension": settings.dimension,
+                    "time_limit": limit * (settings.share if variant in OURS else 1.0),
+                },
+                {},
+                {},
+            )
+            for size, limit in zip(settings.sizes, limits, strict=True)
+            for seed in range(settings.seeds)
+            for variant in settings.variants
+        ]
+
+    def compute(self, run: Run) -> dict[str, Any]:
+        """Solve one instance; cost and bound are those of a pair of items."""
+        p = run.parameters
+        problem = InnerProduct(standardize=False, normalize=True).problem(
+            *random_vectors(p["size"], p["dimension"], p["seed"])
+        )
+        result = solve(problem, VARIANTS[p["variant"]], time_limit=p["time_limit"], rng=p["seed"], threads=1)
+        pairs = p["size"] ** 2
+        bound = None if result.lower_bound is None else result.lower_bound / pairs
+        return {
+            "cost": result.cost / pairs,
+            "bound": bound,
+            "status": result.status,
+            "seconds": result.seconds,
+        }
+
+    def tables(self, settings: AblationSettings, rows: Sequence[Row]) -> list[Table]:
+        """A table for each size, with the paper's numbers where it has that size."""
+        return [_table(settings, size, [row for row in rows if row["size"] == size]) for size in settings.sizes]
+
+
+def random_vectors(size: int, dimension: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Two sets of standard normal vectors."""
+    rng = np.random.default_rng([seed, size, dimension])
+    return rng.normal(size=(size, dimension)), rng.normal(size=(size, dimension))
+
+
+def _table(settings: AblationSettings, size: int, rows: Sequence[Row]) -> Table:
+    paper = _PAPER_TABLES.get(size)
+    lines = []
+    for variant in settings.variants:
+        of = [row for row in rows if row["variant"] == variant]
+        gaps = [row["cost"] - row["bound"] for row in of if row["bound"] is not None]
+        line: list[Cell] = [variant, *(mean(row[name] for row in of) for name in ("cost", "bound"))]
+        line += [mean(gaps), mean(row["cpu_seconds"] for row in of), len(of)]
+        if paper is not None:
+            line += [paper_value(paper, name, solver=variant) for name in ("cost", "bound")]
+        lines.append(line)
+    columns = [("solver", 0), ("cost", 6), ("bound", 6), ("gap", 6), ("CPU s", 1), ("seeds", 0)]
+    if paper is not None:
+        columns += [("paper: cost", 6), ("paper: bound", 6)]
+    number = {"table-4": "Table 4", "table-5": "Table 5"}.get(paper or "", "As Tables 4 and 5")
+    limits = ", ".join(f"{row['time_limit']:g}" for row in {row["time_limit"]: row for row in rows}.values())
+    return table(
+        paper or f"ablation-{size}",
+        f"{number}: cost and bound per N^2, N={size}",
+        columns,
+        lines,
+        f"Time limits in seconds of the clock: {limits}." if limits else "",
+    )
+
+
+EXPERIMENT = Ablation()

@@ -1,0 +1,103 @@
+"""The work of the shuffling study: measures under partial shuffling, and Lipschitz constants."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from blindmatch.experiments.base import Run
+from blindmatch.experiments.data import Source, class_texts, half_means, images, texts
+from blindmatch.experiments.formats import read_arrays
+from blindmatch.geometry.kernels import distances
+from blindmatch.problem.distortion import CKA, MutualKNN
+from blindmatch.validation import FloatArray, IntArray
+
+MEASURES = ("mutual-knn", "cka", "gw")
+UNITS = ("images", "classes")
+
+
+def repeated_texts(vision: Source, language: Source) -> bool:
+    """Whether images share texts: the file of images has labels."""
+    return "labels" in read_arrays(vision.path, ("labels",))
+
+
+@lru_cache(maxsize=4)
+def _kernels(
+    vision: str, seen: str, language: str, read: str, measure: str, unit: str, most: int, neighbors: int
+) -> tuple[FloatArray, FloatArray]:
+    """Both kernels of one measure, on the scale at which they are compared."""
+    data = images(vision, seen)
+    if data.paired:
+        X, (Y, _) = data.values, texts(language, read)
+        if len(X) != len(Y):
+            raise ValueError(f"{language}: {len(Y)} texts, but {vision} has {len(X)} images without labels")
+    elif unit == "classes":
+        X, Y = half_means(vision, seen, None, 1.0), class_texts(vision, seen, language, read)
+    else:
+        X, Y = data.values, class_texts(vision, seen, language, read)[data.labels]
+    if len(X) > most:
+        chosen = np.sort(np.random.default_rng(0).choice(len(X), most, replace=False))
+        X, Y = X[chosen], Y[chosen]
+    if measure == "mutual-knn":
+        return MutualKNN(k=min(neighbors, len(X) - 1)).kernels(X, Y)
+    return CKA().kernels(X, Y) if measure == "cka" else (_unit_range(distances(X)), _unit_range(distances(Y)))
+
+
+def _unit_range(kernel: FloatArray) -> FloatArray:
+    """Distances from 0 to 1, as the paper scales them for this study."""
+    return kernel / max(float(kernel.max()), np.finfo(float).tiny)
+
+
+def partial_shuffle(n: int, level: float, rng: np.random.Generator) -> IntArray:
+    """A permutation that moves at most floor(level * n) items, drawn and permuted at random.
+
+    >>> partial_shuffle(4, 0.0, np.random.default_rng(0)).tolist()
+    [0, 1, 2, 3]
+    """
+    permutation = np.arange(n)
+    chosen = rng.choice(n, math.floor(level * n + 1e-9), replace=False)
+    permutation[np.sort(chosen)] = chosen
+    return permutation
+
+
+def shuffled_values(run: Run) -> dict[str, Any]:
+    """The measure at one level, for all seeds."""
+    p = run.parameters
+    files = (run.files["vision"], run.digests["vision"], run.files["language"], run.digests["language"])
+    K, G = _kernels(*files, p["measure"], p["unit"], p["images"], p["neighbors"])
+    n = len(K)
+    squares = float((K**2).sum() + (G**2).sum())
+    values = []
+    for seed in range(p["seeds"]):
+        # The level belongs to the seed: otherwise all levels would shuffle in the same order.
+        order = partial_shuffle(n, p["level"], np.random.default_rng([seed, round(1e6 * p["level"])]))
+        product = float(np.vdot(K, G[order][:, order]))
+        values.append((squares - 2 * product) / n**2 if p["measure"] == "gw" else product)
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return {"mean": float(np.mean(values)), "deviation": deviation, "values": values, "items": n}
+
+
+def lipschitz(run: Run) -> dict[str, Any]:
+    """The density of |f(x) - f(y)| / |x - y| over all pairs of images."""
+    x = images(run.files["inputs"], run.digests["inputs"], False).values
+    y = images(run.files["vision"], run.digests["vision"], False).values
+    if len(x) != len(y):
+        raise ValueError(f"{run.files['vision']}: {len(y)} images, but {run.files['inputs']} has {len(x)}")
+    most = run.parameters["images"]
+    before, after = pdist(x[:most]), pdist(y[:most])
+    ratios = after[before > 0] / before[before > 0]
+    density, edges = np.histogram(ratios, bins=60, range=(0.0, float(np.quantile(ratios, 0.999))), density=True)
+    peak = int(np.argmax(density))
+    low, median, high = np.quantile(ratios, [0.05, 0.5, 0.95])
+    return {
+        "mode": (edges[peak] + edges[peak + 1]) / 2,
+        "median": median,
+        "low": low,
+        "high": high,
+        "density": density,
+        "edges": edges,
+    }

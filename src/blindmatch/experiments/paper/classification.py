@@ -1,0 +1,164 @@
+"""Tables 2 and 6: the unsupervised classifier, by models and by solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.data import Catalogue, class_texts, images
+from blindmatch.experiments.paper.lineup import (
+    PAPER_NAMES,
+    check_solvers,
+    installed,
+    label,
+    lineup_solver,
+    missing_note,
+)
+from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, seeded_pairs
+from blindmatch.experiments.paper.names import paper_dataset, paper_model
+from blindmatch.experiments.paper.values import paper_value
+from blindmatch.experiments.settings import Settings
+from blindmatch.experiments.tables import Cell, Table, spread, table
+from blindmatch.matching.classifier import BlindClassifier
+from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
+from blindmatch.matching.match import match
+from blindmatch.validation import FloatArray, IntArray
+
+TRUTH = "ground truth"
+_SOLVERS = (*(name for name in PAPER_NAMES if name != "gurobi"), "branch-and-bound")
+
+
+@dataclass(frozen=True)
+class ClassificationSettings(PairSettings):
+    """Settings of the unsupervised classifier.
+
+    Attributes
+    ----------
+    starts
+        Initialisations of k-means.
+    solvers
+        Names of ``bm.SOLVERS``, and "faq-published". Table 2 shows the last one.
+    """
+
+    starts: int = 100
+    solvers: tuple[str, ...] = _SOLVERS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_solvers(self.solvers)
+
+
+class Classification(Experiment):
+    """Classify images without a single label."""
+
+    name: ClassVar[str] = "classification"
+    about: ClassVar[str] = "The unsupervised classifier: k-means centres matched with class names"
+    shows: ClassVar[str] = "Tables 2 and 6"
+    settings: ClassVar[type[Settings]] = ClassificationSettings
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "starts": 10, "time_limit": 10.0}
+
+    def plan(self, settings: ClassificationSettings, catalogue: Catalogue) -> list[Run]:
+        """Each solver on each clustering; runs of one clustering stand together, so that a worker makes it once."""
+        return [
+            self.run(
+                {"dataset": dataset, "vision": vision.model, "language": language.model, "solver": solver, "seed": seed,
+                 "starts": settings.starts, "fraction": settings.fraction, "time_limit": settings.time_limit},
+                *inputs(vision, language),
+            )
+            for dataset, vision, seed, language in seeded_pairs(settings, catalogue)
+            for solver in installed(settings.solvers)
+        ]  # fmt: skip
+
+    def compute(self, run: Run) -> dict[str, Any]:
+        """Match the centres; accuracy over images, and over clusters against their best classes."""
+        p = run.parameters
+        vision, seen = run.files["vision"], run.digests["vision"]
+        centres, clusters, labels = clustering(vision, seen, p["seed"], p["fraction"], p["starts"])
+        Y = class_texts(vision, seen, run.files["language"], run.digests["language"])
+        solver = lineup_solver(p["solver"])
+        result = match(centres, Y, solver=solver, time_limit=p["time_limit"], rng=p["seed"], threads=1)
+        best = cluster_assignment(labels.tolist(), clusters.tolist())
+        right = [int(result.permutation[cluster]) == name for cluster, name in best.items()]
+        return {
+            "accuracy": float((result.permutation[clusters] == labels).mean()),
+            "matching_accuracy": float(np.mean(right)),
+            "ceiling": clustering_accuracy(labels.tolist(), clusters.tolist()),
+            "cost": result.cost / len(Y) ** 2,
+            "status": result.status,
+            "seconds": result.seconds,
+        }
+
+    def tables(self, settings: ClassificationSettings, rows: Sequence[Row]) -> list[Table]:
+        """By models, then by solvers."""
+        return [_by_models(settings, rows), _by_solvers(settings, rows)]
+
+
+@lru_cache(maxsize=16)
+def clustering(
+    path: str, digest: str, seed: int, fraction: float, starts: int
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Centres, cluster and class of each image, of a random share of the images."""
+    data = images(path, digest)
+    count = max(data.classes, int(fraction * len(data.values)))
+    rows = np.sort(np.random.default_rng(seed).choice(len(data.values), count, replace=False))
+    X = data.values[rows]
+    # The classifier of the package up to its match, which each solver makes anew: "random" costs nothing.
+    blank = np.eye(data.classes)
+    model = BlindClassifier(n_init=starts, normalize=True, solver="random", random_state=seed).fit(X, blank)
+    owner = np.argsort(model.result_.permutation)  # the cluster that stands for class c
+    return model.centres_, owner[model.predict(X)], data.labels[rows]
+
+
+def _by_models(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
+    solver = installed(settings.solvers)[-1]
+    lines = []
+    for pair in sorted({(row["dataset"], row["vision"], row["language"]) for row in rows}):
+        of = [
+            row for row in rows
+            if (row["dataset"], row["vision"], row["language"]) == pair and row["solver"] == solver
+        ]  # fmt: skip
+        paper = None
+        if paper_dataset(pair[0]) == "CIFAR-10":
+            paper = paper_value("table-2", "accuracy", vision=paper_model(pair[1]), language=paper_model(pair[2]))
+        lines.append(
+            [paper_dataset(pair[0]), *pair[1:], spread(100 * row["accuracy"] for row in of),
+             spread(100 * row["matching_accuracy"] for row in of), spread(100 * row["ceiling"] for row in of),
+             len(of), paper]
+        )  # fmt: skip
+    columns = [("dataset", 0), ("vision", 0), ("language", 0), ("accuracy", 1), ("clusters matched", 1), ("ceiling", 1)]
+    return table(
+        "table-2",
+        f"Table 2: unsupervised classification, percent, solver {solver}",
+        [*columns, ("seeds", 0), ("paper: accuracy", 1)],
+        lines,
+        "Ceiling: the accuracy if every cluster had its best class. "
+        "The paper has 26.8 to 51.1 % with CLIP, DeiT and DINOv2 on CIFAR-10.",
+    )
+
+
+def _by_solvers(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
+    lines: list[list[Cell]] = []
+    columns = ("accuracy", "matching_accuracy")
+    for solver in settings.solvers:
+        of = [row for row in rows if row["solver"] == solver]
+        paper = [paper_value("table-6", column, solver=PAPER_NAMES.get(solver, "")) for column in columns]
+        lines.append([label(solver), *(spread(100 * row[column] for row in of) for column in columns), *paper])
+    ceiling = spread(100 * row["ceiling"] for row in rows)
+    truth = [paper_value("table-6", column, solver="GT") for column in columns]
+    lines.append([TRUTH, ceiling, 100.0 if rows else None, *truth])
+    return table(
+        "table-6",
+        "Table 6: solvers in the unsupervised classifier, percent, over all pairs of models",
+        [("solver", 0), ("accuracy", 1), ("clusters matched", 1), ("paper: accuracy", 1), ("paper: matched", 1)],
+        lines,
+        "The paper's columns: DeiT with All-Roberta-large-v1 on CIFAR-10.",
+        missing_note(settings.solvers),
+    )
+
+
+EXPERIMENT = Classification()

@@ -1,0 +1,119 @@
+"""What experiments with image classes and class names share: pairs of models, one problem, and its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from blindmatch.experiments.base import Run
+from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
+from blindmatch.experiments.paper.lineup import lineup_solver
+from blindmatch.experiments.settings import Settings
+from blindmatch.problem.distortion import DISTORTIONS, GromovWasserstein, MutualKNN
+from blindmatch.problem.distortion import Distortion as AnyDistortion
+from blindmatch.solving.run import solve
+from blindmatch.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class PairSettings(Settings):
+    """Settings of experiments on pairs of models.
+
+    Attributes
+    ----------
+    datasets, vision, language
+        Which of the folder's; None for all.
+    fraction
+        Share of the images of each class that a seed draws.
+    time_limit
+        Seconds for each run.
+    """
+
+    datasets: tuple[str, ...] | None = None
+    vision: tuple[str, ...] | None = None
+    language: tuple[str, ...] | None = None
+    fraction: float = 0.5
+    time_limit: float = 3600.0
+
+
+def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
+    """The settings for the first dataset and the first model of each side, where none are named."""
+    datasets = tuple(catalogue.datasets(settings.datasets)[: None if settings.datasets else 1])
+    if len(datasets) != 1:  # datasets may have other models each
+        return settings
+    vision = settings.vision or (catalogue.models("vision", datasets[0])[0].model,)
+    language = settings.language or (catalogue.models("language", datasets[0])[0].model,)
+    return replace(settings, datasets=datasets, vision=vision, language=language)
+
+
+def model_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[tuple[str, Source, Source]]:
+    """Every vision model with every language model of each dataset."""
+    for dataset in catalogue.datasets(settings.datasets):
+        languages = catalogue.models("language", dataset, settings.language)
+        for vision in catalogue.models("vision", dataset, settings.vision):
+            for language in languages:
+                yield dataset, vision, language
+
+
+def seeded_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[tuple[str, Source, int, Source]]:
+    """The same with each seed; what shares the images and the seed stands together, so that means are made once."""
+    for dataset in catalogue.datasets(settings.datasets):
+        languages = catalogue.models("language", dataset, settings.language)
+        for vision in catalogue.models("vision", dataset, settings.vision):
+            for seed in range(settings.seeds):
+                for language in languages:
+                    yield dataset, vision, seed, language
+
+
+def inputs(vision: Source, language: Source) -> tuple[dict[str, str], dict[str, str]]:
+    """Paths and digests by role."""
+    return (
+        {"vision": vision.path, "language": language.path},
+        {"vision": vision.digest, "language": language.digest},
+    )
+
+
+def prototypes(run: Run, seed: int | None) -> tuple[FloatArray, FloatArray]:
+    """One image embedding and one text embedding for each class, row by row the same class."""
+    vision, language = run.files["vision"], run.files["language"]
+    seen, read = run.digests["vision"], run.digests["language"]
+    X = half_means(vision, seen, seed, run.parameters.get("fraction", 0.5))
+    return X, class_texts(vision, seen, language, read)
+
+
+def distortion(measure: str, neighbors: int = 5, n: int | None = None) -> AnyDistortion:
+    """A measure by its name; small sets have fewer neighbours."""
+    if measure == "mutual-knn":
+        return MutualKNN(k=neighbors if n is None else min(neighbors, n - 1))
+    return DISTORTIONS[measure]()
+
+
+def matched(
+    X: FloatArray, Y: FloatArray, parameters: Mapping[str, Any], measure: AnyDistortion | None = None
+) -> dict[str, Any]:
+    """Match two sets whose truth is row i with row i (``solve`` shuffles them), and note what came out."""
+    n = len(X)
+    limit, seed = parameters["time_limit"], parameters["seed"]
+    start = time.process_time()
+    problem = (measure or GromovWasserstein()).problem(X, Y)
+    result = solve(problem, lineup_solver(parameters["solver"]), time_limit=limit, rng=seed, threads=1)
+    taken = time.process_time() - start  # what a call of ``bm.match`` takes: the problem, its solution, the check
+    return {
+        "solver_cpu_seconds": taken,
+        "accuracy": float((result.permutation == np.arange(n)).mean()),
+        "cost": result.cost / n**2,
+        "bound": None if result.lower_bound is None else result.lower_bound / n**2,
+        "true_cost": problem.objective(np.arange(n)) / n**2,
+        "status": result.status,
+        "seconds": result.seconds,
+        "permutation": permutation_list(result.permutation),
+    }
+
+
+def permutation_list(permutation: IntArray) -> list[int]:
+    """Plain integers."""
+    return [int(j) for j in permutation]

@@ -1,0 +1,199 @@
+"""Fig. 2, 7, 8 and 9: alignment falls as more of the pairing is shuffled; what random networks do to distances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from blindmatch.errors import unknown_name
+from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.data import Catalogue, Source
+from blindmatch.experiments.figures import Figure, lines
+from blindmatch.experiments.paper.alignment import MEASURES, UNITS, lipschitz, repeated_texts, shuffled_values
+from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, model_pairs
+from blindmatch.experiments.paper.monotone import steps
+from blindmatch.experiments.settings import Settings
+from blindmatch.experiments.tables import Table, table
+
+LIPSCHITZ = "lipschitz"
+
+
+@dataclass(frozen=True)
+class ShufflingSettings(PairSettings):
+    """Settings of the shuffling study.
+
+    Attributes
+    ----------
+    seeds
+        Random shufflings of each level.
+    levels
+        Levels from 0 (the true pairing) to 1 (all shuffled), both included.
+    measures
+        "mutual-knn", "cka", "gw" (of distances scaled to the range from 0 to 1).
+    neighbors
+        The k of Mutual k-NN.
+    unit
+        "images": each image with the text of its class, or with its own caption; "classes": class means.
+    images
+        At most so many images, drawn at random.
+    baselines
+        Beginnings of the names of models that are drawn as baselines: random networks, raw pixels.
+    inputs
+        The model whose embeddings are the networks' inputs, for Fig. 9.
+    """
+
+    seeds: int = 100
+    levels: int = 21
+    measures: tuple[str, ...] = MEASURES
+    neighbors: int = 10
+    unit: str = "images"
+    images: int = 1000
+    baselines: tuple[str, ...] = ("random", "pixels")
+    inputs: str = "pixels"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for measure in self.measures:
+            if measure not in MEASURES:
+                raise unknown_name("measure", measure, MEASURES)
+        if self.unit not in UNITS:
+            raise unknown_name("unit", self.unit, UNITS)
+        if self.levels < 2:
+            raise ValueError(f"levels={self.levels}; expected at least 2")
+
+
+class Shuffling(Experiment):
+    """Whether the measures tell a good pairing from a bad one."""
+
+    name: ClassVar[str] = "shuffling"
+    about: ClassVar[str] = "Alignment against the share of the pairing that is shuffled"
+    shows: ClassVar[str] = "Fig. 2, 7, 8 and 9"
+    settings: ClassVar[type[Settings]] = ShufflingSettings
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 20, "levels": 6, "images": 200}
+
+    def plan(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Run]:
+        """Each level of each pair and measure (all its seeds in one run), and Fig. 9 where there are inputs."""
+        common = {"seeds": settings.seeds, "unit": settings.unit, "images": settings.images}
+        runs = []
+        for dataset, vision, language in model_pairs(settings, catalogue):
+            measures = [m for m in settings.measures if m != "mutual-knn" or not _ambiguous(settings, vision, language)]
+            runs += [
+                self.run(
+                    {"dataset": dataset, "vision": vision.model, "language": language.model, "measure": measure,
+                     "level": level / (settings.levels - 1), "neighbors": settings.neighbors, **common},
+                    *inputs(vision, language),
+                )
+                for measure in measures
+                for level in range(settings.levels)
+            ]  # fmt: skip
+        return [*runs, *self._lipschitz_runs(settings, catalogue)]
+
+    def _lipschitz_runs(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Run]:
+        runs = []
+        for dataset in catalogue.datasets(settings.datasets):
+            models = {source.model: source for source in catalogue.models("vision", dataset)}
+            if settings.inputs not in models:
+                continue
+            source = models[settings.inputs]
+            for model, network in models.items():
+                if model != settings.inputs and model.startswith(settings.baselines):
+                    files = {"inputs": source.path, "vision": network.path}
+                    digests = {"inputs": source.digest, "vision": network.digest}
+                    parameters = {"dataset": dataset, "vision": model, "measure": LIPSCHITZ, "images": settings.images}
+                    runs.append(self.run(parameters, files, digests))
+        return runs
+
+    def compute(self, run: Run) -> dict[str, Any]:
+        """One level, or one density."""
+        return lipschitz(run) if run.parameters["measure"] == LIPSCHITZ else shuffled_values(run)
+
+    def tables(self, settings: ShufflingSettings, rows: Sequence[Row]) -> list[Table]:
+        """Each curve's ends, and whether it falls at every step."""
+        shown = []
+        for (dataset, vision, language, measure), of in _curves(rows).items():
+            means = [row["mean"] for row in of]
+            test = steps([row["values"] for row in of], rising=measure == "gw")
+            falls = "no" if test.wrong else "yes"
+            counts = [len(of) - 1, test.wrong, test.significant, test.significantly_wrong]
+            shown.append([dataset, vision, language, measure, means[0], means[-1], falls, *counts])
+        first = table(
+            "figure-2",
+            "Fig. 2, 7, 8: alignment at the truth and fully shuffled, and whether every step makes it worse",
+            [("dataset", 0), ("vision", 0), ("language", 0), ("measure", 0), ("truth", 4), ("shuffled", 4),
+             ("strictly monotone", 0), ("steps", 0), ("wrong", 0), ("significant", 0), ("significantly wrong", 0)],
+            shown,
+            "Higher is better for mutual-knn and cka, lower for gw. Wrong: steps at which the mean does not get worse; "
+            "strictly monotone: there is none. Significant: p < 0.05 in Welch's one-sided test. "
+            "The paper: strictly monotone for all.",
+        )  # fmt: skip
+        densities = [row for row in rows if row["measure"] == LIPSCHITZ]
+        if not densities:
+            return [first]
+        second = table(
+            "figure-9",
+            "Fig. 9: empirical Lipschitz constants of the networks",
+            [("dataset", 0), ("network", 0), ("mode", 2), ("median", 2), ("5 %", 2), ("95 %", 2), ("paper: mode", 1)],
+            [[r["dataset"], r["vision"], r["mode"], r["median"], r["low"], r["high"], 1.0] for r in densities],
+        )
+        return [first, second]
+
+    def figures(self, settings: ShufflingSettings, rows: Sequence[Row]) -> list[Figure]:
+        """A plot for each dataset and measure, and the density."""
+        drawn = []
+        curves = _curves(rows)
+        for dataset, measure in sorted({(key[0], key[3]) for key in curves}):
+            of = {key: part for key, part in curves.items() if (key[0], key[3]) == (dataset, measure)}
+            number = "Fig. 2" if measure == "mutual-knn" else "Fig. 7"
+            title = f"{number}: {measure} against shuffling, {dataset}"
+            drawn.append(
+                Figure(
+                    f"figure-7-{dataset}-{measure}",
+                    title,
+                    partial(_draw, curves=of, measure=measure, settings=settings),
+                )
+            )
+        densities = [row for row in rows if row["measure"] == LIPSCHITZ]
+        if densities:
+            drawn.append(Figure("figure-9", "Fig. 9: empirical Lipschitz constants", partial(_density, rows=densities)))
+        return drawn
+
+
+def _ambiguous(settings: ShufflingSettings, vision: Source, language: Source) -> bool:
+    """Neighbours are ambiguous where images share the text of their class: the paper leaves Mutual k-NN out there."""
+    return settings.unit == "images" and repeated_texts(vision, language)
+
+
+def _curves(rows: Sequence[Row]) -> dict[tuple[str, str, str, str], list[Row]]:
+    found: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in sorted((row for row in rows if row["measure"] != LIPSCHITZ), key=lambda row: float(row["level"])):
+        found.setdefault((row["dataset"], row["vision"], row["language"], row["measure"]), []).append(row)
+    return dict(sorted(found.items()))
+
+
+def _draw(
+    canvas: Any, curves: Mapping[tuple[str, str, str, str], Sequence[Row]], measure: str, settings: ShufflingSettings
+) -> None:
+    axes = canvas.subplots()
+    series = {
+        f"{key[1]}, {key[2]}": [(r["level"], r["mean"], r["deviation"]) for r in of] for key, of in curves.items()
+    }
+    styles = {name: ":" if name.startswith(settings.baselines) else "-" for name in series}
+    lines(axes, series, styles=styles)
+    axes.set_xlabel("share of the pairing that is shuffled")
+    axes.set_ylabel(measure)
+    canvas.legend(loc="outside right upper", fontsize="x-small")
+
+
+def _density(canvas: Any, rows: Sequence[Row]) -> None:
+    axes = canvas.subplots()
+    for row in rows:
+        centres = [(a + b) / 2 for a, b in zip(row["edges"], row["edges"][1:], strict=False)]
+        axes.plot(centres, row["density"], label=row["vision"])
+    axes.set_xlabel("empirical Lipschitz constant")
+    axes.set_ylabel("density")
+    axes.legend(fontsize="x-small")
+
+
+EXPERIMENT = Shuffling()

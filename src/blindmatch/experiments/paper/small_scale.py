@@ -1,0 +1,241 @@
+"""Fig. 4, 11 to 13 and Table 3: every vision model with every language model, ten classes, the exact optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, ClassVar
+
+from blindmatch.errors import unknown_name
+from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.data import Catalogue, class_texts, half_means, images
+from blindmatch.experiments.figures import Figure, heat_map
+from blindmatch.experiments.paper.lineup import check_solvers
+from blindmatch.experiments.paper.matching_runs import (
+    PairSettings,
+    distortion,
+    inputs,
+    matched,
+    prototypes,
+    seeded_pairs,
+)
+from blindmatch.experiments.paper.names import paper_dataset
+from blindmatch.experiments.paper.values import paper_value
+from blindmatch.experiments.settings import Settings
+from blindmatch.experiments.tables import Spread, Table, spread, table
+from blindmatch.validation import FloatArray
+
+MEASURES = ("mutual-knn", "cka", "gw")
+
+
+@dataclass(frozen=True)
+class SmallScaleSettings(PairSettings):
+    """Settings of small-scale matching.
+
+    Attributes
+    ----------
+    measures
+        What is optimised: "gw", "cka", "mutual-knn".
+    neighbors
+        The k of Mutual k-NN.
+    solver
+        An exact one. (The paper enumerates; the answer is the same.)
+    """
+
+    measures: tuple[str, ...] = MEASURES
+    neighbors: int = 5
+    solver: str = "branch-and-bound"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_solvers([self.solver])
+        for measure in self.measures:
+            if measure not in MEASURES:
+                raise unknown_name("measure", measure, MEASURES)
+
+
+class SmallScale(Experiment):
+    """Which models agree."""
+
+    name: ClassVar[str] = "small-scale"
+    about: ClassVar[str] = "All pairs of models on small problems, solved exactly"
+    shows: ClassVar[str] = "Fig. 4, 11, 12, 13 and Table 3"
+    settings: ClassVar[type[Settings]] = SmallScaleSettings
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 5.0}
+
+    def plan(self, settings: SmallScaleSettings, catalogue: Catalogue) -> list[Run]:
+        """Each pair, measure and seed."""
+        common = {"solver": settings.solver, "fraction": settings.fraction, "time_limit": settings.time_limit}
+        return [
+            self.run(
+                {"dataset": dataset, "vision": vision.model, "language": language.model, "measure": measure,
+                 "seed": seed, "neighbors": settings.neighbors, **common},
+                *inputs(vision, language),
+            )
+            for dataset, vision, seed, language in seeded_pairs(settings, catalogue)
+            for measure in settings.measures
+        ]  # fmt: skip
+
+    def compute(self, run: Run) -> dict[str, Any]:
+        """Match, and measure the alignment at the true pairing."""
+        p = run.parameters
+        X, Y = prototypes(run, p["seed"])
+        found = matched(X, Y, p, distortion(p["measure"], p["neighbors"], len(X)))
+        sides = (run.files["vision"], run.digests["vision"], run.files["language"], run.digests["language"])
+        parameters = images(*sides[:2]).parameters
+        return {
+            **found,
+            "mutual_knn": _overlap(*sides, p["seed"], p["fraction"], p["neighbors"]),
+            "parameters": parameters,
+        }
+
+    def tables(self, settings: SmallScaleSettings, rows: Sequence[Row]) -> list[Table]:
+        """Accuracy by measure (Table 3), and by pair of models."""
+        return [_measures(settings, rows), _pairs(rows)]
+
+    def figures(self, settings: SmallScaleSettings, rows: Sequence[Row]) -> list[Figure]:
+        """Bars (Fig. 4), heat maps (Fig. 12, 13), accuracy against size (Fig. 11)."""
+        kept = [row for row in rows if row["measure"] == "gw"]
+        drawn = []
+        for dataset in sorted({row["dataset"] for row in kept}):
+            of = [row for row in kept if row["dataset"] == dataset]
+            name = paper_dataset(dataset)
+            number = {"CIFAR-10": "Fig. 12", "CINIC-10": "Fig. 13"}.get(name, "As Fig. 12")
+            vision, language = _sorted(of, "vision"), _sorted(of, "language")
+            drawn += [
+                Figure(f"figure-4-{dataset}", f"Fig. 4: matching accuracy, {name}", partial(_bars, rows=of)),
+                Figure(
+                    f"figure-12-{dataset}",
+                    f"{number}: accuracy of all pairs in percent, {name}",
+                    partial(_heat, rows=of),
+                    (2.5 + 0.6 * len(language), 1.8 + 0.35 * len(vision)),
+                ),
+            ]
+            if any(row["parameters"] is not None for row in of):
+                title = f"Fig. 11: accuracy and Mutual k-NN against model size, {name}"
+                drawn.append(Figure(f"figure-11-{dataset}", title, partial(_against_size, rows=of), (7.0, 6.0)))
+        return drawn
+
+
+def _overlap(vision: str, seen: str, language: str, read: str, seed: int, fraction: float, neighbors: int) -> float:
+    """Mutual k-NN of the true pairing."""
+    images_near = _near_images(vision, seen, seed, fraction, neighbors)
+    texts_near = _near_texts(vision, seen, language, read, neighbors)
+    return float((images_near * texts_near).sum())
+
+
+# Each side stays the same for many runs: images for all texts, texts for all seeds.
+@lru_cache(maxsize=64)
+def _near_images(vision: str, seen: str, seed: int, fraction: float, neighbors: int) -> FloatArray:
+    return _near(half_means(vision, seen, seed, fraction), neighbors)
+
+
+@lru_cache(maxsize=64)
+def _near_texts(vision: str, seen: str, language: str, read: str, neighbors: int) -> FloatArray:
+    return _near(class_texts(vision, seen, language, read), neighbors)
+
+
+def _near(points: FloatArray, neighbors: int) -> FloatArray:
+    measure = distortion("mutual-knn", neighbors, len(points))
+    return measure.scaled(measure.kernel(points))
+
+
+def percent(rows: Sequence[Row], name: str = "accuracy") -> Spread | None:
+    """Mean and deviation in percent."""
+    return spread(None if row[name] is None else 100 * row[name] for row in rows)
+
+
+def _sorted(rows: Sequence[Row], name: str) -> list[str]:
+    return sorted({row[name] for row in rows})
+
+
+def _measures(settings: SmallScaleSettings, rows: Sequence[Row]) -> Table:
+    lines = []
+    for dataset in _sorted(rows, "dataset"):
+        for measure in settings.measures:
+            of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
+            best = max(
+                (percent(part) for part in _by_pair(of).values()), key=lambda s: s.mean if s else 0, default=None
+            )
+            paper = paper_value("table-3", "accuracy", dataset=paper_dataset(dataset), measure=measure)
+            proved = spread(100.0 * (row["status"] == "optimal") for row in of)
+            lines.append([paper_dataset(dataset), measure, percent(of), best, proved and proved.mean, paper])
+    return table(
+        "table-3",
+        "Table 3: matching accuracy in percent by measure, over all pairs of models",
+        [("dataset", 0), ("measure", 0), ("all pairs", 1), ("best pair", 1), ("proved", 1), ("paper: one pair", 1)],
+        lines,
+        "The paper's pair is DINOv2 ViT-G/14 with all-mpnet-base-v2.",
+    )
+
+
+def _by_pair(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
+    pairs: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        pairs.setdefault((row["dataset"], row["vision"], row["language"]), []).append(row)
+    return pairs
+
+
+def _pairs(rows: Sequence[Row]) -> Table:
+    lines: list[list[Any]] = []
+    for (dataset, vision, language), of in _by_pair([row for row in rows if row["measure"] == "gw"]).items():
+        cost, true = spread(row["cost"] for row in of), spread(row["true_cost"] for row in of)
+        knn = spread(row["mutual_knn"] for row in of)
+        lines.append([paper_dataset(dataset), vision, language, percent(of), cost, true, knn, len(of)])
+    columns = [("dataset", 0), ("vision", 0), ("language", 0), ("accuracy", 1), ("cost", 3), ("cost of the truth", 3)]
+    return table(
+        "figure-12",
+        "Fig. 12 and 13 as numbers: accuracy in percent, GW cost per N^2, Mutual k-NN of the truth",
+        [*columns, ("mutual k-NN", 2), ("seeds", 0)],
+        lines,
+    )
+
+
+def _bars(canvas: Any, rows: Sequence[Row]) -> None:
+    axes = canvas.subplots()
+    languages, models = _sorted(rows, "language"), _sorted(rows, "vision")
+    width = 0.8 / len(languages)
+    for at, language in enumerate(languages):
+        spreads = [percent([r for r in rows if r["vision"] == v and r["language"] == language]) for v in models]
+        values = [(place, s) for place, s in enumerate(spreads) if s is not None]
+        axes.bar(
+            [place + at * width for place, _ in values],
+            [s.mean for _, s in values],
+            width,
+            yerr=[s.deviation for _, s in values],
+            label=language,
+        )
+    classes = max(len(row["permutation"]) for row in rows)
+    axes.axhline(100 / classes, linestyle="--", color="grey", label="chance")
+    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(models))], models, rotation=25, ha="right")
+    axes.set_ylabel("accuracy (%)")
+    canvas.legend(loc="outside upper left", ncols=3, fontsize="x-small")
+
+
+def _heat(canvas: Any, rows: Sequence[Row]) -> None:
+    models, languages = _sorted(rows, "vision"), _sorted(rows, "language")
+    spreads = [
+        [percent([r for r in rows if (r["vision"], r["language"]) == (v, t)]) for t in languages] for v in models
+    ]
+    heat_map(canvas.subplots(), models, languages, [[None if s is None else s.mean for s in line] for line in spreads])
+
+
+def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
+    upper, lower = canvas.subplots(2, 1, sharex=True)
+    for language in _sorted(rows, "language"):
+        known = [row for row in rows if row["language"] == language and row["parameters"] is not None]
+        for axes, name in ((upper, "accuracy"), (lower, "mutual_knn")):
+            points = sorted(
+                (part[0]["parameters"] / 1e6, spread(row[name] for row in part), part[0]["vision"])
+                for part in _by_pair(known).values()
+            )
+            axes.plot([x for x, _, _ in points], [s.mean for _, s, _ in points if s], "o", label=language)
+    upper.set_ylabel("accuracy")
+    lower.set_ylabel("Mutual k-NN")
+    lower.set_xlabel("million parameters")
+    lower.set_xscale("log")
+    upper.legend(fontsize="small")
+
+
+EXPERIMENT = SmallScale()

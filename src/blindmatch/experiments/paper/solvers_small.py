@@ -1,0 +1,123 @@
+"""Tables 1 and 7: solvers on ten classes, with the optimum known by enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.data import Catalogue
+from blindmatch.experiments.paper.lineup import LINEUP, PAPER_NAMES, check_solvers, installed, label, missing_note
+from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, matched, prototypes, seeded_pairs
+from blindmatch.experiments.paper.names import paper_dataset, paper_model
+from blindmatch.experiments.paper.values import paper_value
+from blindmatch.experiments.settings import Settings
+from blindmatch.experiments.tables import Cell, Spread, Table, spread, table
+
+REFERENCE = "brute-force"
+_CLOSE = 1e-9  # relative: two sums of the same terms in another order
+
+
+@dataclass(frozen=True)
+class SolversSmallSettings(PairSettings):
+    """Settings of the solver comparison on small problems.
+
+    Attributes
+    ----------
+    solvers
+        Names of ``bm.SOLVERS``, and "faq-published". Enumeration is added: it tells whether an optimum is global.
+    """
+
+    solvers: tuple[str, ...] = LINEUP
+    time_limit: float = 5400.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_solvers(self.solvers)
+
+
+class SolversSmall(Experiment):
+    """Which solver finds the optimum of small problems."""
+
+    name: ClassVar[str] = "solvers-small"
+    about: ClassVar[str] = "Solvers on small problems, against the enumerated optimum"
+    shows: ClassVar[str] = "Tables 1 and 7"
+    settings: ClassVar[type[Settings]] = SolversSmallSettings
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "time_limit": 10.0}
+
+    def plan(self, settings: SolversSmallSettings, catalogue: Catalogue) -> list[Run]:
+        """Each solver on each problem."""
+        solvers = dict.fromkeys([REFERENCE, *installed(settings.solvers)])
+        return [
+            self.run(
+                {"dataset": dataset, "vision": vision.model, "language": language.model, "solver": solver,
+                 "seed": seed, "fraction": settings.fraction, "time_limit": settings.time_limit},
+                *inputs(vision, language),
+            )
+            for dataset, vision, seed, language in seeded_pairs(settings, catalogue)
+            for solver in solvers
+        ]  # fmt: skip
+
+    def compute(self, run: Run) -> dict[str, Any]:
+        """Match the classes."""
+        return matched(*prototypes(run, run.parameters["seed"]), run.parameters)
+
+    def tables(self, settings: SolversSmallSettings, rows: Sequence[Row]) -> list[Table]:
+        """All problems together in the layout of Table 1, then each pair of models as in Table 7."""
+        note = missing_note(settings.solvers)
+        pairs = sorted({_problem(row)[:3] for row in rows})
+        optima = {_problem(row): row["cost"] for row in rows if row["solver"] == REFERENCE}
+        lines = [[*line, *_paper(line[0])] for line in _lines(settings.solvers, rows, optima)]
+        first = table(
+            "table-1",
+            "Table 1: solvers over all pairs of models",
+            [*_COLUMNS, ("paper: accuracy", 1), ("paper: cost", 2), ("paper: global", 1)],
+            [[label(str(line[0])), *line[1:]] for line in lines],
+            "Accuracy and global in percent, cost per N^2; global: the enumerated optimum was found.",
+            "The paper's columns: DINOv2 with All-Roberta-large-v1 on CIFAR-10.",
+            note,
+        )
+        each: list[list[Cell]] = []
+        for dataset, vision, language in pairs:
+            of = [
+                row for row in rows if (row["dataset"], row["vision"], row["language"]) == (dataset, vision, language)
+            ]
+            for line in _lines(settings.solvers, of, optima):
+                where = {"dataset": paper_dataset(dataset), "vision": paper_model(vision)}
+                paper = PAPER_NAMES.get(str(line[0]), "")
+                value = paper_value("table-7", "accuracy", language=paper_model(language), solver=paper, **where)
+                each.append([paper_dataset(dataset), vision, language, *line, value])
+        heads = [("dataset", 0), ("vision", 0), ("language", 0), *_COLUMNS, ("paper: accuracy", 1)]
+        return [first, table("table-7", "Table 7: solvers on each pair of models", heads, each, note)]
+
+
+_COLUMNS = [("solver", 0), ("accuracy", 1), ("cost", 3), ("global", 1), ("proved", 1), ("CPU s", 3), ("runs", 0)]
+
+
+def _problem(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("dataset", "vision", "language", "seed"))
+
+
+def _lines(solvers: Sequence[str], rows: Sequence[Row], optima: Mapping[tuple[Any, ...], float]) -> list[list[Cell]]:
+    lines: list[list[Cell]] = []
+    for solver in solvers:
+        of = [row for row in rows if row["solver"] == solver]
+        found = [
+            100.0 * (row["cost"] <= optima[_problem(row)] + _CLOSE * abs(row["cost"]))
+            for row in of
+            if _problem(row) in optima
+        ]
+        proved = spread(100.0 * (row["status"] == "optimal") for row in of)
+        seconds = spread(row["cpu_seconds"] for row in of)
+        accuracy, cost = spread(100 * row["accuracy"] for row in of), spread(row["cost"] for row in of)
+        lines.append([solver, accuracy, cost, spread(found), proved and proved.mean, seconds and seconds.mean, len(of)])
+    return lines
+
+
+def _paper(solver: Cell) -> list[float | Spread | None]:
+    name = PAPER_NAMES.get(str(solver), "")
+    return [paper_value("table-1", column, solver=name) for column in ("accuracy", "cost", "global")]
+
+
+EXPERIMENT = SolversSmall()

@@ -1,0 +1,1 @@
+"""Embeddings to matrices of relations (kernels), and class means."""

@@ -1,0 +1,114 @@
+"""Embeddings from files: numbers, and the names and labels that may come with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from blindmatch.io.files import Arrays, read_npy, read_npz, reading
+from blindmatch.io.table_files import missing_package, read_parquet, read_text
+from blindmatch.io.tables import Table
+from blindmatch.validation import FloatArray, as_floats
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """One set of embeddings.
+
+    Attributes
+    ----------
+    values
+        (n, d) float64, all finite.
+    names
+        What each row is, for people.
+    labels
+        (n,) the class of each row.
+    """
+
+    values: FloatArray
+    names: tuple[str, ...] | None = None
+    labels: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def load_embeddings(path: str | Path) -> Embeddings:
+    """Read embeddings from a file; what is wrong with it is told in a ValueError that names the file.
+
+    Parameters
+    ----------
+    path
+        ``.npy``: an (n, d) array. ``.npz`` and ``.safetensors``: the array ``embeddings`` or the only one with two
+        axes, with ``names`` and ``labels`` beside it. ``.csv``, ``.tsv`` and ``.parquet``: a row for each item and
+        columns of numbers. Columns called ``name``, ``label``, ``class``, ``id`` or ``index``, columns of words and the
+        index of a data frame are no numbers; the first of them names the items, ``name`` before all others, and
+        ``label`` or ``class`` is their class. In text the first row may hold the titles (``docs/embeddings.md`` tells
+        how it is told from an item). ``.parquet`` may hold one column of lists instead.
+    """
+    readers: dict[str, Callable[[Path], Embeddings]] = {
+        ".npy": lambda file: _checked(file, read_npy(file)),
+        ".npz": lambda file: _from_arrays(file, read_npz(file)),
+        ".safetensors": _read_safetensors,
+        ".parquet": lambda file: _from_table(file, read_parquet(file)),
+        ".csv": lambda file: _from_table(file, read_text(file)),
+        ".tsv": lambda file: _from_table(file, read_text(file)),
+    }
+    suffix = Path(path).suffix.lower()
+    if suffix not in readers:
+        raise ValueError(f"{path}: unknown kind of file {suffix!r}; expected {', '.join(readers)}")
+    return readers[suffix](Path(path))
+
+
+def _checked(path: Path, values: ArrayLike, names: Any = None, labels: Any = None) -> Embeddings:
+    """Put together what a file holds; each part is checked."""
+    numbers = as_floats(values, str(path))
+    for what, column in (("names", names), ("labels", labels)):
+        if column is not None and np.shape(column) != (len(numbers),):
+            raise ValueError(
+                f"{path}: {what} has shape {np.shape(column)}; expected one for each of {len(numbers)} rows"
+            )
+    texts = None if names is None else tuple(_text(name) for name in names)
+    return Embeddings(numbers, texts, None if labels is None else np.asarray(labels))
+
+
+def _text(name: Any) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+def _from_arrays(path: Path, arrays: Arrays) -> Embeddings:
+    if "embeddings" in arrays:
+        values = arrays["embeddings"]
+    else:
+        candidates = [name for name, array in arrays.items() if array.ndim == 2]
+        if len(candidates) != 1:
+            found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
+            raise ValueError(f"{path}: expected an array 'embeddings' or a single one with two axes; it holds {found}")
+        values = arrays[candidates[0]]
+    return _checked(path, values, arrays.get("names"), arrays.get("labels"))
+
+
+def _from_table(path: Path, table: Table) -> Embeddings:
+    return _checked(path, table.values, table.names, table.labels)
+
+
+def _read_safetensors(path: Path) -> Embeddings:
+    """Tensors by name; names of rows as a JSON list in the file's metadata, for tensors hold no text."""
+    try:
+        from safetensors import safe_open
+    except ImportError:
+        raise missing_package(path, "safetensors") from None
+    with reading(path, ".safetensors"):
+        path.open("rb").close()  # for the error of a file that is missing
+        with safe_open(str(path), framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+            metadata = file.metadata() or {}
+        if "names" in metadata:
+            arrays["names"] = np.array(json.loads(metadata["names"]), dtype=str)
+    return _from_arrays(path, arrays)

@@ -1,0 +1,152 @@
+"""Read arrays from files that nobody vouches for; write files whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import secrets
+import stat
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+UNPACKED = 1 << 28  # bytes that any file may unpack to; a larger one,
+RATIO = 100  # so many times its own size. Arrays of floats hardly shrink; what grows more than this is made to.
+_MEMBERS = 10_000  # arrays in an archive
+
+
+def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place: a reader never sees half a file.
+
+    A pipe or a device such as ``/dev/stdout`` is no file to be replaced: it is written to.
+    """
+    target = Path(path)
+    if is_stream(target):
+        content = io.BytesIO()  # an archive seeks while it is written
+        write(content)
+        with target.open("ab") as stream:
+            stream.write(content.getbuffer())
+        return
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def is_stream(path: Path) -> bool:
+    """Whether there is a pipe, a device or a descriptor of a process, behind links too."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing is there
+        return False
+    if stat.S_ISBLK(mode):
+        raise ValueError(f"{path} is a disk; expected a file")
+    while path.is_symlink():
+        # /dev/stdout leads to /proc/self/fd/1, and that to a file where the shell sent it there.
+        if path.parent.resolve().is_relative_to("/proc"):
+            return True
+        path = path.parent / path.readlink()
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextmanager
+def reading(path: str | Path, kind: str) -> Iterator[None]:
+    """Turn whatever a parser raises on a broken file into one ValueError that names the file.
+
+    What says itself which file is meant (a missing file, a folder) or asks for a package passes through.
+    """
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:  # parsers of foreign bytes raise anything: zlib.error, ArrowInvalid, struct.error, ...
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        if isinstance(error, ValueError) and str(error).startswith(str(path)):
+            raise
+        raise ValueError(f"{path}: not a readable {kind} file ({_first_line(error)})") from None
+
+
+def read_npy(path: str | Path) -> NDArray[Any]:
+    """Return the array of a ``.npy`` file; pickled objects are refused."""
+    with reading(path, ".npy"):
+        with Path(path).open("rb") as file:
+            if file.read(6) != b"\x93NUMPY":
+                raise ValueError("it does not start as a numpy array does")
+        # A map compares the announced shape with the size of the file before any memory is taken.
+        try:
+            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        except ValueError as error:
+            raise ValueError(_explained(error)) from None
+
+
+def read_npz(path: str | Path, only: Collection[str] | None = None) -> Arrays:
+    """Return the arrays of a ``.npz`` file, all or `only` some; pickled objects and zip bombs are refused."""
+    arrays: Arrays = {}
+    with reading(path, ".npz"), Path(path).open("rb") as file:
+        if file.read(2) != b"PK":
+            raise ValueError("it does not start as a zip archive does")
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            if len(members) > _MEMBERS:
+                raise ValueError(f"it holds {len(members)} arrays; expected up to {_MEMBERS}")
+            refuse_bomb(sum(member.file_size for member in members), os.fstat(file.fileno()).st_size)
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                if only is None or name in only:
+                    try:
+                        arrays[name] = _member(archive, member)
+                    except ValueError as error:
+                        raise ValueError(f"array {name!r}: {_explained(error)}") from None
+    return arrays
+
+
+def refuse_bomb(unpacked: int, packed: int) -> None:
+    """Raise a ValueError if a file of `packed` bytes would take an absurd amount of memory."""
+    limit = max(UNPACKED, RATIO * packed)
+    if unpacked > limit:
+        raise ValueError(f"its {packed:,} bytes would unpack to {unpacked:,}; expected up to {limit:,}")
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array. Its header must fit what the archive holds before memory is taken for it."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("it is packed in a way that numpy never uses")
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"it has version {version} of the format; expected (1, 0) or (2, 0)")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    if not dtype.hasobject and math.prod(shape) * dtype.itemsize > member.file_size:
+        raise ValueError("it is shorter than its header announces")
+    with archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _explained(error: ValueError) -> str:
+    """Numpy's words for the two common faults, in words that help."""
+    text = str(error)
+    if "pickle" in text or "Python objects" in text:
+        return "it holds pickled Python objects, which are never loaded; save numbers, and text with dtype=str"
+    if "mmap length" in text:
+        return "it is shorter than its header announces"
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__

@@ -1,0 +1,136 @@
+"""Tables from text and parquet files. What their columns are for is decided by the same rules, in `tables`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blindmatch.io.files import reading, refuse_bomb
+from blindmatch.io.tables import UNNAMED, WORDS, Column, Table, as_number, as_table, has_titles
+
+_STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
+
+
+def read_text(path: Path) -> Table:
+    """A table of text, separated by commas, semicolons or tabs."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise ValueError(f"{path}: not a text file in UTF-8; save it with that encoding")
+    with reading(path, path.suffix):
+        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        cells = ((reader.line_num, [cell.strip() for cell in row]) for row in reader)
+        rows = [(line, row) for line, row in cells if len(row) > 1 or any(row)]
+    width = len(rows[0][1]) if rows else 0
+    for line, row in rows:
+        if len(row) != width:
+            raise ValueError(f"{path}: line {line} has {len(row)} cells, the first has {width}")
+    try:
+        titles = rows.pop(0)[1] if rows and has_titles([row for _, row in rows]) else None
+        if not rows:
+            raise ValueError("empty, no row of numbers in it")
+        lines = [line for line, _ in rows]
+        return as_table(
+            [
+                _text_column(place, None if titles is None else titles[place], column, lines)
+                for place, column in enumerate(zip(*(row for _, row in rows), strict=True))
+            ]
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _text_column(place: int, title: str | None, cells: Sequence[str], lines: list[int]) -> Column:
+    values = [as_number(cell) for cell in cells]
+    bad = [row for row, value in enumerate(values) if value is None]
+    filled = [cells[row] for row in bad if cells[row]]
+    if (title or "").lower() in WORDS:
+        text = bool(filled)
+    elif place == 0:
+        text = 2 * len(filled) > len(cells)  # one bad cell among numbers is a mistake, not a name
+    else:
+        # "1,5" or "3 kg" is a number gone wrong, and must not be left out as a word.
+        text = bool(filled) and len(bad) == len(cells) and not any(_STARTS_AS_NUMBER.match(cell) for cell in filled)
+    index = title is not None and (UNNAMED.fullmatch(title) is not None or (place == 0 and not title))
+    fault = f"line {lines[bad[0]]}, column {place + 1}: {cells[bad[0]][:80]!r} is not a number" if bad else ""
+    numbers = None if bad else np.array(values, dtype=np.float64)
+    return Column("" if index else (title or "").lower(), cells, numbers, text, index, fault)
+
+
+def read_parquet(path: Path) -> Table:
+    """Columns of numbers or one of lists, with pandas's index where a data frame was written."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise missing_package(path, "pyarrow") from None
+    with reading(path, ".parquet"):
+        path.open("rb").close()  # for the error of a file that is missing
+        file = parquet.ParquetFile(str(path))
+        refuse_bomb(_decoded_bytes(file.metadata), path.stat().st_size)
+        table = file.read()
+        indices = (table.schema.pandas_metadata or {}).get("index_columns", [])
+        columns = [
+            _arrow_column(title, table.column(place), title in indices or UNNAMED.fullmatch(title) is not None)
+            for place, title in enumerate(table.column_names)
+        ]
+        columns += [_range_column(index, table.num_rows) for index in indices if isinstance(index, dict)]
+    # In text the index comes first; a column of lists is the embedding, whatever numbers stand beside it.
+    ordered = sorted((column for column in columns if column is not None), key=lambda column: not column.index)
+    lists = [column for column in ordered if column.numbers is not None and column.numbers.ndim == 2]
+    if len(lists) > 1:
+        raise ValueError(
+            f"{path}: it holds {len(lists)} columns of lists; expected columns of numbers, or one of lists"
+        )
+    if lists:
+        ordered = [column for column in ordered if column in lists or column.role != "number"]
+    try:
+        return as_table(ordered)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _arrow_column(title: str, column: Any, index: bool) -> Column | None:
+    """A column of a parquet file; None if it is of a kind that has no use here, such as a date."""
+    from pyarrow import float64, types
+
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    text = any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_boolean))
+    called = "" if UNNAMED.fullmatch(title) else title.strip().lower()
+    if text or index or called in WORDS:
+        return Column(called, column.to_pylist(), None, text, index)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        rows = np.array(column.to_pylist(), dtype=np.float64)
+        if rows.ndim != 2:
+            raise ValueError(f"column {title!r} holds lists of lists, or nothing; expected one list for each row")
+        return Column(called, (), rows, False)
+    if types.is_decimal(kind) or types.is_null(kind):
+        column = column.cast(float64())
+    elif not types.is_integer(kind) and not types.is_floating(kind):
+        return None
+    return Column(called, (), column.to_numpy(zero_copy_only=False).astype(np.float64), False)
+
+
+def _range_column(index: dict[str, Any], rows: int) -> Column | None:
+    """The index that pandas does not store because it is a range; None unless it tells more than the row's place."""
+    span = range(index["start"], index["stop"], index["step"])
+    return None if len(span) != rows else Column(str(index["name"] or "").lower(), span, None, False, index=True)
+
+
+def _decoded_bytes(metadata: Any) -> int:
+    """What the values of a parquet file take, at 8 bytes each: run lengths may stand for any number of them."""
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    return sum(8 * group.column(index).num_values for group in groups for index in range(group.num_columns))
+
+
+def missing_package(path: Path, package: str) -> ImportError:
+    """The error for a kind of file that needs a package."""
+    return ImportError(f"{path}: this kind of file needs the package {package}: pip install 'blindmatch[files]'")

@@ -1,0 +1,1 @@
+"""Embeddings in, matches out: functions and scikit-learn estimators."""

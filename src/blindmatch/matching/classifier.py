@@ -1,0 +1,221 @@
+"""The unsupervised classifier of the paper's Sec. 5.4: cluster the images, match the clusters with the class names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.geometry.prototypes import as_labels
+from blindmatch.matching.estimator import TwoSetEstimator
+from blindmatch.matching.evaluation import cluster_assignment
+from blindmatch.matching.match import match
+from blindmatch.problem.distortion import Distortion
+from blindmatch.solvers.base import Callback, Solver
+from blindmatch.validation import FloatArray, IntArray, at_least
+
+Step = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class ClassifierScores:
+    """The paper's figures of an unsupervised classifier, for images whose classes are known.
+
+    Attributes
+    ----------
+    accuracy
+        Share of the images that get their class.
+    matching_accuracy
+        Share of the classes whose cluster is that of the best one-to-one assignment of clusters to classes (the one
+        that makes most images right).
+    ceiling
+        Accuracy with that assignment in place of the match (the row "GT" of the paper): no match of these clusters
+        does better, where there are as many clusters as classes.
+    """
+
+    accuracy: float
+    matching_accuracy: float
+    ceiling: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
+    """Classify without a single label: k-means centres, matched blind with one embedding a class.
+
+    Parameters
+    ----------
+    n_clusters
+        By default as many as there are classes. With more, the clusters left over join the nearest matched one;
+        with fewer, some classes are never predicted.
+    n_init
+        Starts of k-means++.
+    normalize
+        Scale each embedding to unit length first, as the paper does.
+    distortion, solver, standardize, time_limit, threads
+        As in ``bm.match``.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    classes_
+        Names of the classes: by default 0, 1, 2...
+    centres_
+        Cluster centres; cluster c stands for class ``classes_[cluster_class_[c]]``.
+    n_init_
+        Starts of k-means that were made: fewer than `n_init` if Ctrl-C cut them short.
+    result_
+        The match of centres with classes.
+
+    Examples
+    --------
+    >>> import numpy as np, blindmatch as bm
+    >>> rng = np.random.default_rng(0)
+    >>> classes = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [2.0, 7.0]])
+    >>> images = np.repeat(classes, 20, axis=0) + 0.1 * rng.normal(size=(80, 2))
+    >>> model = bm.BlindClassifier(random_state=0).fit(images, 3 * classes, classes=["a", "b", "c", "d"])
+    >>> model.predict([[4.8, 1.1]]).tolist()
+    ['c']
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        n_init: int = 100,
+        normalize: bool = False,
+        distortion: str | Distortion = "gw",
+        solver: str | Solver = "auto",
+        standardize: bool = True,
+        time_limit: float | None = None,
+        random_state: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.normalize = normalize
+        self.distortion = distortion
+        self.solver = solver
+        self.standardize = standardize
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(
+        self,
+        X: ArrayLike,
+        Y: ArrayLike,
+        *,
+        classes: ArrayLike | None = None,
+        callback: Step | None = None,
+        match_callback: Callback | None = None,
+    ) -> BlindClassifier:
+        """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e).
+
+        `callback` hears of each start of k-means and of the match: the name of the step, how many are done, and of how
+        many. `match_callback` is that of ``bm.match``. Ctrl-C ends the step that is under way: the best clustering so
+        far is matched, the best match so far is kept.
+        """
+        images, texts = self._scaled(self._fitted_set(X)), self._scaled(self._second_set(Y))
+        clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
+        if len(images) < clusters:
+            raise ValueError(f"X has {len(images)} rows; at least {clusters} are needed, one for each cluster")
+        self.classes_ = np.arange(len(texts)) if classes is None else _names(classes, len(texts))
+        report = callback or (lambda step, done, total: None)
+        starts = at_least(self.n_init, 1, "n_init")
+        centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
+        self.centres_ = unit_rows(centres) if self.normalize else centres
+        report("matching", 0, 1)
+        self.result_ = match(
+            self.centres_,
+            texts,
+            distortion=self.distortion,
+            solver=self.solver,
+            standardize=self.standardize,
+            time_limit=self.time_limit,
+            rng=self.random_state,
+            callback=match_callback,
+            threads=self.threads,
+        )
+        self.cluster_class_ = _adopt(self.centres_, self.result_.permutation)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of each image: that of its nearest centre."""
+        clusters = self.clusters(X)
+        return np.asarray(self.classes_[self.cluster_class_[clusters]])
+
+    def clusters(self, X: ArrayLike) -> IntArray:
+        """The cluster of each image: that of the nearest centre."""
+        check_is_fitted(self)
+        return np.asarray(pairwise_distances_argmin(self._scaled(self._new_points(X)), self.centres_))
+
+    def evaluate(self, X: ArrayLike, y: Iterable[Hashable]) -> ClassifierScores:
+        """Compare with the true classes y of the images X (values of `classes_`)."""
+        clusters = self.clusters(X)
+        truth, names = as_labels(y, "y", len(clusters)), as_labels(self.classes_, "classes")
+        place = {name: c for c, name in enumerate(names)}
+        for label in truth:
+            if label not in place:
+                raise ValueError(f"y holds {label!r}, which is not among the classes of the classifier")
+        labels = np.array([place[label] for label in truth])
+        best = cluster_assignment(labels, clusters)
+        assigned = np.full(len(self.centres_), -1, dtype=np.intp)
+        assigned[list(best)] = list(best.values())
+        return ClassifierScores(
+            accuracy=float(np.mean(self.cluster_class_[clusters] == labels)),
+            matching_accuracy=float(np.mean([self.result_.permutation[c] == label for c, label in best.items()])),
+            ceiling=float(np.mean(_adopt(self.centres_, assigned)[clusters] == labels)),
+        )
+
+    def _scaled(self, points: FloatArray) -> FloatArray:
+        return unit_rows(points) if self.normalize else points
+
+
+def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
+    """The names of the classes: as many as there are, none missing, no two the same."""
+    names = np.asarray(classes)
+    if names.shape != (count,):
+        raise ValueError(f"classes has shape {names.shape}; Y has {count} rows")
+    as_labels(classes, "classes")  # type: ignore[arg-type]  # before numpy made a string of a missing one
+    seen: dict[Any, int] = {}
+    for at, name in enumerate(names.tolist()):
+        if seen.setdefault(name, at) != at:
+            raise ValueError(f"classes holds {name!r} at [{seen[name]}] and at [{at}]; expected different names")
+    return names
+
+
+def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> tuple[FloatArray, int]:
+    """The best centres of several starts of k-means, one at a time so that somebody can watch, and how many it were."""
+    rng = check_random_state(seed)  # one for all of them, as KMeans(n_init=starts) has it
+    best: Any = None
+    for start in range(starts):
+        try:
+            report("clustering", start, starts)
+            means = KMeans(clusters, n_init=1, random_state=rng).fit(images)
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            return np.asarray(best.cluster_centers_), start
+        if best is None or means.inertia_ < best.inertia_:
+            best = means
+    return np.asarray(best.cluster_centers_), starts
+
+
+def _adopt(centres: FloatArray, permutation: IntArray) -> IntArray:
+    """Give every cluster without a class the class of the nearest cluster that has one."""
+    matched = np.flatnonzero(permutation >= 0)
+    nearest = matched[pairwise_distances_argmin(centres, centres[matched])]
+    return np.asarray(permutation[nearest])

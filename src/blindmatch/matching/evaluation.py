@@ -1,0 +1,218 @@
+"""How good a match is where the truth is known, and how well the two spaces agree under it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+
+from blindmatch.geometry.prototypes import as_labels
+from blindmatch.problem.distortion import CKA, Distortion, GromovWasserstein, MutualKNN
+from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Three measures of agreement of two spaces under one pairing.
+
+    Attributes
+    ----------
+    mutual_knn
+        Mean share of common neighbours, 0 to 1: higher is better.
+    cka
+        Centred kernel alignment of the linear kernels, at most 1: higher is better.
+    gw
+        Gromov-Wasserstein distortion of the standardised distances, over N^2: lower is better, about 2 for a random
+        pairing.
+    """
+
+    mutual_knn: float
+    cka: float
+    gw: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A pairing beside the true one and random ones.
+
+    Attributes
+    ----------
+    accuracy
+        Share of the sources with a true partner that got it; None without truth.
+    precision
+        Share of the matched sources whose partner is the true one, so that a partner for an outlier counts as an error;
+        None without truth.
+    pairs
+        How many sources were matched.
+    found, true
+        Alignment at the found and at the true pairing (None without truth).
+    random, random_deviation
+        Mean and standard deviation over random pairings of the items that were matched.
+    """
+
+    accuracy: float | None
+    precision: float | None
+    pairs: int
+    found: Alignment
+    true: Alignment | None
+    random: Alignment
+    random_deviation: Alignment
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+def evaluate(
+    source: ArrayLike,
+    target: ArrayLike,
+    permutation: ArrayLike,
+    truth: ArrayLike | None = None,
+    *,
+    rng: int | np.random.Generator | None = None,
+    random_pairings: int = 100,
+    neighbors: int = 5,
+) -> Evaluation:
+    """Accuracy and alignment of a pairing: source i with target permutation[i], -1 for a source left over.
+
+    The alignment is that of the paired items alone. `neighbors` is the k of Mutual k-NN (fewer in smaller sets).
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [2.0, 7.0]])
+    >>> report = evaluate(X, X, [0, 1, 2, 3], truth=[0, 1, 2, 3], rng=0)
+    >>> report.accuracy, report.found.gw, round(report.found.cka, 9)
+    (1.0, 0.0, 1.0)
+    """
+    X, Y = as_floats(source, "source"), as_floats(target, "target")
+    at_least(random_pairings, 1, "random_pairings")
+    at_least(neighbors, 1, "neighbors")
+    found = _partners(permutation, len(X), len(Y), "permutation")
+    true = None if truth is None else _partners(truth, len(X), len(Y), "truth")
+    generator = as_generator(rng)
+    kept = found >= 0
+    identity = np.arange(int(kept.sum()))
+    orders = [identity, *(generator.permutation(len(identity)) for _ in range(random_pairings))]
+    at_found, *at_random = _alignments(X[kept], Y[found[kept]], orders, neighbors, "permutation")
+    at_true = None
+    if true is not None:
+        paired = true >= 0
+        at_true = _alignments(X[paired], Y[true[paired]], [np.arange(int(paired.sum()))], neighbors, "truth")[0]
+    values = np.array([[a.mutual_knn, a.cka, a.gw] for a in at_random])
+    return Evaluation(
+        accuracy=None if true is None else matching_accuracy(found, true),
+        precision=None if true is None else float((found == true)[kept].mean()),
+        pairs=len(identity),
+        found=at_found,
+        true=at_true,
+        random=Alignment(*values.mean(axis=0).tolist()),
+        random_deviation=Alignment(*values.std(axis=0).tolist()),
+    )
+
+
+def matching_accuracy(permutation: ArrayLike, truth: ArrayLike) -> float:
+    """Share of the sources with a true partner (truth >= 0) that were given this partner.
+
+    >>> matching_accuracy([0, 2, 1, 3], truth=[0, 1, 2, 3])
+    0.5
+    """
+    found, true = np.asarray(permutation), np.asarray(truth)
+    for array, name in ((found, "permutation"), (true, "truth")):
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}; expected a list of integers")
+    if found.shape != true.shape:
+        raise ValueError(f"permutation has {len(found)} items and truth has {len(true)}; expected equal numbers")
+    known = true >= 0
+    if not known.any():
+        raise ValueError("truth names no partner at all: there is nothing to compare with")
+    return float((found[known] == true[known]).mean())
+
+
+def top_k_accuracy(scores: ArrayLike, truth: ArrayLike, k: int = 5, *, largest: bool = True) -> float:
+    """Share of the rows whose true column is among their k best scores; ties count as if broken at random.
+
+    `scores` is (n, m): a transport plan or similarities (`largest`), or lower bounds of pairs (``largest=False``).
+
+    >>> top_k_accuracy([[0.9, 0.5, 0.1], [0.7, 0.2, 0.4]], truth=[0, 1], k=2)
+    0.5
+    """
+    matrix = as_floats(scores, "scores")
+    true = _partners(truth, len(matrix), matrix.shape[1], "truth")
+    at_least(k, 1, "k")
+    rows = np.flatnonzero(true >= 0)
+    if not len(rows):
+        raise ValueError("truth names no partner at all: there is nothing to compare with")
+    values = matrix[rows] if largest else -matrix[rows]
+    own = values[np.arange(len(rows)), true[rows]][:, None]
+    better, equal = (values > own).sum(axis=1), (values == own).sum(axis=1)
+    return float(np.clip((k - better) / equal, 0.0, 1.0).mean())
+
+
+def cluster_assignment(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> dict[Any, Any]:
+    """The one-to-one assignment {cluster: class} that makes most items right.
+
+    Of more clusters than classes (or fewer), those left over do not appear.
+
+    >>> cluster_assignment(["cat", "cat", "dog", "dog"], [1, 1, 0, 1])
+    {1: 'cat', 0: 'dog'}
+    """
+    table, cluster_names, class_names = _contingency(labels, clusters)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return {cluster_names[r]: class_names[c] for r, c in zip(rows, columns, strict=True)}
+
+
+def clustering_accuracy(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> float:
+    """Share of the items whose class is that of their cluster under the best assignment: the classifier's ceiling.
+
+    >>> clustering_accuracy(["cat", "cat", "dog", "dog"], [1, 1, 0, 1])
+    0.75
+    """
+    table, _, _ = _contingency(labels, clusters)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return float(table[rows, columns].sum() / table.sum())
+
+
+def _contingency(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> tuple[IntArray, list[Any], list[Any]]:
+    """How many items of each class (column) each cluster (row) holds; both in order of appearance."""
+    classes, groups = as_labels(labels, "labels"), as_labels(clusters, "clusters")
+    if not classes or len(classes) != len(groups):
+        raise ValueError(
+            f"labels has {len(classes)} items and clusters has {len(groups)}; expected equal numbers, not 0"
+        )
+    row_of = {name: r for r, name in enumerate(dict.fromkeys(groups))}
+    column_of = {name: c for c, name in enumerate(dict.fromkeys(classes))}
+    table = np.zeros((len(row_of), len(column_of)), dtype=np.intp)
+    np.add.at(table, ([row_of[g] for g in groups], [column_of[c] for c in classes]), 1)
+    return table, list(row_of), list(column_of)
+
+
+def _partners(values: ArrayLike, n: int, m: int, name: str) -> IntArray:
+    """A target index or -1 for each of n sources, no target twice."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.shape != (n,):
+        raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}; expected {n} integers")
+    used = array[array >= 0]
+    if array.min() < -1 or array.max() >= m or len(np.unique(used)) != len(used):
+        raise ValueError(f"{name} must hold different indices below {m}, or -1")
+    return array.astype(np.intp)
+
+
+def _alignments(X: FloatArray, Y: FloatArray, orders: list[IntArray], neighbors: int, name: str) -> list[Alignment]:
+    """The measures with source i beside target order[i], for each order."""
+    n = len(X)
+    if n < 2:
+        raise ValueError(f"{name} pairs {n} items; relations need at least 2")
+    knn, cka, gw = (
+        _values(distortion, X, Y, orders)
+        for distortion in (MutualKNN(k=min(neighbors, n - 1)), CKA(), GromovWasserstein())
+    )
+    return [Alignment(-a, -b, c / n**2) for a, b, c in zip(knn, cka, gw, strict=True)]
+
+
+def _values(distortion: Distortion, X: FloatArray, Y: FloatArray, orders: list[IntArray]) -> list[float]:
+    K, G = distortion.kernels(X, Y)
+    return [float(distortion.loss(K, G[np.ix_(order, order)]).sum()) for order in orders]

@@ -1,0 +1,142 @@
+"""The match as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted
+
+from blindmatch.matching.estimator import TwoSetEstimator
+from blindmatch.matching.match import match
+from blindmatch.problem.distortion import Distortion, as_distortion
+from blindmatch.solvers.base import Solver
+from blindmatch.validation import FloatArray, IntArray, as_array
+
+
+class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
+    """``bm.match`` as a scikit-learn estimator.
+
+    Parameters
+    ----------
+    distortion, solver, standardize, similarity_weight, unmatched_cost, max_unmatched, time_limit, threads
+        As in ``bm.match``.
+    kernel
+        "embeddings": X and Y hold a point in each row, and the distortion takes its own kernel. "precomputed": they are
+        the square kernels themselves, and the X of `predict` and `transform` holds the relations of new points (rows)
+        to the sources of `fit` (columns).
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    permutation_, cost_, lower_bound_
+        The match: source i belongs to target ``permutation_[i]``, or to none where that is -1.
+    result_
+        All of the ``bm.Result``.
+    source_, target_
+        The embeddings (or kernels) that were matched.
+
+    Examples
+    --------
+    >>> import numpy as np, blindmatch as bm
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [2.0, 7.0]])
+    >>> matcher = bm.BlindMatcher(random_state=0).fit(X, X[[3, 1, 0, 2]])
+    >>> matcher.predict([[4.9, 1.2]]).tolist()
+    [3]
+    """
+
+    def __init__(
+        self,
+        distortion: str | Distortion = "gw",
+        solver: str | Solver = "auto",
+        *,
+        kernel: Literal["embeddings", "precomputed"] = "embeddings",
+        standardize: bool = True,
+        similarity_weight: float = 1.0,
+        unmatched_cost: float | None = None,
+        max_unmatched: int | None = None,
+        time_limit: float | None = None,
+        random_state: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.distortion = distortion
+        self.solver = solver
+        self.kernel = kernel
+        self.standardize = standardize
+        self.similarity_weight = similarity_weight
+        self.unmatched_cost = unmatched_cost
+        self.max_unmatched = max_unmatched
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(
+        self,
+        X: ArrayLike,
+        Y: ArrayLike,
+        *,
+        known_pairs: Iterable[tuple[int, int]] = (),
+        forbidden_pairs: Iterable[tuple[int, int]] | ArrayLike = (),
+        similarity: ArrayLike | None = None,
+    ) -> BlindMatcher:
+        """Match the rows of X with the rows of Y; the other arguments are those of ``bm.match``."""
+        if self.kernel not in ("embeddings", "precomputed"):
+            raise ValueError(f"kernel={self.kernel!r}; expected 'embeddings' or 'precomputed'")
+        self.source_, self.target_ = self._fitted_set(X), self._second_set(Y)
+        data: dict[str, Any] = {"source": self.source_, "target": self.target_}
+        self.result_ = match(
+            **({"kernels": (self.source_, self.target_)} if self.kernel == "precomputed" else data),
+            distortion=self.distortion,
+            solver=self.solver,
+            standardize=self.standardize,
+            known_pairs=known_pairs,
+            forbidden_pairs=forbidden_pairs,
+            similarity=similarity,
+            similarity_weight=self.similarity_weight,
+            unmatched_cost=self.unmatched_cost,
+            max_unmatched=self.max_unmatched,
+            time_limit=self.time_limit,
+            rng=self.random_state,
+            threads=self.threads,
+        )
+        self.permutation_ = self.result_.permutation
+        self.cost_ = self.result_.cost
+        self.lower_bound_ = self.result_.lower_bound
+        return self
+
+    def predict(self, X: ArrayLike) -> IntArray:
+        """The target row for each new source point: that of the nearest source that has one."""
+        check_is_fitted(self)
+        points = self._new_points(X)
+        matched = np.flatnonzero(self.permutation_ >= 0)
+        if not len(matched):
+            raise ValueError("the match left every item without a partner: nothing can be predicted")
+        if self.kernel == "precomputed":
+            similar = as_distortion(self.distortion).similarities
+            nearest = (points if similar else -points)[:, matched].argmax(axis=1)
+        else:
+            nearest = pairwise_distances_argmin(points, self.source_[matched])
+        return np.asarray(self.permutation_[matched[nearest]])
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """The target embedding for each new source point (precomputed: its row of relations to all targets)."""
+        return np.asarray(self.target_[self.predict(X)])
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Share of source points whose predicted target is the true one, y."""
+        predicted, truth = self.predict(X), as_array(y, "y")
+        if truth.shape == (len(predicted), 1):
+            truth = truth[:, 0]
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y has shape {truth.shape}; expected {predicted.shape}, the true target of each row of X")
+        return float(np.mean(predicted == truth))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

@@ -1,0 +1,1 @@
+"""The quadratic assignment problem, and the distortions and hints that define one."""

@@ -1,0 +1,45 @@
+"""Read quadratic assignment problems from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from blindmatch.errors import unknown_name
+from blindmatch.io.files import read_npz
+from blindmatch.problem.qap import QAP
+
+_PROBLEM = ("source_cost", "target_cost", "linear", "constant", "forbidden")  # arrays of a problem
+
+
+def load_problem(path: str | Path) -> QAP:
+    """Read a quadratic assignment problem.
+
+    Parameters
+    ----------
+    path
+        A QAPLIB ``.dat`` file, or an ``.npz`` file with the arrays ``source_cost`` and ``target_cost`` and, if you
+        like, ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".dat":
+        return QAP.from_qaplib(path)
+    if suffix != ".npz":
+        raise ValueError(f"{path}: unknown kind of problem file {suffix!r}; expected .dat (QAPLIB) or .npz")
+    arrays = read_npz(path)
+    missing = [name for name in ("source_cost", "target_cost") if name not in arrays]
+    if missing:
+        found = ", ".join(arrays) or "nothing"
+        raise ValueError(f"{path}: no array {' and '.join(missing)} in it; it holds {found}")
+    try:
+        for name in arrays:
+            if name not in _PROBLEM:
+                raise unknown_name("array", name, _PROBLEM)
+        return QAP(
+            arrays["source_cost"],
+            arrays["target_cost"],
+            arrays.get("linear"),
+            arrays.get("constant", 0.0),  # type: ignore[arg-type]  # a 0-d array; QAP checks and converts it
+            forbidden=arrays.get("forbidden"),
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

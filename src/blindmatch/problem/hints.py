@@ -1,0 +1,141 @@
+"""What is known or wished about the pairs, beside the relations inside each set: a problem with it, and without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.qap import QAP
+from blindmatch.validation import BoolArray, FloatArray, as_array, as_floats, as_pairs, at_least, not_negative
+
+_ROUNDING = 1e-12  # of the size of the numbers that are summed to a cost (`QAP.scale`): far above what rounding does
+
+
+@dataclass(frozen=True, eq=False)
+class Hints:
+    """Known pairs, forbidden pairs, similarities and the price of items that stay unmatched, checked.
+
+    Attributes
+    ----------
+    sizes
+        How many sources and targets there are.
+    known
+        Pairs that must be used.
+    forbidden
+        (n, m), True where a pair must not be used.
+    reward
+        (n, m), what each pair takes off the cost.
+    unmatched_cost
+        What each item without a partner adds to the cost; None if as many as possible are to be matched.
+    max_unmatched
+        So many items of the smaller set may stay unmatched.
+    """
+
+    sizes: tuple[int, int]
+    known: tuple[tuple[int, int], ...] = ()
+    forbidden: BoolArray | None = None
+    reward: FloatArray | None = None
+    unmatched_cost: float | None = None
+    max_unmatched: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        sizes: tuple[int, int],
+        *,
+        known_pairs: Iterable[tuple[int, int]] = (),
+        forbidden_pairs: Iterable[tuple[int, int]] | ArrayLike = (),
+        similarity: ArrayLike | None = None,
+        similarity_weight: float = 1.0,
+        unmatched_cost: float | None = None,
+        max_unmatched: int | None = None,
+    ) -> Hints:
+        """Check what a user hands over; the arguments are those of ``bm.match``."""
+        weight = not_negative(similarity_weight, "similarity_weight")
+        if max_unmatched is not None and unmatched_cost is None:
+            raise ValueError(f"max_unmatched={max_unmatched!r} needs an unmatched_cost")
+        price = None if unmatched_cost is None else not_negative(unmatched_cost, "unmatched_cost")
+        most = min(sizes) if max_unmatched is None else min(at_least(max_unmatched, 0, "max_unmatched"), *sizes)
+        return cls(
+            sizes,
+            tuple(as_pairs(known_pairs, sizes, "known_pairs")),
+            _mask(forbidden_pairs, sizes),
+            None if similarity is None else weight * _matrix(similarity, sizes),
+            price,
+            0 if price is None else most,
+        )
+
+    def problem(self, distortion: Distortion, K: FloatArray, G: FloatArray, dummies: int | None = None) -> QAP:
+        """The problem of two kernels on their common scale, with these hints.
+
+        It has ``max(n, m) + dummies`` items a side: sources, then dummies; targets, then dummies. An item whose partner
+        is a dummy stays unmatched. `dummies` of the smaller set's items can do so, by default as many as may.
+        """
+        n, m = self.sizes
+        problem = distortion.problem_of(K, G, self.max_unmatched if dummies is None else dummies)
+        linear = np.zeros((problem.n, problem.n))
+        if self.unmatched_cost is not None:
+            linear[:n, m:] = linear[n:, :m] = self.unmatched_cost
+        if self.reward is not None:
+            linear[:n, :m] = -self.reward
+        mask = None
+        if self.forbidden is not None:
+            mask = np.zeros((problem.n, problem.n), dtype=bool)
+            mask[:n, :m] = self.forbidden
+        if linear.any() or mask is not None:
+            problem = QAP.from_factors(problem.factors, linear, problem.constant, forbidden=mask)
+        return problem.with_known_pairs(self.known) if self.known else problem
+
+    def enough_dummies(self, distortion: Distortion, cost: float, scale: float) -> int:
+        """So many dummies lose nothing, if a match of this cost is known: with more unmatched, the price is higher."""
+        if not self.unmatched_cost or not math.isfinite(distortion.least_loss):
+            return self.max_unmatched
+        spare = cost - self._floor(distortion) + _ROUNDING * scale
+        most = (spare / self.unmatched_cost - abs(self.sizes[0] - self.sizes[1])) / 2
+        return int(min(max(math.floor(most + 1e-9), 0), self.max_unmatched))
+
+    def cost_beyond(self, distortion: Distortion, dummies: int, scale: float) -> float:
+        """A match that leaves more than `dummies` items of the smaller set unmatched costs at least this."""
+        if dummies >= self.max_unmatched:
+            return math.inf
+        if self.unmatched_cost is None or not math.isfinite(distortion.least_loss):
+            return -math.inf
+        price = self.unmatched_cost * (2 * (dummies + 1) + abs(self.sizes[0] - self.sizes[1]))
+        return price + self._floor(distortion) - _ROUNDING * scale
+
+    def _floor(self, distortion: Distortion) -> float:
+        """A match costs at least this, whatever it is, beside the price of what is unmatched."""
+        relations = min(distortion.least_loss, 0.0) * min(self.sizes) ** 2
+        if self.reward is None:
+            return relations
+        best = np.maximum(self.reward, 0.0)
+        return relations - float(min(best.max(axis=0).sum(), best.max(axis=1).sum()))
+
+
+def _matrix(similarity: ArrayLike, sizes: tuple[int, int]) -> FloatArray:
+    matrix = as_floats(similarity, "similarity")
+    if matrix.shape != sizes:
+        raise ValueError(f"similarity has shape {matrix.shape}; expected {sizes}, sources by targets")
+    return matrix
+
+
+def _mask(forbidden: Any, sizes: tuple[int, int]) -> BoolArray | None:
+    """Pairs, or a matrix of booleans, as a matrix; None if nothing is forbidden."""
+    if hasattr(forbidden, "__array__") or isinstance(forbidden, list | tuple):
+        array = as_array(forbidden, "forbidden_pairs")
+        if array.dtype == bool and array.size:
+            if array.shape != sizes:
+                raise ValueError(f"forbidden_pairs has shape {array.shape}; expected {sizes}, sources by targets")
+            return array.copy() if array.any() else None
+        forbidden = array if array.ndim == 2 else forbidden
+    pairs = as_pairs(forbidden, sizes, "forbidden_pairs")
+    mask = np.zeros(sizes, dtype=bool)
+    for pair in pairs:
+        mask[pair] = True
+    return mask if pairs else None

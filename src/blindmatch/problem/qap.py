@@ -1,0 +1,299 @@
+"""The quadratic assignment problem: min <A, P B P^T> + <L, P> + c over permutations, with A and B sums of factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from blindmatch.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_floats,
+    as_pairs,
+    as_permutation,
+    as_square,
+)
+
+FactorPair = tuple[FloatArray, FloatArray]
+_LARGEST = 1e200  # far below what overflows in sums and products of costs
+
+
+@dataclass(frozen=True)
+class NormalForm:
+    """The problem as the solvers see it: zero diagonals, each factor pair both symmetric or both antisymmetric.
+
+    Then the cost of pairing i with j and k with l at once is 2 * sum_f A_f[i, k] * B_f[j, l].
+    """
+
+    factors: tuple[FactorPair, ...]
+    linear: FloatArray
+    constant: float
+    forbidden: BoolArray | None
+
+
+class QAP:
+    """A quadratic assignment problem.
+
+    The cost of a permutation p is ``sum_ik A[i, k] * B[p[i], p[k]] + sum_i L[i, p[i]] + constant``.
+
+    Parameters
+    ----------
+    source_cost, target_cost
+        A and B, both (n, n).
+    linear
+        L, (n, n): what pairing source i with target j costs by itself.
+    constant
+        Added to every cost.
+    forbidden
+        (n, n) booleans; True at [i, j] means that source i must not be paired with target j. None if all is allowed.
+
+    Examples
+    --------
+    >>> problem = QAP([[0, 1], [1, 0]], [[0, 5], [5, 0]], linear=[[0, 1], [2, 0]])
+    >>> problem.objective([1, 0])
+    13.0
+    """
+
+    def __init__(
+        self,
+        source_cost: ArrayLike,
+        target_cost: ArrayLike,
+        linear: ArrayLike | None = None,
+        constant: float = 0.0,
+        *,
+        forbidden: ArrayLike | None = None,
+    ) -> None:
+        A = as_square(source_cost, "source_cost")
+        B = as_square(target_cost, "target_cost", len(A))
+        self._set(((A, B),), linear, constant, forbidden)
+
+    @classmethod
+    def from_factors(
+        cls,
+        factors: Iterable[tuple[ArrayLike, ArrayLike]],
+        linear: ArrayLike | None = None,
+        constant: float = 0.0,
+        *,
+        forbidden: ArrayLike | None = None,
+    ) -> QAP:
+        """A problem whose quadratic part is a sum of products, one for each pair (A, B) of `factors`."""
+        pairs: list[FactorPair] = []
+        for index, factor in enumerate(factors):
+            try:
+                A, B = factor
+            except (TypeError, ValueError):
+                raise ValueError(f"factors[{index}] is no pair of matrices (A, B)") from None
+            size = len(pairs[0][0]) if pairs else None
+            source = as_square(A, f"factors[{index}][0]", size)
+            pairs.append((source, as_square(B, f"factors[{index}][1]", len(source))))
+        if not pairs:
+            raise ValueError("factors is empty; expected at least one pair (A, B)")
+        problem = cls.__new__(cls)
+        problem._set(tuple(pairs), linear, constant, forbidden)
+        return problem
+
+    @classmethod
+    def from_qaplib(cls, path: str | Path) -> QAP:
+        """Read a QAPLIB ``.dat`` file."""
+        from blindmatch.io.qaplib import read_dat
+
+        return cls(*read_dat(path))
+
+    def _set(
+        self,
+        factors: tuple[FactorPair, ...],
+        linear: ArrayLike | None,
+        constant: float,
+        forbidden: ArrayLike | None,
+    ) -> None:
+        n = len(factors[0][0])
+        self._keep(
+            factors,
+            np.zeros((n, n)) if linear is None else as_square(linear, "linear", n),
+            float(as_floats(constant, "constant", ndim=0)),
+            None if forbidden is None else _as_mask(forbidden, n),
+        )
+        if not self.scale <= _LARGEST:
+            raise ValueError(
+                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {_LARGEST:g}"
+            )
+
+    def _keep(
+        self, factors: tuple[FactorPair, ...], linear: FloatArray, constant: float, forbidden: BoolArray | None
+    ) -> None:
+        """Take over numbers that are valid and belong to nobody else."""
+        self.n = len(linear)
+        self.factors, self.linear, self.constant = factors, linear, constant
+        self.forbidden = forbidden if forbidden is not None and forbidden.any() else None
+        for array in (*(matrix for pair in factors for matrix in pair), linear):
+            array.setflags(write=False)
+
+    def __repr__(self) -> str:
+        extras = [f"{len(self.factors)} factor pairs"] if len(self.factors) > 1 else []
+        extras += ["linear"] if self.linear.any() else []
+        extras += [f"{int(self.forbidden.sum())} forbidden pairs"] if self.forbidden is not None else []
+        return f"QAP(n={self.n}{''.join(', ' + extra for extra in extras)})"
+
+    def objective(self, permutation: ArrayLike) -> float:
+        """Cost of a permutation: source i is paired with target permutation[i]."""
+        p = as_permutation(permutation, self.n)
+        quadratic = sum(float((A * B[np.ix_(p, p)]).sum()) for A, B in self.factors)
+        return quadratic + float(self.linear[np.arange(self.n), p].sum()) + self.constant
+
+    def allows(self, permutation: ArrayLike) -> bool:
+        """Whether a permutation uses no forbidden pair."""
+        p = as_permutation(permutation, self.n)
+        return self.forbidden is None or not self.forbidden[np.arange(self.n), p].any()
+
+    def permuted(self, rows: ArrayLike, columns: ArrayLike) -> QAP:
+        """The same problem in another order: its source a is our rows[a], its target b is our columns[b].
+
+        A permutation q of the new problem means p[rows[a]] = columns[q[a]] here, at the same cost.
+        """
+        r, c = as_permutation(rows, self.n, "rows"), as_permutation(columns, self.n, "columns")
+        return self._derived(r, c, self.linear[np.ix_(r, c)], self.constant)
+
+    def reduced(self, pairs: Sequence[tuple[int, int]]) -> tuple[QAP, IntArray, IntArray]:
+        """Fix pairs: the problem that is left, and its source and target indices here.
+
+        What the fixed pairs cost with each other goes into the constant, what they cost with the rest into the linear
+        term.
+        """
+        fixed = as_pairs(pairs, (self.n, self.n), "pairs")
+        i, j = (np.array([pair[side] for pair in fixed], dtype=np.intp) for side in (0, 1))
+        if len(set(i.tolist())) < len(i) or len(set(j.tolist())) < len(j):
+            raise ValueError(f"pairs={fixed} uses an item twice")
+        rows, columns = (np.delete(np.arange(self.n), side) for side in (i, j))
+        if not len(rows):
+            raise ValueError(f"pairs={fixed} leaves nothing free")
+        constant = self.constant + float(self.linear[i, j].sum())
+        linear = self.linear[np.ix_(rows, columns)].copy()
+        for A, B in self.factors:
+            constant += float((A[np.ix_(i, i)] * B[np.ix_(j, j)]).sum())
+            linear += A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T + A[np.ix_(i, rows)].T @ B[np.ix_(j, columns)]
+        return self._derived(rows, columns, linear, constant), rows, columns
+
+    def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float) -> QAP:
+        """The problem of these sources and targets: no need to validate again what is made of valid numbers."""
+        source, target = np.ix_(rows, rows), np.ix_(columns, columns)
+        problem = QAP.__new__(QAP)
+        problem._keep(
+            tuple((A[source], B[target]) for A, B in self.factors),
+            linear,
+            constant,
+            None if self.forbidden is None else self.forbidden[np.ix_(rows, columns)],
+        )
+        return problem
+
+    def with_known_pairs(self, pairs: Iterable[Any]) -> QAP:
+        """The same problem in which the given pairs (source, target) must be used."""
+        mask = np.zeros((self.n, self.n), dtype=bool) if self.forbidden is None else self.forbidden.copy()
+        known = as_pairs(pairs, (self.n, self.n), "known_pairs")
+        for i, j in known:
+            if mask[i, j]:
+                raise ValueError(f"known_pairs={known} contradicts itself or the forbidden pairs at ({i}, {j})")
+            mask[i, :] = mask[:, j] = True
+            mask[i, j] = False
+        return QAP.from_factors(self.factors, self.linear, self.constant, forbidden=mask)
+
+    def dense(self) -> FloatArray:
+        """The whole cost tensor C with cost(P) = constant + sum_ijkl C[i, j, k, l] P[i, j] P[k, l]; n^4 numbers."""
+        if self.n > 64:
+            raise ValueError(f"n={self.n}: the dense tensor would hold {self.n**4:.2g} numbers; expected n <= 64")
+        tensor = sum(np.einsum("ik,jl->ijkl", A, B) for A, B in self.factors)
+        i, j = np.ogrid[: self.n, : self.n]
+        tensor = np.asarray(tensor)
+        tensor[i, j, i, j] += self.linear
+        return tensor
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the cost can be written with one symmetric factor pair."""
+        form = self.normal_form
+        return len(form.factors) == 1 and bool((form.factors[0][0] == form.factors[0][0].T).all())
+
+    @cached_property
+    def normal_form(self) -> NormalForm:
+        """Zero diagonals, symmetric or antisymmetric factor pairs."""
+        linear = self.linear.copy()
+        factors: list[FactorPair] = []
+        for A, B in self.factors:
+            linear += np.outer(np.diag(A), np.diag(B))
+            (As, Aa), (Bs, Ba) = _split(A), _split(B)
+            factors += [(As, Bs)] if As.any() and Bs.any() else []
+            factors += [(Aa, Ba)] if Aa.any() and Ba.any() else []
+        if not factors:
+            factors = [(np.zeros_like(linear), np.zeros_like(linear))]
+        return NormalForm(tuple(factors), linear, self.constant, self.forbidden)
+
+    @cached_property
+    def scale(self) -> float:
+        """Size of the numbers that are summed up to a cost: rounding errors are a small multiple of eps times this."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            quadratic = sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in self.factors)
+        return abs(self.constant) + quadratic + float(np.abs(self.linear).max(axis=1).sum())
+
+    @cached_property
+    def vanishes(self) -> bool:
+        """Whether every cost is zero because all numbers are, and not because products are too small for float64."""
+        products = any(A.any() and B.any() for A, B in self.factors)
+        return not products and not self.linear.any() and self.constant == 0.0
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether all numbers are integers, and so small that float64 rounds no sum and no product of them."""
+        arrays = [matrix for pair in self.factors for matrix in pair] + [self.linear, np.array([self.constant])]
+        if self.scale >= 2.0**52 or any((array != np.rint(array)).any() for array in arrays):
+            return False
+        return all(np.abs(array).max() < 2.0**52 for array in arrays)
+
+    @cached_property
+    def granularity(self) -> float:
+        """Costs differ by multiples of this number; 0.0 where no such step is known (data that are not integers)."""
+        if not self.exact:
+            return 0.0
+        step = _gcd(self.linear - self.linear[0, 0])
+        for A, B in self.factors:
+            # cost = sum over i < k of A_ik B_jl + A_ki B_lj; with both symmetric that is 2 A_ik B_jl
+            both = bool((A == A.T).all() and (B == B.T).all())
+            off = ~np.eye(self.n, dtype=bool)
+            step = math.gcd(step, (2 if both else 1) * _gcd(A[off]) * _gcd(B[off]), _gcd(np.diag(A)) * _gcd(np.diag(B)))
+        return float(step)
+
+    def round_up(self, bound: float) -> float:
+        """Raise a lower bound to the least value that a cost can take, where the data are integers."""
+        step = self.granularity
+        if step <= 0 or not math.isfinite(bound):
+            return bound
+        # Any one cost anchors the lattice of all costs.
+        anchor = self.objective(np.arange(self.n))
+        return anchor + step * math.ceil((bound - anchor) / step)
+
+
+def _split(matrix: FloatArray) -> FactorPair:
+    """Symmetric and antisymmetric part, both with a zero diagonal."""
+    symmetric, antisymmetric = (matrix + matrix.T) / 2, (matrix - matrix.T) / 2
+    np.fill_diagonal(symmetric, 0.0)
+    return symmetric, antisymmetric
+
+
+def _gcd(values: FloatArray) -> int:
+    return int(np.gcd.reduce(np.abs(values).astype(np.int64), axis=None)) if values.size else 0
+
+
+def _as_mask(values: ArrayLike, n: int) -> BoolArray:
+    mask = as_array(values, "forbidden")
+    if mask.dtype != bool or mask.shape != (n, n):
+        raise ValueError(f"forbidden has dtype {mask.dtype} and shape {mask.shape}; expected booleans, ({n}, {n})")
+    mask = mask.copy()
+    mask.setflags(write=False)
+    return mask

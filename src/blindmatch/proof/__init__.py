@@ -1,0 +1,1 @@
+"""The trusted base: certificates of lower bounds and their checker, in plain numpy. It imports no solver."""

@@ -1,0 +1,205 @@
+"""Check a certificate in plain numpy. Shares no code with the solvers, trusts nothing that they say.
+
+The tree of a proof is here; what the duals of one node prove is in `stage_check.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+
+import numpy as np
+
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
+from blindmatch.proof.spectral import projection_bound
+from blindmatch.proof.stage_check import EPS, TINY, Effort, OutOfTimeError, lowered, stage_bounds
+from blindmatch.validation import IntArray, at_least
+
+_PROJECTION = 2e-8  # seconds that the projection bound takes at most, over n^3
+_STAGE = 4e-9  # seconds that the check of a stage takes at least, over n^2 for each pair
+
+
+def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None) -> float:
+    """Return the lower bound that a certificate proves for a problem, rounded down safely.
+
+    Every permutation that the problem allows costs at least this much. A certificate that was damaged or belongs to
+    another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all. It uses all cores,
+    or as many `threads` as it is told.
+
+    Examples
+    --------
+    >>> import blindmatch as bm
+    >>> problem = bm.QAP([[0, 1, 2], [1, 0, 3], [2, 3, 0]], [[0, 4, 1], [4, 0, 1], [1, 1, 0]])
+    >>> result = bm.solve(problem, rng=0)
+    >>> bm.verify(problem, result.certificate) == result.cost
+    True
+    """
+    if threads is not None:
+        at_least(threads, 1, "threads")
+    return _verified(problem, certificate, Effort(threads=threads or len(os.sched_getaffinity(0))))[0]
+
+
+def verify_in_time(problem: QAP, certificate: Certificate, seconds: float, threads: int = 1) -> tuple[float, bool]:
+    """What `verify` returns, if it takes no more than so many seconds of computing time, and True.
+
+    When they are over, or at Ctrl-C, what has been proved so far, and False: a bound that is as true, only weaker.
+    """
+    effort = Effort(threads=threads) if seconds == math.inf else Effort(time.thread_time() + seconds)
+    return _verified(problem, certificate, effort, partial=True)
+
+
+def _verified(problem: QAP, certificate: Certificate, effort: Effort, partial: bool = False) -> tuple[float, bool]:
+    if certificate.size != problem.n:
+        raise ValueError(f"certificate is for n={certificate.size}, the problem has n={problem.n}")
+    if not certificate.nodes:
+        raise ValueError("certificate: it has no nodes; expected at least the root")
+    _check_forced(problem, certificate.forced)
+    views: list[NodeView] = []
+    whole = True
+    try:
+        for index, node in enumerate(certificate.nodes):  # parents first: what they rule out holds for their children
+            root = index == 0
+            if root != (node.parent == -1) or root != (node.pair is None) or not -1 <= node.parent < index:
+                raise ValueError(
+                    f"certificate: node {index} has parent {node.parent}; expected the root, then earlier nodes"
+                )
+            parent = None if index == 0 else views[node.parent]
+            views.append(NodeView(problem, node, parent, certificate.forced))
+            views[-1].use_proofs(node, effort)
+    except (KeyboardInterrupt, OutOfTimeError):
+        if not partial:
+            raise
+        whole = False  # a node that nobody looked at proves nothing
+    if not views:
+        return -math.inf, False
+    symmetries = [(side, image) if _holds(problem, side, image) else None for side, image in certificate.symmetries]
+    for view, node in zip(reversed(views), reversed(certificate.nodes[: len(views)]), strict=True):  # children first
+        view.close(node, symmetries)
+        if node.parent >= 0:
+            views[node.parent].children[node.pair] = view.bound
+    # Where all numbers are zero, so are all costs, and nothing was rounded.
+    return 0.0 if problem.vanishes else problem.round_up(views[0].bound), whole
+
+
+def _holds(problem: QAP, side: int, image: IntArray) -> bool:
+    """Whether renumbering the sources (side ROW) or the targets leaves every number of the problem as it is."""
+    if side not in (ROW, COLUMN) or not np.array_equal(np.sort(image), np.arange(problem.n)):
+        return False
+    rows, columns = (image, np.arange(problem.n)) if side == ROW else (np.arange(problem.n), image)
+    moved = np.ix_(rows, columns)
+    matrices = [factor[side] for factor in problem.factors]
+    return (
+        all(np.array_equal(matrix, matrix[np.ix_(image, image)]) for matrix in matrices)
+        and np.array_equal(problem.linear, problem.linear[moved])
+        and (problem.forbidden is None or np.array_equal(problem.forbidden, problem.forbidden[moved]))
+    )
+
+
+def _check_forced(problem: QAP, forced: tuple[Pair, ...]) -> None:
+    """Each forced pair must be the only one left in its row or in its column."""
+    free = np.ones((problem.n, problem.n), dtype=bool) if problem.forbidden is None else ~problem.forbidden
+    for i, j in forced:
+        if not (0 <= i < problem.n and 0 <= j < problem.n and free[i, j]):
+            raise ValueError(f"certificate: the pair ({i}, {j}) is not allowed")
+        if free[i].sum() > 1 and free[:, j].sum() > 1:
+            raise ValueError(f"certificate: the pair ({i}, {j}) is not forced")
+        free[i, :] = free[:, j] = False
+
+
+class NodeView:
+    """A node as the checker sees it: the problem that is left, and bounds that hold for all of its permutations."""
+
+    def __init__(self, problem: QAP, node: Node, parent: NodeView | None, forced: tuple[Pair, ...]) -> None:
+        before = forced if parent is None else parent.fixed
+        self.fixed: tuple[Pair, ...] = before if node.pair is None else (*before, node.pair)
+        self.children: dict[Pair | None, float] = {}
+        # Fixing pairs rounds the data of the problem that is left: allow for it on the scale of the whole.
+        operations = (len(self.fixed) + 4) * (len(self.fixed) + 4 * len(problem.factors)) if self.fixed else 0
+        self.error = 0.0 if problem.exact else operations * (EPS * problem.scale + TINY)
+        if len(self.fixed) >= problem.n - 1:  # one permutation is left
+            permutation = _completed(self.fixed, problem.n)
+            self.bound = _cost_from_below(problem, permutation) if problem.allows(permutation) else math.inf
+            self.rows = self.columns = np.arange(0)
+            self.pair_bounds = np.zeros((0, 0))
+            return
+        whole = (problem, np.arange(problem.n), np.arange(problem.n))
+        self.rest, self.rows, self.columns = problem.reduced(self.fixed) if self.fixed else whole
+        rest = self.rest
+        excluded = np.zeros((rest.n, rest.n), dtype=bool) if rest.forbidden is None else rest.forbidden
+        self.pair_bounds = np.where(excluded, math.inf, -math.inf)
+        if parent is not None and node.pair is not None:
+            keep = np.ix_(parent.rows != node.pair[0], parent.columns != node.pair[1])
+            self.pair_bounds = np.maximum(self.pair_bounds, parent.pair_bounds[keep])
+        self.bound = -math.inf
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is nothing left to choose."""
+        return not len(self.rows)
+
+    def use_proofs(self, node: Node, effort: Effort) -> None:
+        """Take in what a node holds: the projection bound, and its duals, one stage after the other."""
+        if self.complete:
+            return
+        if node.spectral:
+            effort.check(_PROJECTION * self.rest.n**3)
+            self.bound = projection_bound(self.rest) - self.error
+        for stage in node.stages:
+            self._use(self.rest, stage, effort)
+
+    def _use(self, rest: QAP, stage: Stage, effort: Effort) -> None:
+        if stage.size != rest.n:
+            raise ValueError(f"certificate: a stage has size {stage.size}, its node has {rest.n}")
+        # Pairs that this stage leaves out count with what was proved for them before, be it nothing.
+        excluded = stage.forbidden | np.isposinf(self.pair_bounds)
+        effort.check(_STAGE * np.count_nonzero(~excluded) * rest.n**2)
+        bound, bounds = stage_bounds(rest, stage, excluded, effort)
+        floor = float(self.pair_bounds[excluded].min(initial=math.inf))
+        better = np.where(excluded, -math.inf, np.minimum(bounds, floor) - self.error)
+        self.pair_bounds = np.maximum(self.pair_bounds, better)
+        self.bound = max(self.bound, min(bound, floor) - self.error)
+
+    def close(self, node: Node, symmetries: list[tuple[int, IntArray] | None]) -> None:
+        """Take the children's bounds in: every permutation pairs the line with one of its free partners."""
+        if node.line is None or self.complete:
+            return
+        side, index = node.line
+        lines = (self.rows, self.columns)
+        at = np.flatnonzero(lines[side] == index) if side in (ROW, COLUMN) else np.array([])
+        if len(at) != 1:
+            raise ValueError(f"certificate: a node branches on {node.line}, which is not free there")
+        values = {}
+        for other in range(len(self.rows)):
+            a, b = (int(at[0]), other) if side == ROW else (other, int(at[0]))
+            pair = (int(self.rows[a]), int(self.columns[b]))
+            values[pair[1 - side]] = max(float(self.pair_bounds[a, b]), self.children.get(pair, -math.inf))
+        for child, sibling, number in node.skipped:
+            symmetry = symmetries[number] if 0 <= number < len(symmetries) else None
+            if symmetry is None or symmetry[0] != 1 - side or child not in values or sibling not in values:
+                continue
+            image = symmetry[1]
+            if image[sibling] != child or any(image[pair[1 - side]] != pair[1 - side] for pair in self.fixed):
+                continue
+            # The symmetry takes the permutations through the sibling to those through the child, at equal costs.
+            values[child] = max(values[child], values[sibling])
+        self.bound = max(self.bound, min(values.values()))
+
+
+def _completed(fixed: tuple[Pair, ...], n: int) -> IntArray:
+    """The permutation of n - 1 pairs or of all."""
+    sides = [{pair[side] for pair in fixed} for side in (ROW, COLUMN)]
+    left = [sorted(set(range(n)) - side) for side in sides]
+    pairs = [*fixed, *zip(*left, strict=True)] if len(left[0]) == len(left[1]) else []
+    if len(pairs) != n or any(not side <= set(range(n)) for side in sides):
+        raise ValueError(f"certificate: the pairs {sorted(fixed)} use an item twice, or one that is not there")
+    return np.array([j for _, j in sorted(pairs)], dtype=np.intp)
+
+
+def _cost_from_below(problem: QAP, permutation: IntArray) -> float:
+    """What a permutation costs, less the error of n^2 products and sums a factor pair, and n + 2 further sums."""
+    if problem.exact:
+        return problem.objective(permutation)
+    operations = len(problem.factors) * (problem.n**2 + 2) + problem.n + 4
+    return lowered(problem.objective(permutation), problem.scale, operations)

@@ -1,0 +1,1 @@
+"""Run a solver so that every promise of the result is checked."""

@@ -1,0 +1,68 @@
+"""How much memory a run will need and how much there is, so that a run that cannot end well does not begin."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+from blindmatch.problem.qap import QAP
+from blindmatch.solvers.base import Solver
+
+
+def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
+    """Raise a ValueError with the figures, and what to use instead, where a solver would run out of memory."""
+    needed, there = needed_bytes(problem, solver), available_bytes()
+    if needed <= there:
+        return
+    instead = (
+        "solver='auto' or 'tabu', which need n^2 numbers" if solver.name not in ("auto", "tabu") else "fewer items"
+    )
+    raise ValueError(
+        f"solver={solver.name!r} needs about {_gigabytes(needed)} of memory for n={problem.n}, and "
+        f"{_gigabytes(there)} are free; use {instead}"
+    )
+
+
+def needed_bytes(problem: QAP, solver: Solver) -> int:
+    """What a run takes at its peak, with the check of its proof."""
+    n, can = problem.n, solver.capabilities
+    cubes = can.cubic_memory if can.cubic_up_to is None or n <= can.cubic_up_to else 0
+    return int(can.quadratic_memory * len(problem.factors) * n**2 + cubes * n**3 + can.quartic_memory * n**4)
+
+
+def available_bytes() -> int:
+    """What this process may still take: of the machine, of its control group, of its own limit."""
+    return max(0, min(_free_of_machine(), _free_of_group(), _free_of_limit()))
+
+
+def _free_of_machine() -> int:
+    for line in _lines(Path("/proc/meminfo")):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _free_of_group() -> int:
+    folder = Path("/sys/fs/cgroup")
+    values = ["".join(_lines(folder / name)).strip() for name in ("memory.max", "memory.current")]
+    return int(values[0]) - int(values[1]) if all(value.isdigit() for value in values) else 1 << 62
+
+
+def _free_of_limit() -> int:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return 1 << 62
+    pages = int("".join(_lines(Path("/proc/self/statm"))).split()[0] or 0)
+    return limit - pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.3g} GB"

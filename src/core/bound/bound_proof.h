@@ -1,0 +1,36 @@
+// The bound that a set of duals proves, in float64, rounded down: the only bound that the solvers may claim.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/stop.h"
+
+namespace blindmatch {
+
+class ThreadPool;
+
+// Duals of the level-1 RLT relaxation, with the pairs that were forbidden when they were made.
+struct Stage {
+    int n = 0;
+    std::vector<float> u;                 // u[k][i][j]: what pair (i,j) takes from its row k
+    std::vector<float> v;                 // v[l][i][j]: what pair (i,j) takes from its column l
+    std::vector<double> beta;             // column duals of the leader's assignment problem
+    std::vector<std::uint8_t> forbidden;  // n x n
+};
+
+struct Proof {
+    double bound = 0.0;              // no permutation that avoids the forbidden pairs costs less
+    std::vector<double> pair_bound;  // n x n: no such permutation through (i,j) costs less; infinite where forbidden
+};
+
+// With leader_ij = linear_ij + sum_k u_ijk + sum_l v_ijl and R = W - u_ijk - v_ijl - u_kli - v_klj, every permutation p
+// costs constant + sum_i leader_ip(i) + sum_{i<k} R. Half of each R is at least the smallest R in its row k, so
+// leader'_ij = leader_ij + 1/2 sum_k min_l R bounds the cost by the assignment problem of leader', whose column duals
+// are `beta`. Where `stage.beta` is empty it is computed and stored there. Nothing is returned if `stop` has come and
+// the proof would make the caller late.
+std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop);
+
+}  // namespace blindmatch

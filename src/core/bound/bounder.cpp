@@ -1,0 +1,171 @@
+#include "bound/bounder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace blindmatch {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Duals scaled_duals(const ScaledProblem& problem, const Stage& stage) {
+    Duals duals(problem.n);
+    const int n = problem.n;
+    for (std::size_t line = 0; line < static_cast<std::size_t>(n) * n; ++line) {
+        for (int j = 0; j < n; ++j) {
+            duals.u[line * problem.stride + j] = static_cast<float>(stage.u[line * n + j] * problem.scale);
+            duals.v[line * problem.stride + j] = static_cast<float>(stage.v[line * n + j] * problem.scale);
+        }
+    }
+    return duals;
+}
+
+}  // namespace
+
+double Target::of(double cost) const {
+    if (granularity > 0.0) return cost - granularity * (1.0 - 1e-6);
+    return cost - std::max(tolerance * std::abs(cost), noise);
+}
+
+double cost_noise(const Problem& problem) {
+    double size = std::abs(problem.constant), linear = 0.0;
+    for (double x : problem.linear) linear = std::max(linear, std::abs(x));
+    for (const Factor& f : problem.factors) {
+        double source = 0.0, target = 0.0;
+        for (double x : f.source) source = std::max(source, std::abs(x));
+        for (double x : f.target) target = std::max(target, std::abs(x));
+        size += static_cast<double>(problem.n) * problem.n * source * target;
+    }
+    return 1e-12 * (size + problem.n * linear);
+}
+
+Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool,
+                 Stop& stop)
+    : problem_(problem),
+      pool_(pool),
+      scaled_(problem),
+      sweeps_(scaled_, std::move(forbidden), pool),
+      bound_(-kInfinity),
+      fixed_bound_(kInfinity) {
+    if (start) {
+        sweeps_.start_from(scaled_duals(scaled_, *start));
+    } else if (scaled_.factor_count == 1) {
+        sweeps_.start_by_sorting(stop);
+    }
+    sweeps_.close();
+}
+
+bool Bounder::sweep(const SweepOptions& options, Stop& stop) {
+    const bool whole = sweeps_.sweep(options, stop);
+    if (whole) sweeps_.close();
+    return whole;
+}
+
+bool Bounder::relax(int iterations, const std::vector<int>& permutation, Stop& stop) {
+    if (!relaxation_) {
+        int agree = 0;
+        for (int i = 0; i < problem_.n; ++i) agree += sweeps_.leader_assignment()[i] == permutation[i];
+        relaxation_ = std::make_unique<RltLp>(scaled_, sweeps_.forbidden(), pool_);
+        // The more the relaxation agrees with the permutation, the likelier the permutation is the relaxation's
+        // optimum.
+        relaxation_->start(sweeps_.duals(), permutation, 0.9 * agree / problem_.n);
+    } else if (relaxation_outdated_) {
+        auto smaller = std::make_unique<RltLp>(scaled_, sweeps_.forbidden(), pool_);
+        smaller->start(*relaxation_);
+        relaxation_ = std::move(smaller);
+    }
+    relaxation_outdated_ = false;
+    if (!relaxation_->iterate(iterations, stop)) return false;
+    sweeps_.start_from(relaxation_->duals());
+    SweepOptions repair;
+    repair.redistribute = false;
+    return sweep(repair, stop);
+}
+
+Stage Bounder::snapshot() const {
+    const int n = problem_.n;
+    Stage stage;
+    stage.n = n;
+    stage.u.resize(static_cast<std::size_t>(n) * n * n);
+    stage.v.resize(stage.u.size());
+    stage.forbidden = sweeps_.forbidden();
+    const float unscale = static_cast<float>(1.0 / scaled_.scale);
+    for (std::size_t line = 0; line < static_cast<std::size_t>(n) * n; ++line) {
+        const std::size_t i = line % n;
+        for (int j = 0; j < n; ++j) {
+            const bool forbidden = stage.forbidden[i * n + j];
+            stage.u[line * n + j] = forbidden ? 0.0f : sweeps_.duals().u[line * scaled_.stride + j] * unscale;
+            stage.v[line * n + j] = forbidden ? 0.0f : sweeps_.duals().v[line * scaled_.stride + j] * unscale;
+        }
+    }
+    return stage;
+}
+
+int Bounder::prove_and_fix(double target, double share, Stop& stop) {
+    const auto begin = Stop::Clock::now();
+    const int n = problem_.n;
+    Stage stage = snapshot();
+    std::optional<Proof> proven = prove(problem_, stage, pool_, stop);
+    if (!proven) return 0;
+    Proof& proof = *proven;
+    std::vector<std::size_t> impossible;
+    for (std::size_t pair = 0; pair < proof.pair_bound.size(); ++pair) {
+        if (!stage.forbidden[pair] && proof.pair_bound[pair] >= target) impossible.push_back(pair);
+        proof.pair_bound[pair] = std::min(proof.pair_bound[pair], fixed_bound_);
+    }
+    proof.bound = std::min(proof.bound, fixed_bound_);
+    const bool fixes = proof.bound < target && !impossible.empty() && impossible.size() >= share * allowed_count();
+    const bool better = proof.bound > bound_;
+    if (better || fixes) {
+        // A stage that forbade nothing is not needed any more once a later one is better.
+        if (better && !stages_.empty() && !stages_.back().fixes) stages_.pop_back();
+        stages_.push_back({std::move(stage), proof.pair_bound, proof.bound, fixes});
+        bound_ = std::max(bound_, proof.bound);
+    }
+    if (fixes) {
+        for (std::size_t pair : impossible) {
+            fixed_bound_ = std::min(fixed_bound_, proof.pair_bound[pair]);
+            sweeps_.forbid(static_cast<int>(pair / n), static_cast<int>(pair % n));
+        }
+        relaxation_outdated_ = true;
+        sweeps_.close();
+    }
+    prove_seconds_ = std::chrono::duration<double>(Stop::Clock::now() - begin).count();
+    return fixes ? static_cast<int>(impossible.size()) : 0;
+}
+
+double Bounder::pair_bound(int i, int j) const {
+    double most = -kInfinity;
+    for (const ProvenStage& s : stages_)
+        most = std::max(most, s.pair_bound[static_cast<std::size_t>(i) * problem_.n + j]);
+    return most;
+}
+
+int Bounder::allowed_count() const {
+    return static_cast<int>(std::count(sweeps_.forbidden().begin(), sweeps_.forbidden().end(), 0));
+}
+
+double Bounder::proof_size() const {
+    double pairs = 0.0;
+    for (const ProvenStage& s : stages_) pairs += static_cast<double>(std::ranges::count(s.stage.forbidden, 0));
+    return pairs / (static_cast<double>(problem_.n) * problem_.n);
+}
+
+int Bounder::fixable_count(double target) const {
+    const double gap = target * scaled_.scale - sweeps_.bound();
+    int count = 0;
+    for (std::size_t pair = 0; pair < sweeps_.forbidden().size(); ++pair) {
+        count += !sweeps_.forbidden()[pair] && sweeps_.reduced_leader()[pair] >= gap;
+    }
+    return count;
+}
+
+std::vector<Stage> Bounder::take_stages() {
+    std::vector<Stage> stages;
+    for (ProvenStage& s : stages_) stages.push_back(std::move(s.stage));
+    stages_.clear();
+    return stages;
+}
+
+}  // namespace blindmatch

@@ -1,0 +1,51 @@
+// The solver `dual-ascent`: the level-1 RLT bound by sweeps and by the first-order method, with fixing, no branching.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/stop.h"
+#include "bound/bound_proof.h"
+
+namespace blindmatch {
+
+enum class BoundStatus { optimal, time_limit, interrupted, stalled };
+
+struct TracePoint {
+    double seconds, cost, bound;
+};
+
+struct DualAscentOptions {
+    double tolerance = 1e-6;   // relative gap that counts as closed
+    double granularity = 0.0;  // > 0: costs are multiples of this (plus a constant), so a gap below it is closed
+    int threads = 1;
+    std::size_t memory_limit = std::size_t{4} << 30;  // bytes that the first-order method may use; else sweeps alone
+    std::uint64_t seed = 0;
+    const Stage* start = nullptr;  // duals to start from
+    bool use_relaxation = true;
+};
+
+struct BoundProgress {
+    double seconds, cost, bound;
+    double proof_size;  // of the stages, which somebody will have to check; 1 for one that covers all pairs
+};
+
+struct BoundResult {
+    std::vector<int> permutation;
+    double cost = 0.0;
+    double bound = 0.0;  // proven by `stages`
+    BoundStatus status = BoundStatus::stalled;
+    std::vector<Stage> stages;
+    std::vector<double> pair_bound;  // n x n, proven by `stages`: no permutation through the pair costs less
+    std::vector<TracePoint> trace;
+};
+
+// `initial` is the first incumbent; empty: a few local searches find one. `report` is called from the calling thread.
+// The result does not depend on the number of threads unless `stop` cut it short.
+BoundResult dual_ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
+                        const std::function<void(const BoundProgress&)>& report = {});
+
+}  // namespace blindmatch

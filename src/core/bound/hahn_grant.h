@@ -1,0 +1,92 @@
+// The paper's dual ascent: Alg. 1 (Hahn & Grant 1998) on the dense tensor and Alg. 2, the same on factored costs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/stop.h"
+#include "base/thread_pool.h"
+#include "lap/lap.h"
+
+namespace blindmatch {
+
+// Dual variables of all subproblems. Transposed, so that one subproblem reads them contiguously:
+// u[k][i][j] = U_ij,k and v[l][i][j] = V_ij,l.
+struct HahnGrantDuals {
+    explicit HahnGrantDuals(int n) : n(n), u(cube(n), 0.0), v(cube(n), 0.0) {}
+    static std::size_t cube(int n) { return static_cast<std::size_t>(n) * n * n; }
+    std::size_t at(int m, int i, int j) const { return (static_cast<std::size_t>(m) * n + i) * n + j; }
+
+    int n;
+    std::vector<double> u, v;
+};
+
+// Where the costs of the subproblems live: this alone tells the two algorithms apart.
+class PairCosts {
+ public:
+    virtual ~PairCosts() = default;
+    // Writes the (n-1) x (n-1) matrix of subproblem (i, j), complementary costs added up (Alg. 1, l. 11-12; Alg. 2, l.
+    // 12).
+    virtual void gather(int i, int j, double* matrix) = 0;
+    // Notes that the duals of subproblem (i, j), already added to the HahnGrantDuals, leave its matrix (Alg. 1, l. 15).
+    virtual void reduced(int i, int j, const double* matrix, const double* u, const double* v) = 0;
+    // Notes that `share` is added to all costs of subproblem (i, j) (Alg. 1, l. 9).
+    virtual void raised(int i, int j, double share) = 0;
+};
+
+class HahnGrant {
+ public:
+    // `factorized` chooses Alg. 2, memory 2 n^3 doubles + n^3 ints; otherwise Alg. 1, memory n^4 doubles on top.
+    HahnGrant(const Problem& problem, bool factorized, LapMethod method, bool evaluate_laps, int threads);
+
+    // One pass of the while loop. Returns false if it was cut short; bound and duals are valid then, too.
+    bool sweep(Stop& stop);
+
+    double bound() const { return bound_; }         // l of the paper, with every constant added
+    bool bound_is_valid() const { return valid_; }  // false until the leaders of non-negative costs are solved
+    double leader_gain() const { return gain_; }    // what the last leader problem added to the bound
+    int sweeps() const { return sweeps_; }
+    double cost() const { return cost_; }
+    const std::vector<int>& permutation() const { return permutation_; }
+    void offer(const int* permutation);
+
+    HahnGrantDuals& duals() { return duals_; }
+    // Column duals of the leaders, for a certificate. Solves the leader problem of what the last sweep left over.
+    std::vector<double> column_duals();
+
+ private:
+    bool shift_to_nonnegative();
+    void solve_leader();
+    void redistribute_leader();
+    void solve_subproblem(int i, int j, int worker);
+
+    Problem problem_;
+    LapMethod method_;
+    bool evaluate_laps_, nonnegative_ = false, valid_ = false;
+    HahnGrantDuals duals_;
+    std::unique_ptr<PairCosts> costs_;
+    std::vector<double> leader_, beta_;
+    std::vector<int> warm_;  // last assignment of every subproblem
+    double bound_, gain_ = 0.0, epsilon_ = 0.1;
+    int sweeps_ = 0;
+    double cost_ = INFINITY;
+    std::vector<int> permutation_;
+
+    ThreadPool pool_;
+    struct Worker {
+        explicit Worker(int n) : lap(n), matrix(static_cast<std::size_t>(n) * n), permutation(n) {}
+        Lap lap;
+        std::vector<double> matrix;
+        std::vector<int> permutation;
+    };
+    std::vector<Worker> workers_;
+    struct Candidate {
+        double cost = INFINITY;
+        std::vector<int> permutation;
+    };
+    std::vector<Candidate> candidates_;  // best LAP solution of each j, so that the threads' order does not matter
+};
+
+}  // namespace blindmatch

@@ -1,0 +1,51 @@
+#include "bound/leader_lap.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bound/subproblem_lap.h"
+
+namespace blindmatch {
+namespace {
+
+BLINDMATCH_KERNEL void solve(LapWorkspace<double>& w) {
+    for (int i = 0; i < w.size; ++i) {
+        w.row_dual[i] = row_minimum(w.matrix.data() + static_cast<std::size_t>(i) * w.stride, w.stride);
+    }
+    solve_lap<double>(w, -1, -1, nullptr, 0.0);
+}
+
+BLINDMATCH_KERNEL void centre(LapWorkspace<double>& w) { centre_duals<double>(w, -1, 2); }
+
+}  // namespace
+
+LeaderDuals solve_leader(const std::vector<double>& leader, int n) {
+    LapWorkspace<double> w(n);
+    double largest = 0.0;
+    for (double x : leader) {
+        if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+    }
+    // Scaled to at most 1 by a power of two: exact, and the fixed caps of the solver fit.
+    const double scale = largest > 0.0 ? std::exp2(-std::ceil(std::log2(largest))) : 1.0;
+    const double blocked = 4.0 * (n + 1);
+    for (int i = 0; i < n; ++i) {
+        double* row = w.matrix.data() + static_cast<std::size_t>(i) * w.stride;
+        std::fill(row, row + w.stride, static_cast<double>(kPadding));
+        for (int j = 0; j < n; ++j) {
+            const double x = leader[static_cast<std::size_t>(i) * n + j];
+            row[j] = std::isfinite(x) ? x * scale : blocked;
+        }
+    }
+    solve(w);
+    LeaderDuals result;
+    result.assignment = w.column_of;
+    centre(w);
+    for (int i = 0; i < n; ++i) {
+        result.alpha.push_back(w.row_dual[i] / scale);
+        result.beta.push_back(w.column_dual[i] / scale);
+        result.value += result.alpha[i] + result.beta[i];
+    }
+    return result;
+}
+
+}  // namespace blindmatch

@@ -1,0 +1,360 @@
+#include "bound/rlt_lp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "bound/leader_lap.h"
+#include "bound/rlt_kernels.h"
+
+namespace blindmatch {
+namespace {
+
+constexpr float kNoVariable = -1e6f;  // as a V: makes the gradient of a y that does not exist huge, so it stays zero
+constexpr double kStep = 0.95;        // of the largest step for which the iteration converges
+constexpr double kLongest = 0.15;     // restart after this share of all iterations
+constexpr double kBalance = 0.7;      // of the measured ratio of dual to primal moves
+constexpr int kBlocks = 8;            // fixed, so that sums do not depend on the number of threads
+
+bool is_dense(int allowed, int n) { return 2 * allowed > n; }
+
+// A tournament: in each round every block meets at most one other; the last round holds each block with itself.
+std::vector<std::vector<std::pair<int, int>>> tournament(int blocks) {
+    std::vector<std::vector<std::pair<int, int>>> rounds;
+    for (int r = 0; r + 1 < blocks; ++r) {
+        std::vector<std::pair<int, int>> round;
+        round.emplace_back(std::min(r, blocks - 1), blocks - 1);
+        for (int t = 1; t < blocks / 2; ++t) {
+            const int x = (r + t) % (blocks - 1), y = (r + blocks - 1 - t) % (blocks - 1);
+            round.emplace_back(std::min(x, y), std::max(x, y));
+        }
+        rounds.push_back(std::move(round));
+    }
+    rounds.emplace_back();
+    for (int b = 0; b < blocks; ++b) rounds.back().emplace_back(b, b);
+    return rounds;
+}
+
+}  // namespace
+
+RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forbidden, ThreadPool& pool)
+    : problem_(problem), pool_(pool), n_(problem.n), stride_(problem.stride), rows_(n_), rounds_(tournament(kBlocks)) {
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    std::vector<int> column_count(n_, 0);
+    for (int i = 0; i < n_; ++i) {
+        Row& row = rows_[i];
+        row.slot.assign(n_, -1);
+        int count = 0;
+        for (int j = 0; j < n_; ++j) count += !forbidden[static_cast<std::size_t>(i) * n_ + j];
+        row.dense = is_dense(count, n_);
+        for (int j = 0; j < n_; ++j) {
+            const bool allowed = !forbidden[static_cast<std::size_t>(i) * n_ + j];
+            if (allowed) {
+                row.slot[j] = static_cast<int>(row.column.size());
+                row.active.push_back(row.slot[j]);
+                ++column_count[j];
+            }
+            if (allowed || row.dense) row.column.push_back(j);
+        }
+        row.width = padded(static_cast<int>(row.column.size()));
+        row.column.resize(row.width, 0);
+        const std::size_t tall = static_cast<std::size_t>(n_) * row.width;
+        const std::size_t wide = static_cast<std::size_t>(row.width) * stride_;
+        row.u.assign(tall, 0.0f);
+        row.u_sum = row.u;
+        row.v_transposed.assign(tall, kNoVariable);
+        row.v_transposed_sum = row.u;
+        row.v.assign(wide, 0.0f);
+        row.v_sum = row.v;
+        row.x.assign(row.width, 0.0);
+        row.x_reflected.assign(row.width, 0.0f);
+        row.target.assign(problem.factor_count * tall, 0.0f);
+        for (int f = 0; f < problem.factor_count; ++f) {
+            for (int j = 0; j < n_; ++j) {
+                for (int s : row.active) {
+                    row.target[f * tall + static_cast<std::size_t>(j) * row.width + s] =
+                        problem.target[f * plane + static_cast<std::size_t>(j) * stride_ + row.column[s]];
+                }
+            }
+        }
+    }
+    column_step_.assign(stride_, 0.0f);
+    for (int l = 0; l < n_; ++l) column_step_[l] = 1.0f / static_cast<float>(column_count[l] + 1);
+    y_offset_.assign(static_cast<std::size_t>(n_) * n_, 0);
+    std::size_t size = 0;
+    for (int i = 0; i < n_; ++i) {
+        for (int k = i + 1; k < n_; ++k) {
+            y_offset_[static_cast<std::size_t>(i) * n_ + k] = size;
+            size += static_cast<std::size_t>(rows_[i].count()) * rows_[k].width;
+        }
+    }
+    y_.assign(size, 0.0f);
+    y_move_.assign(static_cast<std::size_t>(n_) * n_, 0.0);
+    beta_.assign(n_, 0.0);
+}
+
+std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
+    std::size_t size = 0, above = 0;
+    for (int i = 0; i < n; ++i) {
+        int count = 0;
+        for (int j = 0; j < n; ++j) count += !forbidden[static_cast<std::size_t>(i) * n + j];
+        size += above * padded(is_dense(count, n) ? n : count);
+        above += count;
+    }
+    return 2 * sizeof(float) * size;
+}
+
+void RltLp::start(const Duals& duals, const std::vector<int>& permutation, double trust) {
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    std::vector<double> leader(static_cast<std::size_t>(n_) * n_, std::numeric_limits<double>::infinity());
+    for (int i = 0; i < n_; ++i) {
+        Row& row = rows_[i];
+        for (int s : row.active) {
+            const int j = row.column[s];
+            double sum = problem_.linear[static_cast<std::size_t>(i) * n_ + j];
+            const std::size_t own = static_cast<std::size_t>(i) * stride_ + j;
+            for (int k = 0; k < n_; ++k) {
+                if (k != i) sum += row.u[static_cast<std::size_t>(k) * row.width + s] = duals.u[k * plane + own];
+                if (k != j) sum += row.v[static_cast<std::size_t>(s) * stride_ + k] = duals.v[k * plane + own];
+            }
+            leader[static_cast<std::size_t>(i) * n_ + j] = sum;
+        }
+        for (std::size_t a = 0; a < row.active.size(); ++a) {
+            const int s = row.active[a];
+            row.x[s] = trust * (row.column[s] == permutation[i]) + (1.0 - trust) / row.count();
+            for (int k = i + 1; k < n_; ++k) {
+                const Row& other = rows_[k];
+                float* y = y_of(i, k) + a * other.width;
+                for (int c : other.active) {
+                    if (other.column[c] == row.column[s]) continue;
+                    const bool used = row.column[s] == permutation[i] && other.column[c] == permutation[k];
+                    y[c] = static_cast<float>(trust * used +
+                                              (1.0 - trust) / (row.count() * std::max(1, other.count() - 1)));
+                }
+            }
+        }
+    }
+    const LeaderDuals leader_duals = solve_leader(leader, n_);
+    for (int i = 0; i < n_; ++i) rows_[i].alpha = leader_duals.alpha[i];
+    beta_ = leader_duals.beta;
+    prepare();
+}
+
+void RltLp::start(const RltLp& other) {
+    for (int i = 0; i < n_; ++i) {
+        Row& row = rows_[i];
+        const Row& old = other.rows_[i];
+        row.alpha = old.alpha;
+        std::vector<std::size_t> rank(old.width, 0);  // of a slot among the active ones
+        for (std::size_t a = 0; a < old.active.size(); ++a) rank[old.active[a]] = a;
+        for (std::size_t a = 0; a < row.active.size(); ++a) {
+            const int s = row.active[a], t = old.slot[row.column[s]];
+            row.x[s] = old.x[t];
+            for (int k = 0; k < n_; ++k) {
+                row.u[static_cast<std::size_t>(k) * row.width + s] = old.u[static_cast<std::size_t>(k) * old.width + t];
+            }
+            std::copy_n(&old.v[static_cast<std::size_t>(t) * stride_], stride_,
+                        &row.v[static_cast<std::size_t>(s) * stride_]);
+            for (int k = i + 1; k < n_; ++k) {
+                const Row &to = rows_[k], &from = other.rows_[k];
+                const float* old_y = other.y_.data() + other.y_offset_[static_cast<std::size_t>(i) * n_ + k];
+                float* y = y_of(i, k) + a * to.width;
+                for (int c : to.active) y[c] = old_y[rank[t] * from.width + from.slot[to.column[c]]];
+            }
+        }
+    }
+    beta_ = other.beta_;
+    weight_ = other.weight_;
+    iteration_ = other.iteration_;
+    prepare();
+}
+
+void RltLp::prepare() {
+    for (Row& row : rows_) refresh_row(row);
+    restart();
+}
+
+// The transposed copy of V, and empty sums for the next iteration.
+void RltLp::refresh_row(Row& row) {
+    for (int s : row.active) {
+        const float* v = row.v.data() + static_cast<std::size_t>(s) * stride_;
+        for (int l = 0; l < n_; ++l) row.v_transposed[static_cast<std::size_t>(l) * row.width + s] = v[l];
+        row.v_transposed[static_cast<std::size_t>(row.column[s]) * row.width + s] = kNoVariable;
+    }
+    std::fill(row.u_sum.begin(), row.u_sum.end(), 0.0f);
+    std::fill(row.v_sum.begin(), row.v_sum.end(), 0.0f);
+    std::fill(row.v_transposed_sum.begin(), row.v_transposed_sum.end(), 0.0f);
+}
+
+void RltLp::update_pair(int i, int k, const Steps& steps) {
+    Row &a = rows_[i], &b = rows_[k];
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    std::vector<float> source(problem_.factor_count);
+    std::vector<const float*> target(problem_.factor_count);
+    for (int f = 0; f < problem_.factor_count; ++f) {
+        source[f] = problem_.source[f * plane + static_cast<std::size_t>(i) * stride_ + k];
+        target[f] = b.target.data() + static_cast<std::size_t>(f) * n_ * b.width;
+    }
+    const std::size_t offset = y_offset_[static_cast<std::size_t>(i) * n_ + k];
+    const PairUpdate update{a.count(),
+                            b.width,
+                            problem_.factor_count,
+                            b.dense,
+                            source.data(),
+                            target.data(),
+                            a.active.data(),
+                            a.column.data(),
+                            b.column.data(),
+                            a.u.data() + static_cast<std::size_t>(k) * a.width,
+                            b.u.data() + static_cast<std::size_t>(i) * b.width,
+                            a.v.data(),
+                            b.v_transposed.data(),
+                            y_.data() + offset,
+                            y_anchor_.data() + offset,
+                            a.u_sum.data() + static_cast<std::size_t>(k) * a.width,
+                            b.u_sum.data() + static_cast<std::size_t>(i) * b.width,
+                            a.v_sum.data(),
+                            b.v_transposed_sum.data(),
+                            steps.y,
+                            steps.keep,
+                            steps.anchor,
+                            stride_};
+    y_move_[static_cast<std::size_t>(i) * n_ + k] = update_y(update);
+}
+
+void RltLp::update_row(int i, const Steps& steps) {
+    Row& row = rows_[i];
+    row.primal_move = row.dual_move = 0.0;
+    std::vector<double> gradient(row.width, 0.0);
+    for (int k = 0; k < n_; ++k) {
+        for (int s = 0; s < row.width; ++s) gradient[s] += row.u[static_cast<std::size_t>(k) * row.width + s];
+    }
+    double row_sum = 0.0;
+    for (int s : row.active) {
+        const int j = row.column[s];
+        double sum = gradient[s] + problem_.linear[static_cast<std::size_t>(i) * n_ + j] - row.alpha - beta_[j];
+        for (int l = 0; l < n_; ++l) sum += row.v[static_cast<std::size_t>(s) * stride_ + l];
+        const double old = row.x[s], next = std::max(0.0, old - steps.x * sum), move = next - old;
+        row.primal_move += 2.0 * n_ * move * move;
+        row.x[s] = steps.keep * (next + move) + steps.anchor * row.x_anchor[s];
+        row.x_reflected[s] = static_cast<float>(next + move);
+        row_sum += next + move;
+    }
+    for (int k = 0; k < n_; ++k) {
+        if (k == i) continue;
+        const float step = static_cast<float>(steps.dual / (rows_[k].count() + 1.0));
+        const std::size_t at = static_cast<std::size_t>(k) * row.width;
+        row.dual_move += update_u(&row.u[at], &row.u_anchor[at], row.x_reflected.data(), &row.u_sum[at], step,
+                                  steps.keep, steps.anchor, row.width);
+    }
+    AlignedVector<float> step(stride_, 0.0f);
+    for (int l = 0; l < n_; ++l) step[l] = static_cast<float>(steps.dual) * column_step_[l];
+    for (int l = 0; l < n_; ++l) {
+        const float* sums = row.v_transposed_sum.data() + static_cast<std::size_t>(l) * row.width;
+        for (int s : row.active) row.v_sum[static_cast<std::size_t>(s) * stride_ + l] += sums[s];
+    }
+    for (int s : row.active) {
+        const std::size_t at = static_cast<std::size_t>(s) * stride_;
+        row.v_sum[at + row.column[s]] = row.x_reflected[s];  // V_ij,j does not exist: no move
+        row.dual_move += update_v(&row.v[at], &row.v_anchor[at], row.x_reflected[s], &row.v_sum[at], step.data(),
+                                  steps.keep, steps.anchor, stride_);
+    }
+    row.dual_move *= steps.dual;  // now the squared moves, each divided by its own step size
+    const double move = steps.dual / n_ * (1.0 - row_sum);
+    row.dual_move += n_ * move * move;
+    row.alpha = steps.keep * (row.alpha + 2.0 * move) + steps.anchor * row.alpha_anchor;
+}
+
+bool RltLp::iterate(int count, Stop& stop) {
+    std::vector<int> block_start(kBlocks + 1);
+    for (int b = 0; b <= kBlocks; ++b) block_start[b] = static_cast<int>(static_cast<long>(n_) * b / kBlocks);
+    for (int it = 0; it < count; ++it, ++iteration_) {
+        const double age = static_cast<double>(iteration_ - restarted_);
+        const Steps steps{static_cast<float>(kStep / (4.0 * weight_)), static_cast<float>((age + 1.0) / (age + 2.0)),
+                          static_cast<float>(1.0 / (age + 2.0)), kStep / (2.0 * n_ * weight_), kStep * weight_};
+        for (const auto& round : rounds_) {
+            if (stop()) return false;
+            pool_.run(static_cast<int>(round.size()), [&](int index, int) {
+                const auto [x, y] = round[index];
+                for (int i = block_start[x]; i < block_start[x + 1]; ++i) {
+                    for (int k = x == y ? i + 1 : block_start[y]; k < block_start[y + 1]; ++k) update_pair(i, k, steps);
+                }
+            });
+        }
+        pool_.run(n_, [&](int i, int) {
+            update_row(i, steps);
+            refresh_row(rows_[i]);
+        });
+        double primal = 0.0, dual = 0.0;
+        for (double move : y_move_) primal += 4.0 * move;
+        std::vector<double> column_sum(n_, 0.0);
+        for (const Row& row : rows_) {
+            primal += row.primal_move;
+            dual += row.dual_move;
+            for (int s : row.active) column_sum[row.column[s]] += row.x_reflected[s];
+        }
+        for (int j = 0; j < n_; ++j) {
+            const double move = steps.dual / n_ * (1.0 - column_sum[j]);
+            dual += n_ * move * move;
+            beta_[j] = steps.keep * (beta_[j] + 2.0 * move) + steps.anchor * beta_anchor_[j];
+        }
+        residual_ = std::sqrt(weight_ * primal + dual / weight_);
+        if (first_residual_ < 0.0) first_residual_ = residual_;
+        const bool far_down = residual_ <= 0.2 * first_residual_;
+        const bool down_and_rising = residual_ <= 0.8 * first_residual_ && residual_ > last_residual_;
+        const bool too_long = age >= kLongest * static_cast<double>(iteration_);
+        last_residual_ = residual_;
+        if (age > 20 && (far_down || down_and_rising || too_long)) {
+            ++iteration_;
+            restart();
+            --iteration_;
+        }
+    }
+    return true;
+}
+
+void RltLp::restart() {
+    if (!y_anchor_.empty()) {  // balance the moves of both sides since the last restart
+        double primal = 4.0 * squared_distance(y_.data(), y_anchor_.data(), y_.size()), dual = 0.0;
+        for (const Row& row : rows_) {
+            for (int s : row.active) primal += 2.0 * n_ * (row.x[s] - row.x_anchor[s]) * (row.x[s] - row.x_anchor[s]);
+            dual += n_ * squared_distance(row.u.data(), row.u_anchor.data(), row.u.size());
+            dual += n_ * squared_distance(row.v.data(), row.v_anchor.data(), row.v.size());
+        }
+        if (primal > 1e-20 && dual > 1e-20) weight_ = std::sqrt(weight_ * kBalance * std::sqrt(dual / primal));
+    }
+    y_anchor_ = y_;
+    for (Row& row : rows_) {
+        row.u_anchor = row.u;
+        row.v_anchor = row.v;
+        row.x_anchor = row.x;
+        row.alpha_anchor = row.alpha;
+    }
+    beta_anchor_ = beta_;
+    restarted_ = iteration_;
+    first_residual_ = -1.0;
+}
+
+Duals RltLp::duals() const {
+    Duals duals(n_);
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    for (int i = 0; i < n_; ++i) {
+        const Row& row = rows_[i];
+        for (int s : row.active) {
+            const std::size_t own = static_cast<std::size_t>(i) * stride_ + row.column[s];
+            for (int k = 0; k < n_; ++k) {
+                duals.u[k * plane + own] = row.u[static_cast<std::size_t>(k) * row.width + s];
+                duals.v[k * plane + own] = row.v[static_cast<std::size_t>(s) * stride_ + k];
+            }
+        }
+    }
+    return duals;
+}
+
+double RltLp::dual_value() const {
+    double value = problem_.constant;
+    for (int i = 0; i < n_; ++i) value += rows_[i].alpha + beta_[i];
+    return value;
+}
+
+}  // namespace blindmatch

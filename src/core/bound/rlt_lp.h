@@ -1,0 +1,88 @@
+// The level-1 RLT linear program of the problem by a matrix-free first-order method: reflected Halpern iteration of the
+// primal-dual hybrid gradient with restarts (Lu & Yang 2024), diagonal preconditioning and an adaptive primal weight.
+//
+//   min sum linear_ij x_ij + sum_{i<k} W_ijkl y_ijkl   with x doubly stochastic, x and y >= 0,
+//   sum_l y_ijkl = x_ij (dual U_ij,k),  sum_k y_ijkl = x_ij (dual V_ij,l).
+//
+// Its duals are those of the Hahn-Grant bound. They are feasible only in the limit, so sweeps repair them afterwards.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/stop.h"
+#include "base/thread_pool.h"
+#include "bound/scaled_problem.h"
+
+namespace blindmatch {
+
+class RltLp {
+ public:
+    RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forbidden, ThreadPool& pool);
+
+    // Memory that the two copies of y take.
+    static std::size_t bytes(int n, const std::vector<std::uint8_t>& forbidden);
+
+    // The primal starts at the permutation with weight `trust`, the rest is spread evenly: where the relaxation is
+    // tight, the optimum of the problem is that of the program.
+    void start(const Duals& duals, const std::vector<int>& permutation, double trust);
+    // Goes on where `other`, a program with fewer forbidden pairs, stands.
+    void start(const RltLp& other);
+
+    // False if `stop` ended it early.
+    bool iterate(int count, Stop& stop);
+
+    Duals duals() const;
+    double dual_value() const;  // scaled; no bound, only what the duals would prove if they were feasible
+    double residual() const { return residual_; }
+    double weight() const { return weight_; }
+    long iterations() const { return iteration_; }
+
+ private:
+    // Everything of one source row i. A slot is a place in its vectors: all n columns while many are allowed, then the
+    // allowed ones only (which costs gathering, so it pays late).
+    struct Row {
+        std::vector<int> column;            // of a slot; the padding repeats some column
+        std::vector<int> slot;              // of an allowed column, or -1
+        std::vector<int> active;            // slots of the allowed columns, ascending
+        int width = 0;                      // slots, padded
+        bool dense = false;                 // slot == column
+        AlignedVector<float> u, u_anchor;   // n x width: U_ij,k at [k][slot of j]
+        AlignedVector<float> v, v_anchor;   // width x stride: V_ij,l at [slot of j][l]
+        AlignedVector<float> v_transposed;  // n x width: V_ij,l at [l][slot of j]; very negative where no y exists
+        AlignedVector<float> u_sum, v_sum, v_transposed_sum;
+        AlignedVector<float> target;  // factor x n x width: target[j][columns]
+        AlignedVector<float> x_reflected;
+        std::vector<double> x, x_anchor;
+        double alpha = 0, alpha_anchor = 0;
+        double primal_move = 0, dual_move = 0;
+        int count() const { return static_cast<int>(active.size()); }
+    };
+    struct Steps {
+        float y, keep, anchor;  // step of y, weights of the Halpern mean
+        double x, dual;
+    };
+
+    float* y_of(int i, int k) { return y_.data() + y_offset_[static_cast<std::size_t>(i) * n_ + k]; }
+    void prepare();
+    void update_pair(int i, int k, const Steps& steps);
+    void update_row(int i, const Steps& steps);
+    void refresh_row(Row& row);
+    void restart();
+
+    const ScaledProblem& problem_;
+    ThreadPool& pool_;
+    int n_, stride_;
+    std::vector<Row> rows_;
+    std::vector<std::size_t> y_offset_;
+    AlignedVector<float> y_, y_anchor_;  // for i < k: active slots of i x width_k
+    std::vector<double> y_move_;
+    std::vector<double> beta_, beta_anchor_;
+    AlignedVector<float> column_step_;  // of V_ij,l: depends on how many rows may take l
+    // Pairs of row blocks, in rounds: no two of a round share a row, so they can run at once.
+    std::vector<std::vector<std::pair<int, int>>> rounds_;
+    double weight_ = 10.0, residual_ = 0.0, first_residual_ = -1.0, last_residual_ = 0.0;
+    long iteration_ = 0, restarted_ = 0;
+};
+
+}  // namespace blindmatch

@@ -1,0 +1,66 @@
+// The problem as the float32 engines read it: scaled by a power of two so that pair costs are about 1, rows padded.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/simd.h"
+
+namespace blindmatch {
+
+struct ScaledProblem {
+    explicit ScaledProblem(const Problem& problem)
+        : n(problem.n), stride(padded(problem.n)), factor_count(static_cast<int>(problem.factors.size())) {
+        double largest = 0.0;
+        for (const Factor& f : problem.factors) {
+            double a = 0.0, b = 0.0;
+            for (double x : f.source) a = std::max(a, std::abs(x));
+            for (double x : f.target) b = std::max(b, std::abs(x));
+            largest += 2.0 * a * b;
+        }
+        // A linear term that dwarfs the pair costs sets the scale: its differences end up in the duals, too.
+        if (!problem.linear.empty()) {
+            const auto [low, high] = std::minmax_element(problem.linear.begin(), problem.linear.end());
+            largest = std::max(largest, (*high - *low) / (largest > 0.0 ? 64.0 : 1.0));
+        }
+        // A power of two: scaling is exact, and what float32 duals prove does not depend on it.
+        scale = largest > 0.0 && std::isfinite(largest) ? std::exp2(-std::ceil(std::log2(largest))) : 1.0;
+        const std::size_t plane = static_cast<std::size_t>(n) * stride;
+        source.assign(factor_count * plane, 0.0f);
+        target.assign(factor_count * plane, 0.0f);
+        for (int f = 0; f < factor_count; ++f) {
+            // Split the scale between both matrices, so that neither under- or overflows in float32.
+            double a = 0.0;
+            for (double x : problem.factors[f].source) a = std::max(a, std::abs(x));
+            const double split = a > 0.0 ? std::exp2(-std::ceil(std::log2(a))) : 1.0;
+            for (int i = 0; i < n; ++i) {
+                for (int k = 0; k < n; ++k) {
+                    const std::size_t from = static_cast<std::size_t>(i) * n + k,
+                                      to = f * plane + static_cast<std::size_t>(i) * stride + k;
+                    source[to] = static_cast<float>(2.0 * split * problem.factors[f].source[from]);
+                    target[to] = static_cast<float>(scale / split * problem.factors[f].target[from]);
+                }
+            }
+        }
+        constant = problem.constant * scale;
+        linear.reserve(problem.linear.size());
+        for (double x : problem.linear) linear.push_back(x * scale);
+    }
+
+    int n, stride, factor_count;
+    double scale;
+    AlignedVector<float> source;  // factor x n x stride, twice the source
+    AlignedVector<float> target;  // factor x n x stride
+    double constant;
+    std::vector<double> linear;  // n x n
+};
+
+// Duals in the layout of the sweeps: u[k][i][j], v[l][i][j], rows padded. Entries of forbidden pairs have no meaning.
+struct Duals {
+    explicit Duals(int n) : u(static_cast<std::size_t>(n) * n * padded(n), 0.0f), v(u) {}
+    AlignedVector<float> u, v;
+};
+
+}  // namespace blindmatch

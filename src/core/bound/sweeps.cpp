@@ -1,0 +1,255 @@
+#include "bound/sweeps.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "bound/leader_lap.h"
+
+namespace blindmatch {
+namespace {
+
+struct Visit {
+    const ScaledProblem* problem;
+    const float* u;
+    const float* v;
+    std::uint16_t* previous;  // of this pair
+    const int* batch;         // pairs that are visited at the same time, this one among them
+    int batch_size;
+    int i, j;
+    int centring;
+};
+
+// Row k of the subproblem: what is left of the costs between (i,j) and (k, .).
+BLINDMATCH_INLINE float build_row(const Visit& visit, int k, const float* own_v, float* row) {
+    const ScaledProblem& p = *visit.problem;
+    const int n = p.n, stride = p.stride;
+    const std::size_t plane = static_cast<std::size_t>(n) * stride;
+    const float* other_u = visit.u + visit.i * plane + static_cast<std::size_t>(k) * stride;
+    const float* other_v = visit.v + visit.j * plane + static_cast<std::size_t>(k) * stride;
+    const float own_u = visit.u[k * plane + static_cast<std::size_t>(visit.i) * stride + visit.j];
+    const float a = p.source[static_cast<std::size_t>(visit.i) * stride + k];
+    const float* b = p.target.data() + static_cast<std::size_t>(visit.j) * stride;
+    Vector<float> lowest = broadcast(kPadding);
+    for (int l = 0; l < stride; l += 8) {
+        Vector<float> cost = a * load(b + l);
+        for (int f = 1; f < p.factor_count; ++f) {
+            cost += p.source[f * plane + static_cast<std::size_t>(visit.i) * stride + k] * load(b + f * plane + l);
+        }
+        const Vector<float> left = cost - own_u - load(other_u + l) - load(other_v + l) - load(own_v + l);
+        store(row + l, left);
+        lowest = smaller(lowest, left);
+    }
+    return smallest_lane<float>(lowest);
+}
+
+// Two pairs that are visited at the same time meet in one entry of each other's subproblems: each takes half of it.
+BLINDMATCH_INLINE void share_with_batch(const Visit& visit, LapWorkspace<float>& w) {
+    const int n = visit.problem->n, stride = visit.problem->stride;
+    for (int other = 0; other < visit.batch_size; ++other) {
+        const int k = visit.batch[other] / n, l = visit.batch[other] % n;
+        if (k == visit.i || l == visit.j) continue;
+        float* row = w.matrix.data() + static_cast<std::size_t>(k) * stride;
+        row[l] *= 0.5f;
+        w.row_dual[k] = row_minimum<float>(row, stride);
+    }
+}
+
+// Solves the subproblem of one pair: its duals are left in `w`. Reads u and v, writes neither.
+BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
+    const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
+    const std::size_t plane = static_cast<std::size_t>(n) * stride;
+    const std::size_t own = static_cast<std::size_t>(i) * stride + j;
+    float* own_v = w.reached.data();  // free until the augmentations start
+    for (int l = 0; l < n; ++l) own_v[l] = visit.v[l * plane + own];
+    for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
+    own_v[j] = -kPadding;
+    for (int k = 0; k < n; ++k) {
+        if (k != i) w.row_dual[k] = build_row(visit, k, own_v, w.matrix.data() + static_cast<std::size_t>(k) * stride);
+    }
+    if (visit.batch_size > 1) share_with_batch(visit, w);
+    solve_lap<float>(w, i, j, visit.previous, 1e-7f);
+    for (int k = 0; k < n; ++k) visit.previous[k] = static_cast<std::uint16_t>(w.column_of[k]);
+    if (visit.centring > 0) centre_duals(w, i, visit.centring);
+}
+
+}  // namespace
+
+Sweeps::Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden, ThreadPool& pool)
+    : problem_(problem),
+      n_(problem.n),
+      stride_(problem.stride),
+      duals_(problem.n),
+      forbidden_(static_cast<std::size_t>(n_) * n_, 0),
+      previous_(static_cast<std::size_t>(n_) * n_ * n_, static_cast<std::uint16_t>(n_)),
+      leader_(problem.linear),
+      assignment_(n_, -1),
+      bound_(problem.constant),
+      pool_(pool),
+      found_(static_cast<std::size_t>(batch_size()) * 2 * n_),
+      workspaces_(pool.size(), LapWorkspace<float>(n_)) {
+    for (int i = 0; i < n_; ++i) {
+        for (int j = 0; j < n_; ++j) {
+            if (forbidden[static_cast<std::size_t>(i) * n_ + j]) forbid(i, j);
+        }
+    }
+}
+
+void Sweeps::forbid(int i, int j) {
+    forbidden_[static_cast<std::size_t>(i) * n_ + j] = 1;
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_, own = static_cast<std::size_t>(i) * stride_ + j;
+    // Every other subproblem now sees a blocked entry here, at no cost.
+    for (int k = 0; k < n_; ++k) {
+        duals_.u[k * plane + own] = -kBlocked;
+        duals_.v[k * plane + own] = 0.0f;
+    }
+}
+
+void Sweeps::start_from(Duals duals) {
+    duals_ = std::move(duals);
+    bound_ = problem_.constant;
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    leader_ = problem_.linear;
+    for (int i = 0; i < n_; ++i) {
+        for (int j = 0; j < n_; ++j) {
+            if (is_forbidden(i, j)) {
+                forbid(i, j);
+                continue;
+            }
+            double sum = 0.0;
+            for (int k = 0; k < n_; ++k) {
+                if (k != i) sum += duals_.u[k * plane + static_cast<std::size_t>(i) * stride_ + j];
+                if (k != j) sum += duals_.v[k * plane + static_cast<std::size_t>(i) * stride_ + j];
+            }
+            leader_[static_cast<std::size_t>(i) * n_ + j] += sum;
+        }
+    }
+}
+
+void Sweeps::start_by_sorting(Stop& stop) {
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const int m = n_ - 1;
+    std::vector<int> columns_down(static_cast<std::size_t>(n_) * m), rows_up(m);
+    for (int j = 0; j < n_; ++j) {
+        int* order = columns_down.data() + static_cast<std::size_t>(j) * m;
+        for (int l = 0, t = 0; l < n_; ++l) {
+            if (l != j) order[t++] = l;
+        }
+        const float* b = problem_.target.data() + static_cast<std::size_t>(j) * stride_;
+        std::stable_sort(order, order + m, [b](int x, int y) { return b[x] > b[y]; });
+    }
+    std::vector<double> column_dual(m);
+    for (int i = 0; i < n_ && !stop(); ++i) {  // cut short, the other rows start from zero: as valid, not as good
+        const float* a = problem_.source.data() + static_cast<std::size_t>(i) * stride_;
+        for (int k = 0, t = 0; k < n_; ++k) {
+            if (k != i) rows_up[t++] = k;
+        }
+        std::stable_sort(rows_up.begin(), rows_up.end(), [a](int x, int y) { return a[x] < a[y]; });
+        for (int j = 0; j < n_; ++j) {
+            const std::size_t pair = static_cast<std::size_t>(i) * n_ + j;
+            if (forbidden_[pair]) continue;
+            const int* order = columns_down.data() + static_cast<std::size_t>(j) * m;
+            const float* b = problem_.target.data() + static_cast<std::size_t>(j) * stride_;
+            double mean = 0.0;
+            for (int s = 0; s < m; ++s) {
+                // Between neighbours in the sorted order the dual may fall by a[s] or by a[s+1] times the step of b.
+                column_dual[s] =
+                    s == 0 ? 0.0
+                           : column_dual[s - 1] + 0.25 * (static_cast<double>(a[rows_up[s - 1]]) + a[rows_up[s]]) *
+                                                      (static_cast<double>(b[order[s]]) - b[order[s - 1]]);
+                mean += column_dual[s] / m;
+            }
+            std::uint16_t* previous = previous_.data() + pair * n_;
+            previous[i] = static_cast<std::uint16_t>(j);
+            double gain = 0.0;
+            for (int s = 0; s < m; ++s) {
+                const int k = rows_up[s], l = order[s];
+                previous[k] = static_cast<std::uint16_t>(l);
+                const float v = static_cast<float>(column_dual[s] - mean);
+                const float u = static_cast<float>(0.5 * static_cast<double>(a[k]) * b[l] - v);
+                duals_.u[k * plane + static_cast<std::size_t>(i) * stride_ + j] = u;
+                duals_.v[l * plane + static_cast<std::size_t>(i) * stride_ + j] = v;
+                gain += static_cast<double>(u) + v;
+            }
+            leader_[pair] += gain;
+        }
+    }
+}
+
+void Sweeps::redistribute() {
+    if (n_ == 1) return;
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    for (int i = 0; i < n_; ++i) {
+        for (int j = 0; j < n_; ++j) {
+            const std::size_t pair = static_cast<std::size_t>(i) * n_ + j;
+            if (forbidden_[pair]) continue;
+            const float share = static_cast<float>(leader_[pair] / (n_ - 1));
+            for (int k = 0; k < n_; ++k) {
+                if (k != i) duals_.u[k * plane + static_cast<std::size_t>(i) * stride_ + j] -= share;
+            }
+            leader_[pair] = 0.0;
+        }
+    }
+}
+
+bool Sweeps::sweep(const SweepOptions& options, Stop& stop) {
+    order_.clear();
+    for (int pair = 0; pair < n_ * n_; ++pair) {
+        if (!forbidden_[pair]) order_.push_back(pair);
+    }
+    // Pairs with a small leader need the costs that they share with others most, so they choose first.
+    std::stable_sort(order_.begin(), order_.end(), [this](int x, int y) { return leader_[x] < leader_[y]; });
+    if (options.redistribute) redistribute();
+    const int step = batch_size();
+    for (std::size_t first = 0; first < order_.size(); first += step) {
+        const int count = static_cast<int>(std::min<std::size_t>(step, order_.size() - first));
+        if (!visit(order_.data() + first, count, options, stop)) return false;
+    }
+    return true;
+}
+
+bool Sweeps::visit(const int* batch, int count, const SweepOptions& options, Stop& stop) {
+    pool_.run(count, [&](int index, int worker) {
+        if (stop()) return;
+        const int pair = batch[index];
+        LapWorkspace<float>& w = workspaces_[worker];
+        solve_pair({&problem_, duals_.u.data(), duals_.v.data(), previous_.data() + static_cast<std::size_t>(pair) * n_,
+                    batch, count, pair / n_, pair % n_, options.centring},
+                   w);
+        float* found = found_.data() + static_cast<std::size_t>(index) * 2 * n_;
+        w.row_dual[pair / n_] = w.column_dual[pair % n_] = 0.0f;
+        for (int k = 0; k < n_; ++k) {
+            found[k] = options.pull * w.row_dual[k];
+            found[n_ + k] = options.pull * w.column_dual[k];
+        }
+    });
+    if (stop()) return false;
+    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    pool_.run(count, [&](int index, int) {
+        const int pair = batch[index];
+        const std::size_t own = static_cast<std::size_t>(pair / n_) * stride_ + pair % n_;
+        const float* found = found_.data() + static_cast<std::size_t>(index) * 2 * n_;
+        double gain = 0.0;
+        for (int k = 0; k < n_; ++k) {
+            duals_.u[k * plane + own] += found[k];
+            duals_.v[k * plane + own] += found[n_ + k];
+            gain += static_cast<double>(found[k]) + found[n_ + k];
+        }
+        leader_[pair] += gain;
+    });
+    return true;
+}
+
+void Sweeps::close() {
+    std::vector<double> leader = leader_;
+    for (std::size_t pair = 0; pair < leader.size(); ++pair) {
+        if (forbidden_[pair]) leader[pair] = std::numeric_limits<double>::infinity();
+    }
+    const LeaderDuals duals = solve_leader(leader, n_);
+    assignment_ = duals.assignment;
+    bound_ += duals.value;
+    for (int i = 0; i < n_; ++i) {
+        for (int j = 0; j < n_; ++j) leader_[static_cast<std::size_t>(i) * n_ + j] -= duals.alpha[i] + duals.beta[j];
+    }
+}
+
+}  // namespace blindmatch

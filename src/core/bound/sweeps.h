@@ -1,0 +1,71 @@
+// Hahn-Grant sweeps: block coordinate ascent on the duals of the level-1 RLT relaxation, one assignment problem a pair.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/stop.h"
+#include "base/thread_pool.h"
+#include "bound/scaled_problem.h"
+#include "bound/subproblem_lap.h"
+
+namespace blindmatch {
+
+struct SweepOptions {
+    float pull = 1.0f;         // the share of the assignment duals that a visit takes; the rest stays for other pairs
+    int centring = 2;          // passes of centre_duals
+    bool redistribute = true;  // give what the leaders hold back to the pair costs first
+};
+
+// Owns the duals, the leaders and the forbidden pairs. All values are scaled. Nothing here is safe against rounding:
+// bounds are hints, `prove` decides.
+class Sweeps {
+ public:
+    Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden, ThreadPool& pool);
+
+    // Half of every pair cost to each side. A pair's subproblem is then a product of two vectors, which sorting solves:
+    // the Gilmore-Lawler bound in O(n^3), with duals in the middle of their ranges. Needs a single factor.
+    void start_by_sorting(Stop& stop);
+    void start_from(Duals duals);
+
+    // False if `stop` ended it early; the duals are sound but the bound is not refreshed.
+    bool sweep(const SweepOptions& options, Stop& stop);
+
+    // Solves the leader's assignment problem, moves its value to the bound.
+    void close();
+
+    void forbid(int i, int j);
+    bool is_forbidden(int i, int j) const { return forbidden_[static_cast<std::size_t>(i) * n_ + j]; }
+
+    double bound() const { return bound_; }
+    const std::vector<double>& reduced_leader() const { return leader_; }  // after close(): pair bound - bound
+    const std::vector<int>& leader_assignment() const { return assignment_; }
+    const Duals& duals() const { return duals_; }
+    Duals take_duals() { return std::move(duals_); }
+    const std::vector<std::uint8_t>& forbidden() const { return forbidden_; }
+    // The assignment found in the subproblem of every pair at its last visit, n x n x n: the columns to try first.
+    // Entries of n mean none.
+    const std::vector<std::uint16_t>& assignments() const { return previous_; }
+    void start_assignments(std::vector<std::uint16_t> assignments) { previous_ = std::move(assignments); }
+
+ private:
+    void redistribute();
+    // Solves `count` pairs at the same time, then moves their duals into u and v; false if `stop` came first.
+    bool visit(const int* batch, int count, const SweepOptions& options, Stop& stop);
+    // Depends on the size alone, so that the number of threads changes nothing.
+    int batch_size() const { return n_ < 64 ? 1 : 16; }
+
+    const ScaledProblem& problem_;
+    int n_, stride_;
+    Duals duals_;
+    std::vector<std::uint8_t> forbidden_;
+    std::vector<std::uint16_t> previous_;
+    std::vector<double> leader_;
+    std::vector<int> assignment_, order_;
+    double bound_;
+    ThreadPool& pool_;
+    std::vector<float> found_;                     // duals of a batch
+    std::vector<LapWorkspace<float>> workspaces_;  // one a worker
+};
+
+}  // namespace blindmatch

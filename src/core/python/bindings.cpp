@@ -1,0 +1,231 @@
+// The module: problems, assignment problems, the paper's ascent and the searches.
+#include <map>
+#include <stdexcept>
+
+#include "base/problem.h"
+#include "bound/hahn_grant.h"
+#include "lap/lap.h"
+#include "python/bind.h"
+#include "search/enumerate.h"
+#include "search/tabu.h"
+#include "search/two_opt.h"
+
+namespace {
+
+std::vector<double> copy_of(const Matrix& matrix, int n, const char* name) {
+    if (static_cast<int>(matrix.shape(0)) != n || static_cast<int>(matrix.shape(1)) != n)
+        throw std::invalid_argument(std::string(name) + ": expected a square matrix, all of one size");
+    return {matrix.data(), matrix.data() + matrix.size()};
+}
+
+Problem make_problem(const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear, double constant,
+                     const nb::object& forbidden) {
+    Problem problem;
+    problem.n = static_cast<int>(linear.shape(0));
+    for (const auto& [source, target] : factors)
+        problem.factors.push_back({copy_of(source, problem.n, "source"), copy_of(target, problem.n, "target")});
+    problem.linear = copy_of(linear, problem.n, "linear");
+    problem.constant = constant;
+    if (!forbidden.is_none()) {
+        const auto mask = nb::cast<Mask>(forbidden);
+        problem.forbidden.assign(mask.data(), mask.data() + mask.size());
+    }
+    return problem;
+}
+
+LapMethod lap_method(const std::string& name) {
+    static const std::map<std::string, LapMethod> methods = {{"jonker-volgenant", LapMethod::jonker_volgenant},
+                                                             {"auction", LapMethod::auction},
+                                                             {"hungarian", LapMethod::hungarian}};
+    const auto found = methods.find(name);
+    if (found == methods.end()) throw std::invalid_argument("unknown LAP method " + name);
+    return found->second;
+}
+
+void bind_problem(nb::module_& m) {
+    nb::class_<Problem>(m, "Problem")
+        .def(
+            "__init__",
+            [](Problem* self, const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear,
+               double constant,
+               const nb::object& forbidden) { new (self) Problem(make_problem(factors, linear, constant, forbidden)); },
+            nb::arg("factors"), nb::arg("linear"), nb::arg("constant"), nb::arg("forbidden") = nb::none())
+        .def("cost", [](const Problem& self, const Indices& permutation) { return self.cost(permutation.data()); });
+}
+
+void bind_lap(nb::module_& m) {
+    m.def(
+        "solve_lap",
+        [](const Matrix& cost, const std::string& method, double epsilon, const nb::object& warm) {
+            const int n = static_cast<int>(cost.shape(0));
+            if (cost.shape(1) != cost.shape(0)) throw std::invalid_argument("cost: expected a square matrix");
+            Lap lap(n);
+            std::vector<int> start;
+            if (!warm.is_none()) {
+                const auto given = nb::cast<Indices>(warm);
+                if (static_cast<int>(given.size()) != n) throw std::invalid_argument("warm: expected n columns");
+                start.assign(given.data(), given.data() + n);
+            }
+            const LapMethod how = lap_method(method);
+            bool feasible;
+            {
+                nb::gil_scoped_release release;
+                feasible = lap.solve(cost.data(), n, n, how, epsilon, start.empty() ? nullptr : start.data());
+            }
+            return nb::make_tuple(to_numpy(std::vector<int>(lap.row_to_col(), lap.row_to_col() + n), n),
+                                  to_numpy(std::vector<double>(lap.u(), lap.u() + n), n),
+                                  to_numpy(std::vector<double>(lap.v(), lap.v() + n), n), feasible);
+        },
+        nb::arg("cost"), nb::arg("method") = "jonker-volgenant", nb::arg("epsilon") = 0.0, nb::arg("warm") = nb::none(),
+        "Solve a linear assignment problem: (column of each row, row duals, column duals, feasible).");
+}
+
+void bind_hahn_grant(nb::module_& m) {
+    nb::class_<HahnGrant>(m, "HahnGrant")
+        .def(
+            "__init__",
+            [](HahnGrant* self, const Problem& problem, bool factorized, const std::string& lap, bool evaluate_laps,
+               int threads) { new (self) HahnGrant(problem, factorized, lap_method(lap), evaluate_laps, threads); },
+            nb::arg("problem"), nb::arg("factorized"), nb::arg("lap"), nb::arg("evaluate_laps"), nb::arg("threads"))
+        .def("sweep",
+             [](HahnGrant& self, nb::object budget) {
+                 if (self.duals().u.empty()) throw std::logic_error("the duals were taken: no further sweep");
+                 Run run(std::move(budget));
+                 nb::gil_scoped_release release;
+                 return self.sweep(run.stop);
+             })
+        .def("offer", [](HahnGrant& self, const Indices& permutation) { self.offer(permutation.data()); })
+        .def_prop_ro("bound", [](const HahnGrant& self) { return self.bound_is_valid() ? self.bound() : -INFINITY; })
+        .def_prop_ro("gain", &HahnGrant::leader_gain)
+        .def_prop_ro("cost", &HahnGrant::cost)
+        .def_prop_ro(
+            "permutation",
+            [](const HahnGrant& self) { return to_numpy(self.permutation(), self.permutation().size()); },
+            nb::rv_policy::move)
+        .def(
+            "take_duals",
+            [](HahnGrant& self) {
+                const int n = self.duals().n;
+                auto column_duals = to_numpy(self.column_duals(), n);  // before the duals are gone
+                return nb::make_tuple(to_numpy(std::move(self.duals().u), n, n, n),
+                                      to_numpy(std::move(self.duals().v), n, n, n), column_duals);
+            },
+            "The duals in the core's order, and those of the columns, without a copy: the ascent ends with this.");
+}
+
+// Duals of the core (u[k][i][j]) in the certificate's order (U[i, j, k]), with their items renumbered.
+template <class T>
+nb::ndarray<nb::numpy, T> certificate_order(const CubeOf<T>& duals, const Indices& lines, const Indices& rows,
+                                            const Indices& columns) {
+    const std::size_t n = duals.shape(0), cell = n * n, block = 64;  // pieces that stay in the cache
+    for (const Indices* order : {&lines, &rows, &columns})
+        if (order->size() != n || std::any_of(order->data(), order->data() + n, [n](int index) {
+                return index < 0 || static_cast<std::size_t>(index) >= n;
+            }))
+            throw std::invalid_argument("lines, rows, columns: expected n indices each");
+    if (duals.shape(1) != n || duals.shape(2) != n) throw std::invalid_argument("duals: expected a cube");
+    std::vector<T> out(cell * n);
+    {
+        nb::gil_scoped_release release;
+        std::vector<std::size_t> from(cell);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < n; ++j) from[i * n + j] = rows.data()[i] * n + columns.data()[j];
+        for (std::size_t first = 0; first < cell; first += block)
+            for (std::size_t k = 0; k < n; ++k) {
+                const T* line = duals.data() + lines.data()[k] * cell;
+                for (std::size_t ij = first; ij < std::min(first + block, cell); ++ij) out[ij * n + k] = line[from[ij]];
+            }
+    }
+    return to_numpy(std::move(out), n, n, n);
+}
+
+void bind_orders(nb::module_& m) {
+    const char* about = "Duals of the core in the certificate's order, with their items renumbered.";
+    m.def("certificate_order", &certificate_order<float>, nb::arg("duals"), nb::arg("lines"), nb::arg("rows"),
+          nb::arg("columns"), about);
+    m.def("certificate_order", &certificate_order<double>, nb::arg("duals"), nb::arg("lines"), nb::arg("rows"),
+          nb::arg("columns"), about);
+}
+
+nb::tuple search_tuple(SearchResult result) {
+    const std::size_t n = result.permutation.size();
+    return nb::make_tuple(to_numpy(std::move(result.permutation), n), result.cost, result.completed);
+}
+
+std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) {
+    std::vector<std::vector<int>> copies;
+    for (const Indices& p : permutations) copies.emplace_back(p.data(), p.data() + p.size());
+    return copies;
+}
+
+// Runs a search without Python's lock; what it finds on the way goes to the budget.
+template <class Search, class Options>
+nb::tuple run_search(Search search, const Problem& problem, const Options& options, nb::object budget) {
+    Run run(std::move(budget));
+    const Progress progress = run.progress();
+    SearchResult result;
+    {
+        nb::gil_scoped_release release;
+        result = search(problem, options, run.stop, progress);
+    }
+    return search_tuple(std::move(result));
+}
+
+void bind_searches(nb::module_& m) {
+    m.def(
+        "two_opt",
+        [](const Problem& problem, std::uint64_t seed, long restarts, int threads, const std::vector<Indices>& initial,
+           nb::object budget, int kicks) {
+            TwoOptOptions options;
+            options.seed = seed;
+            options.restarts = restarts;
+            options.kicks = kicks;
+            options.threads = threads;
+            options.initial = copy_of(initial);
+            return run_search(two_opt, problem, options, std::move(budget));
+        },
+        nb::arg("problem"), nb::arg("seed"), nb::arg("restarts"), nb::arg("threads"), nb::arg("initial"),
+        nb::arg("budget"), nb::arg("kicks") = 0, "Multi-start 2-swap local search: (permutation, cost, completed).");
+    m.def(
+        "tabu",
+        [](const Problem& problem, std::uint64_t seed, long streams, long iterations, int threads, double target,
+           const std::vector<Indices>& initial, nb::object budget) {
+            TabuOptions options;
+            options.seed = seed;
+            options.streams = streams;
+            options.iterations = iterations;
+            options.threads = threads;
+            options.target = target;
+            options.initial = copy_of(initial);
+            return run_search(tabu, problem, options, std::move(budget));
+        },
+        nb::arg("problem"), nb::arg("seed"), nb::arg("streams"), nb::arg("iterations"), nb::arg("threads"),
+        nb::arg("target"), nb::arg("initial"), nb::arg("budget"),
+        "Iterated tabu search; iterations=0 means until the budget ends: (permutation, cost, completed).");
+    m.def(
+        "enumerate",
+        [](const Problem& problem, std::uint64_t seed, int threads, nb::object budget) {
+            EnumerateOptions options;
+            options.seed = seed;
+            options.threads = threads;
+            return run_search(enumerate, problem, options, std::move(budget));
+        },
+        nb::arg("problem"), nb::arg("seed"), nb::arg("threads"), nb::arg("budget"),
+        "Every permutation, with pruning: (permutation, cost, completed).");
+}
+
+}  // namespace
+
+void bind_bounds(nb::module_& m);
+void bind_subsets(nb::module_& m);
+
+NB_MODULE(_core, m) {
+    m.doc() = "The C++ core of blindmatch.";
+    bind_problem(m);
+    bind_lap(m);
+    bind_hahn_grant(m);
+    bind_orders(m);
+    bind_searches(m);
+    bind_bounds(m);
+    bind_subsets(m);
+}

@@ -1,0 +1,169 @@
+#include "search/enumerate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace blindmatch {
+namespace {
+
+// What rounding can do to a sum over the whole cost. Where all sums are exact (multiples of 1/4 below 2^53) it is zero.
+double rounding_margin(const Problem& problem) {
+    bool exact = true;
+    const auto largest = [&exact](const double* values, std::size_t count) {
+        double most = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+            most = std::max(most, std::abs(values[k]));
+            exact = exact && 2 * values[k] == std::rint(2 * values[k]);
+        }
+        return most;
+    };
+    const double n = problem.n;
+    double scale = largest(&problem.constant, 1) + n * largest(problem.linear.data(), problem.linear.size());
+    for (const Factor& f : problem.factors) {
+        scale += n * n * largest(f.source.data(), f.source.size()) * largest(f.target.data(), f.target.size());
+    }
+    return exact && 4 * scale < 0x1p53 ? 0.0 : 1e-13 * scale;
+}
+
+// rest[d][i][j]: at most half of what (i, j) and the rows from d on, except i, can cost one another, whatever their
+// columns. Half, because each of the two rows counts its part.
+std::vector<std::vector<double>> rest_bounds(const Problem& problem) {
+    const int n = problem.n;
+    std::vector<std::vector<double>> rest(n + 1, std::vector<double>(static_cast<std::size_t>(n) * n, 0.0));
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) {
+            for (int d = n - 1; d >= 0; --d) {
+                double least = d == i ? 0.0 : INFINITY;
+                for (int l = 0; l < n && d != i; ++l) {
+                    if (l != j && problem.allowed(d, l)) least = std::min(least, problem.pair_cost(i, j, d, l) / 2);
+                }
+                rest[d][i * n + j] = rest[d + 1][i * n + j] + least;
+            }
+        }
+    }
+    return rest;
+}
+
+struct Shared {
+    const Problem& problem;
+    const double margin;
+    const std::vector<std::vector<double>> rest;
+    Stop& stop;
+    Incumbent incumbent;
+};
+
+// Rows get their columns in the order 0, 1, 2, ... A task is one choice for the first two rows.
+class Search {
+ public:
+    Search(Shared& shared, long task)
+        : shared_(shared),
+          problem_(shared.problem),
+          n_(shared.problem.n),
+          task_(task),
+          permutation_(n_),
+          used_(n_, 0),
+          own_(n_ + 1, std::vector<double>(static_cast<std::size_t>(n_) * n_)) {
+        own_[0] = problem_.linear;
+    }
+
+    // False if the clock cut it short.
+    bool run() {
+        const int first = static_cast<int>(task_ / n_), second = static_cast<int>(task_ % n_);
+        if (n_ == 1) return !problem_.allowed(0, 0) || visit(place(0, 0, problem_.constant), 1);
+        if (first == second || !problem_.allowed(0, first) || !problem_.allowed(1, second)) return true;
+        const double cost = place(0, first, problem_.constant);
+        return visit(place(1, second, cost), 2);
+    }
+    long nodes() const { return nodes_; }
+
+ private:
+    // own_[d][i][j] is what (i, j) costs by itself and with the rows before d. Puts row d on column j and returns the
+    // cost of the rows up to d.
+    double place(int d, int j, double cost) {
+        permutation_[d] = j;
+        used_[j] = 1;
+        for (int i = d + 1; i < n_; ++i) {
+            for (int l = 0; l < n_; ++l) {
+                if (!used_[l]) own_[d + 1][i * n_ + l] = own_[d][i * n_ + l] + problem_.pair_cost(d, j, i, l);
+            }
+        }
+        return cost + own_[d][d * n_ + j];
+    }
+
+    // No completion costs less than this: each row from d on takes its best free column, without regard to the others.
+    double bound(int d, double cost) const {
+        for (int i = d; i < n_; ++i) {
+            double least = INFINITY;
+            for (int j = 0; j < n_; ++j) {
+                if (used_[j] || !problem_.allowed(i, j)) continue;
+                least = std::min(least, own_[d][i * n_ + j] + shared_.rest[d][i * n_ + j]);
+            }
+            cost += least;
+        }
+        return cost;
+    }
+
+    // Equal costs are cut only where sums are exact, and only in favour of a task that comes first: so the answer
+    // depends neither on rounding nor on the order in which threads finish.
+    bool hopeless(double bound) const {
+        const double best = shared_.incumbent.cost();
+        if (bound > best + shared_.margin) return true;
+        return shared_.margin == 0 && bound == best && shared_.incumbent.stream() <= task_;
+    }
+
+    bool visit(double cost, int d) {
+        if (++nodes_ % 1024 == 0 && shared_.stop()) return false;
+        if (hopeless(d == n_ ? cost : bound(d, cost))) return true;
+        if (d == n_) {
+            shared_.incumbent.offer(problem_.cost(permutation_.data()), permutation_, task_);
+            return true;
+        }
+        for (int j = 0; j < n_; ++j) {
+            if (used_[j] || !problem_.allowed(d, j)) continue;
+            const bool finished = visit(place(d, j, cost), d + 1);
+            used_[j] = 0;
+            if (!finished) return false;
+        }
+        return true;
+    }
+
+    Shared& shared_;
+    const Problem& problem_;
+    const int n_;
+    const long task_;
+    std::vector<int> permutation_;
+    std::vector<char> used_;
+    std::vector<std::vector<double>> own_;
+    long nodes_ = 0;
+};
+
+}  // namespace
+
+SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, Stop& stop, const Progress& progress) {
+    TwoOptOptions quick;
+    quick.seed = options.seed;
+    quick.restarts = 20L * problem.n;
+    quick.kicks = 0;
+    const SearchResult first = two_opt(problem, quick, stop);
+    if (!first.feasible) return first;
+
+    Shared shared{problem, rounding_margin(problem), rest_bounds(problem), stop, Incumbent(progress)};
+    shared.incumbent.offer(first.cost, first.permutation, std::numeric_limits<long>::max());
+    const long tasks = problem.n == 1 ? 1 : static_cast<long>(problem.n) * problem.n;
+    std::atomic<long> done{0};
+    std::atomic<bool> completed{true};
+    const auto report = [&] { shared.incumbent.report(static_cast<double>(done) / static_cast<double>(tasks)); };
+    const auto caller = std::this_thread::get_id();
+    const auto work = [&](long task) {
+        Search search(shared, task);
+        if (!search.run()) completed = false;
+        shared.incumbent.add_iterations(search.nodes());
+        ++done;
+        if (std::this_thread::get_id() == caller) report();
+    };
+    const bool all = for_each_stream(tasks, options.threads, stop, work, [&] { stop(), report(); });
+    return shared.incumbent.result(all && completed);
+}
+
+}  // namespace blindmatch

@@ -1,0 +1,257 @@
+// A permutation together with the change of cost of each of its n(n-1)/2 swaps, kept up to date under swaps.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/simd.h"
+#include "base/stop.h"
+
+namespace blindmatch {
+
+namespace swap_delta {
+
+// The O(n^2) part of a swap: gain += a b^T everywhere, delta -= (a_r - a_s)(b_r - b_s) above the diagonal.
+template <class Real>
+BLINDMATCH_INLINE void update_body(Real* gain, Real* delta, const Real* a, const Real* b, int n, int stride) {
+    constexpr int width = Simd<Real>::width;
+    for (int r = 0; r < n; ++r, gain += stride, delta += stride) {
+        const Vector<Real> ar = broadcast(a[r]), br = broadcast(b[r]);
+        for (int s = 0; s < stride; s += width) store(gain + s, load(gain + s) + ar * load(b + s));
+        for (int s = (r + 1) / width * width; s < stride; s += width) {
+            store(delta + s, load(delta + s) - (ar - load(a + s)) * (br - load(b + s)));
+        }
+    }
+}
+BLINDMATCH_KERNEL static inline void update(float* gain, float* delta, const float* a, const float* b, int n,
+                                            int stride) {
+    update_body(gain, delta, a, b, n, stride);
+}
+BLINDMATCH_KERNEL static inline void update(double* gain, double* delta, const double* a, const double* b, int n,
+                                            int stride) {
+    update_body(gain, delta, a, b, n, stride);
+}
+
+// row += scale * sum_k weight_k * (row k of matrix)
+template <class Real>
+BLINDMATCH_INLINE void accumulate_body(Real* row, Real scale, const Real* weight, const Real* matrix, int n,
+                                       int stride) {
+    constexpr int width = Simd<Real>::width;
+    for (int s = 0; s < stride; s += width) {
+        Vector<Real> sum = {};
+        for (int k = 0; k < n; ++k) sum += weight[k] * load(matrix + static_cast<std::size_t>(k) * stride + s);
+        store(row + s, load(row + s) + scale * sum);
+    }
+}
+BLINDMATCH_KERNEL static inline void accumulate(float* row, float scale, const float* weight, const float* matrix,
+                                                int n, int stride) {
+    accumulate_body(row, scale, weight, matrix, n, stride);
+}
+BLINDMATCH_KERNEL static inline void accumulate(double* row, double scale, const double* weight, const double* matrix,
+                                                int n, int stride) {
+    accumulate_body(row, scale, weight, matrix, n, stride);
+}
+
+// The best swap among those that are not tabu (expiry <= tick) or that beat `aspiration`; all if `expiry` is null. Each
+// lane keeps its own best in registers (GCC's own vectoriser stores it for each row, under a mask, far slower).
+template <class Real>
+struct Swap {
+    Real delta = std::numeric_limits<Real>::infinity();
+    int r = 0, s = 0;
+};
+template <class Real>
+BLINDMATCH_INLINE Swap<Real> best_body(const Real* delta, const Real* expiry, Real tick, Real aspiration, int n,
+                                       int stride) {
+    constexpr int width = Simd<Real>::width;
+    const Vector<Real> infinity = broadcast(std::numeric_limits<Real>::infinity());
+    Swap<Real> best;
+    for (int s = 0; s < stride; s += width) {
+        Vector<Real> value = infinity, row = {}, index = {};
+        for (int r = 0; r < std::min(n, s + width) - 1; ++r, index += Real(1)) {
+            const std::size_t at = static_cast<std::size_t>(r) * stride + s;
+            Vector<Real> v = load(delta + at);
+            if (expiry) v = v < aspiration ? v : (load(expiry + at) <= tick ? v : infinity);
+            row = v < value ? index : row;
+            value = smaller(v, value);
+        }
+        for (int lane = 0; lane < width; ++lane) {
+            if (value[lane] < best.delta) best = {value[lane], static_cast<int>(row[lane]), s + lane};
+        }
+    }
+    return best;
+}
+BLINDMATCH_KERNEL static inline Swap<float> best(const float* delta, const float* expiry, float tick, float aspiration,
+                                                 int n, int stride) {
+    return best_body(delta, expiry, tick, aspiration, n, stride);
+}
+BLINDMATCH_KERNEL static inline Swap<double> best(const double* delta, const double* expiry, double tick,
+                                                  double aspiration, int n, int stride) {
+    return best_body(delta, expiry, tick, aspiration, n, stride);
+}
+
+// It is symmetric or antisymmetric (see problem.h), so one entry tells.
+inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t k = i + 1; k < n; ++k) {
+            if (matrix[i * n + k] != 0) return (matrix[i * n + k] > 0) == (matrix[k * n + i] > 0);
+        }
+    }
+    return true;
+}
+
+}  // namespace swap_delta
+
+// For the permutation p the table keeps
+//   gain(r, q)  = linear[r][p_q] + 2 sum_f sum_k source_f[r][k] target_f[p_q][p_k],
+//   delta(r, s) = gain(r,s) + gain(s,r) - gain(r,r) - gain(s,s) + 4 sum_{symmetric f} source_f[r][s] target_f[p_r][p_s]
+// where delta(r, s), r < s, is the change of cost when r and s exchange their targets. A swap (u, v) is a rank-one
+// change of `gain`; delta of the pairs without u and v then changes by -(a_r - a_s)(b_r - b_s) (Taillard's O(1)
+// update), and the 2n pairs with u or v are read off `gain` at O(1) each, where Taillard needs O(n).
+template <class Real>
+class SwapTable {
+ public:
+    explicit SwapTable(const Problem& problem);
+
+    // O(n^3). False if `stop` cut it short: the table is then not usable.
+    bool reset(const std::vector<int>& permutation, Stop& stop);
+    void swap(int u, int v);  // O(n^2)
+
+    const std::vector<int>& permutation() const { return permutation_; }
+    int n() const { return n_; }
+    int stride() const { return stride_; }  // a multiple of 8
+
+    // Row r holds delta(r, s) for r < s < n, and +infinity elsewhere and where the swap would use a forbidden pair.
+    const Real* row(int r) const { return delta_.data() + at(r, 0); }
+    Real delta(int r, int s) const { return delta_[at(std::min(r, s), std::max(r, s))]; }
+
+    // The best swap among those that are not tabu (expiry <= tick, laid out as row()) or that beat `aspiration`.
+    swap_delta::Swap<Real> best(const Real* expiry = nullptr, Real tick = 0, Real aspiration = 0) const {
+        return swap_delta::best(delta_.data(), expiry, tick, aspiration, n_, stride_);
+    }
+
+    // Differences of cost up to this are rounding; zero where the arithmetic is exact.
+    Real noise() const { return noise_; }
+
+    // Is every number that arises here exact for this problem? True of most integer data (QAPLIB), even in float32.
+    static bool exact(const Problem& problem);
+
+ private:
+    struct Pair {
+        bool symmetric;
+        AlignedVector<Real> source, target;  // target is kept permuted: target[q][k] = target_f[p_q][p_k]
+    };
+
+    std::size_t at(int r, int s) const { return static_cast<std::size_t>(r) * stride_ + s; }
+    void refresh(int r);  // delta(r, .) and delta(., r) from the gains
+
+    const Problem* problem_;
+    int n_, stride_;
+    std::vector<int> permutation_;
+    std::vector<Pair> pairs_;
+    AlignedVector<Real> gain_, delta_, diagonal_, a_, b_;  // diagonal = that of gain; a, b are scratch
+    Real noise_ = 0;
+    bool exact_;
+};
+
+template <class Real>
+SwapTable<Real>::SwapTable(const Problem& problem)
+    : problem_(&problem), n_(problem.n), stride_(padded(problem.n)), permutation_(n_), exact_(exact(problem)) {
+    const std::size_t size = static_cast<std::size_t>(n_) * stride_;
+    for (const Factor& factor : problem.factors) {
+        Pair pair{swap_delta::is_symmetric(factor.source, n_), AlignedVector<Real>(size), AlignedVector<Real>(size)};
+        for (int i = 0; i < n_; ++i) {
+            std::copy_n(factor.source.data() + static_cast<std::size_t>(i) * n_, n_, pair.source.data() + at(i, 0));
+        }
+        pairs_.push_back(std::move(pair));
+    }
+    gain_.assign(size, 0);
+    delta_.assign(size, std::numeric_limits<Real>::infinity());
+    diagonal_.assign(stride_, 0);
+    a_.assign(stride_, 0);
+    b_.assign(stride_, 0);
+}
+
+template <class Real>
+bool SwapTable<Real>::reset(const std::vector<int>& permutation, Stop& stop) {
+    permutation_ = permutation;
+    for (std::size_t f = 0; f < pairs_.size(); ++f) {
+        const std::vector<double>& target = problem_->factors[f].target;
+        for (int q = 0; q < n_; ++q) {
+            if ((q & 63) == 0 && stop()) return false;
+            const double* row = target.data() + static_cast<std::size_t>(permutation_[q]) * n_;
+            for (int k = 0; k < n_; ++k) pairs_[f].target[at(q, k)] = static_cast<Real>(row[permutation_[k]]);
+        }
+    }
+    for (int r = 0; r < n_; ++r) {
+        if ((r & 15) == 0 && stop()) return false;
+        Real* gain = gain_.data() + at(r, 0);
+        for (int q = 0; q < n_; ++q) {
+            gain[q] = static_cast<Real>(problem_->linear[static_cast<std::size_t>(r) * n_ + permutation_[q]]);
+        }
+        for (const Pair& pair : pairs_) {
+            // Rows k of the target instead of columns k: the sign differs where it is antisymmetric.
+            const Real* source = pair.source.data() + at(r, 0);
+            swap_delta::accumulate(gain, pair.symmetric ? Real(2) : Real(-2), source, pair.target.data(), n_, stride_);
+        }
+    }
+    for (int r = 0; r < n_; ++r) diagonal_[r] = gain_[at(r, r)];
+    for (int r = 0; r < n_; ++r) refresh(r);
+    if (!exact_) {
+        for (const Real x : gain_) noise_ = std::max(noise_, 64 * std::numeric_limits<Real>::epsilon() * std::abs(x));
+    }
+    return true;
+}
+
+template <class Real>
+void SwapTable<Real>::refresh(int r) {
+    const Real own = gain_[at(r, r)];
+    for (int k = 0; k < n_; ++k) a_[k] = gain_[at(r, k)] + gain_[at(k, r)] - own - diagonal_[k];
+    for (const Pair& pair : pairs_) {
+        if (!pair.symmetric) continue;
+        const Real *source = pair.source.data() + at(r, 0), *target = pair.target.data() + at(r, 0);
+        for (int k = 0; k < n_; ++k) a_[k] += 4 * source[k] * target[k];
+    }
+    for (int k = 0; k < n_ && !problem_->forbidden.empty(); ++k) {
+        const bool ok = problem_->allowed(r, permutation_[k]) && problem_->allowed(k, permutation_[r]);
+        if (!ok) a_[k] = std::numeric_limits<Real>::infinity();
+    }
+    for (int k = 0; k < r; ++k) delta_[at(k, r)] = a_[k];
+    std::copy(a_.begin() + r + 1, a_.begin() + n_, delta_.begin() + static_cast<std::ptrdiff_t>(at(r, r + 1)));
+}
+
+template <class Real>
+void SwapTable<Real>::swap(int u, int v) {
+    for (Pair& pair : pairs_) {
+        const Real *su = pair.source.data() + at(u, 0), *sv = pair.source.data() + at(v, 0);
+        Real *tu = pair.target.data() + at(u, 0), *tv = pair.target.data() + at(v, 0);
+        for (int k = 0; k < stride_; ++k) a_[k] = 2 * (su[k] - sv[k]), b_[k] = tv[k] - tu[k];
+        for (int k = 0; k < stride_; ++k) diagonal_[k] += a_[k] * b_[k];
+        swap_delta::update(gain_.data(), delta_.data(), a_.data(), b_.data(), n_, stride_);
+        std::swap_ranges(tu, tu + stride_, tv);
+        for (int k = 0; k < n_; ++k) std::swap(pair.target[at(k, u)], pair.target[at(k, v)]);
+    }
+    for (int r = 0; r < n_; ++r) std::swap(gain_[at(r, u)], gain_[at(r, v)]);
+    std::swap(permutation_[u], permutation_[v]);
+    diagonal_[u] = gain_[at(u, u)];
+    diagonal_[v] = gain_[at(v, v)];
+    refresh(u);
+    refresh(v);
+}
+
+template <class Real>
+bool SwapTable<Real>::exact(const Problem& problem) {
+    // Halves are welcome, because the symmetric part of an integer matrix has them; their products are quarters.
+    const auto largest = [](const std::vector<double>& values) {
+        double most = 0;
+        for (const double x : values) most = std::max(most, 2 * x == std::rint(2 * x) ? std::abs(x) : INFINITY);
+        return most;
+    };
+    double bound = 4 * largest(problem.linear);
+    for (const Factor& f : problem.factors) bound += 8.0 * (problem.n + 1) * largest(f.source) * largest(f.target);
+    return 4 * bound < std::ldexp(1.0, std::numeric_limits<Real>::digits);
+}
+
+}  // namespace blindmatch

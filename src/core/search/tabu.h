@@ -1,0 +1,28 @@
+// Robust tabu search (Taillard 1991) inside a small evolving population (as Benlic and Hao 2015): the primal engine.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/stop.h"
+#include "search/two_opt.h"
+
+namespace blindmatch {
+
+struct TabuOptions {
+    std::uint64_t seed = 0;
+    long streams = 1;     // independent searches; stream r depends on (seed, r) alone
+    long iterations = 0;  // swaps that a stream may make; 0: until `stop`, and then one stream runs on each thread
+    int threads = 1;
+    double target = -std::numeric_limits<double>::infinity();  // stop as soon as a cost is at most this
+    // Stream r begins at initial[r], if that is feasible; else stream 0 at gilmore_lawler_start, the others at random.
+    std::vector<std::vector<int>> initial;
+};
+
+// The best permutation of all streams, ties to the smallest stream (with a target: of those up to the first that
+// reached it). With an iteration budget the result is independent of `threads`; the clock alone can change it.
+SearchResult tabu(const Problem& problem, const TabuOptions& options, Stop& stop, const Progress& progress = {});
+
+}  // namespace blindmatch

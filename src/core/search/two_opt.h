@@ -1,0 +1,80 @@
+// Multi-start 2-swap local search, and what the primal searches share: their result and their feasible starts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/random.h"
+#include "base/stop.h"
+
+namespace blindmatch {
+
+struct SearchResult {
+    std::vector<int> permutation;  // empty if not feasible
+    double cost = INFINITY;        // problem.cost(permutation)
+    bool feasible = false;         // false: no permutation avoids the forbidden pairs
+    bool completed = false;        // the whole budget was used; nothing cut the search short
+    long iterations = 0;           // swaps made (enumerate: nodes visited)
+};
+
+// Called from the calling thread only, with the best permutation so far and the share of the work done in [0, 1] (0
+// where only the clock limits the work).
+using Progress = std::function<void(double cost, const std::vector<int>& permutation, double fraction)>;
+
+struct TwoOptOptions {
+    std::uint64_t seed = 0;
+    long restarts = 100;  // at least one for each of `initial`; restart r depends on (seed, r) alone
+    int kicks = 40;       // then, this many times: perturb the restart's best and search again; 0 is plain 2-opt
+    int threads = 1;
+    std::vector<std::vector<int>> initial;  // restart r begins at initial[r], if that is feasible; the others at random
+};
+
+// The best of all restarts, ties to the smallest restart, so independent of `threads`.
+SearchResult two_opt(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress = {});
+
+// Gives a random allowed column to each row that has -1, moving other rows where they are in the way. False if no
+// permutation of allowed pairs exists.
+bool complete(const Problem& problem, std::vector<int>& permutation, Random& random);
+
+// A random permutation of allowed pairs; empty if there is none.
+std::vector<int> random_feasible(const Problem& problem, Random& random);
+
+// `permutation` with `count` random rows matched anew at random.
+std::vector<int> perturbed(const Problem& problem, std::vector<int> permutation, int count, Random& random);
+
+// The assignment that is best when each pair (i, j) could choose its own order of the others: sorted against reversely
+// sorted rows. On problems that can be aligned it is close to the optimum, which no random start is. Empty if `stop`
+// came first or no permutation of allowed pairs exists. O(n^3).
+std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop);
+
+bool is_feasible(const Problem& problem, const std::vector<int>& permutation);  // a permutation of allowed pairs?
+
+// The best permutation that any thread has found. Ties go to the smallest stream, which makes it independent of timing.
+class Incumbent {
+ public:
+    explicit Incumbent(const Progress& progress) : progress_(progress) {}
+
+    void offer(double cost, const std::vector<int>& permutation, long stream);
+    void add_iterations(long count);
+    // Calling thread only: tells `progress` of a better cost or of another hundredth done, at most every 10 ms.
+    void report(double fraction);
+    // A stream that reads cost() and then stream() never sees a cost with the stream of an earlier one.
+    double cost() const { return cost_; }
+    long stream() const { return stream_; }
+    SearchResult result(bool completed) const;
+
+ private:
+    const Progress& progress_;
+    mutable std::mutex mutex_;
+    std::vector<int> permutation_;
+    std::atomic<double> cost_{INFINITY};
+    std::atomic<long> stream_{0};
+    long iterations_ = 0;
+    double reported_ = INFINITY, reported_fraction_ = 0;
+    Stop::Clock::time_point next_report_{};
+};
+
+}  // namespace blindmatch

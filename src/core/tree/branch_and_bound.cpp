@@ -1,0 +1,447 @@
+#include "tree/branch_and_bound.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "bound/bounder.h"
+#include "search/two_opt.h"
+#include "tree/branching.h"
+#include "tree/tree_node.h"
+#include "tree/tree_state.h"
+
+namespace blindmatch {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kNodeSweeps = 30;
+constexpr int kMostSymmetries = 64;  // of each side
+
+std::size_t bytes_of(const Stage& stage) {
+    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() +
+           stage.forbidden.size();
+}
+
+class Tree {
+ public:
+    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop,
+         const std::function<void(const TreeProgress&)>& report)
+        : problem_(problem),
+          options_(options),
+          stop_(stop),
+          report_(report),
+          target_{options.root.tolerance, options.root.granularity, cost_noise(problem)},
+          branching_(problem, result_.symmetries) {}
+
+    TreeResult run(std::vector<int> initial) {
+        if (options_.use_symmetry) result_.symmetries = find_symmetries(problem_, kMostSymmetries);
+        if (!resume(initial)) grow_root(std::move(initial));
+        if (!open_.empty()) work_on_all_threads();
+        result_.bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
+        const bool closed = result_.bound >= target();
+        result_.status = closed                  ? BoundStatus::optimal
+                         : stop_.interrupted()   ? BoundStatus::interrupted
+                         : stop_() || cut_short_ ? BoundStatus::time_limit
+                                                 : BoundStatus::stalled;
+        result_.trace.push_back({stop_.elapsed(), result_.cost, result_.bound});
+        keep_state();
+        return std::move(result_);
+    }
+
+ private:
+    double target() const { return target_.of(result_.cost); }
+
+    // Goes on from the checkpoint. False if there is none, or only one of an unfinished root: then its duals and its
+    // permutation are where the root starts.
+    bool resume(std::vector<int>& initial) {
+        if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return false;
+        TreeState state =
+            load_state(options_.checkpoint, problem_, result_.symmetries, fingerprint(problem_, options_.root));
+        if (!state.root_done) {
+            if (problem_.cost(state.permutation.data()) < problem_.cost(initial.data())) initial = state.permutation;
+            if (!state.proof.empty() && !state.proof[0].stages.empty()) start_ = state.proof[0].stages.back();
+            return false;
+        }
+        result_.permutation = std::move(state.permutation);
+        result_.cost = problem_.cost(result_.permutation.data());
+        result_.nodes = state.nodes;
+        result_.proof_dropped = state.proof_dropped;
+        result_.proof = std::move(state.proof);
+        for (const ProofNode& node : result_.proof)
+            for (const Stage& stage : node.stages) proof_bytes_ += bytes_of(stage);
+        root_bound_ = state.root_bound;
+        closed_bound_ = state.closed_bound;
+        next_id_ = state.next_id;
+        root_done_ = true;
+        for (OpenNode& node : state.open) push(std::move(node));
+        return true;
+    }
+
+    // Called with the lock held (or when no thread works). A full disk costs the checkpoint, not the run.
+    void keep_state() {
+        next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
+        if (options_.checkpoint.empty() || result_.permutation.empty()) return;
+        try {
+            TreeState state{root_done_,    result_.permutation, result_.cost, root_bound_,
+                            closed_bound_, result_.nodes,       next_id_,     result_.proof_dropped,
+                            result_.proof, result_.symmetries,  open_};
+            for (const OpenNode& node : held_)
+                if (node.parent) state.open.push_back(node);
+            save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
+            result_.checkpoint_error.clear();
+        } catch (const std::exception& error) {
+            result_.checkpoint_error = error.what();
+        }
+    }
+
+    void grow_root(std::vector<int> initial) {
+        DualAscentOptions options = options_.root;
+        if (start_.n == problem_.n) options.start = &start_;
+        BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
+            root_size_ = p.proof_size;
+            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1, root_size_});
+        });
+        result_.permutation = std::move(root.permutation);
+        result_.cost = root.cost;
+        result_.trace = std::move(root.trace);
+        result_.nodes = 1;
+        root_bound_ = root.bound;
+        cut_short_ = root.status == BoundStatus::time_limit;  // the root ends before the limit, to prove what it has
+        result_.proof.resize(1);
+        if (root.stages.empty()) {  // stopped before anything was proved
+            closed_bound_ = root_bound_;
+            return;
+        }
+        BranchedNode node;
+        for (int i = 0; i < problem_.n; ++i) {
+            node.rows.push_back(i);
+            node.columns.push_back(i);
+        }
+        node.forbidden = root.stages.back().forbidden;
+        node.duals = root.stages.back();
+        keep_stages(result_.proof[0], std::move(root.stages));
+        if (root.status == BoundStatus::stalled) {
+            root_done_ = true;
+            branch(std::move(node), root.pair_bound, 0);
+        } else {
+            closed_bound_ = root_bound_;
+        }
+    }
+
+    void keep_stages(ProofNode& node, std::vector<Stage> stages) {
+        if (result_.proof_dropped) return;
+        for (const Stage& stage : stages) proof_bytes_ += bytes_of(stage);
+        node.stages = std::move(stages);
+        if (proof_bytes_ > options_.proof_limit) {
+            result_.proof = {};
+            result_.proof_dropped = true;
+        }
+    }
+
+    // Called with the lock held (or before the threads start).
+    void branch(BranchedNode node, const std::vector<double>& pair_bound, int proof) {
+        const int n = static_cast<int>(node.rows.size());
+        const double goal = target();
+        double bound = kInfinity;
+        for (double b : pair_bound) bound = std::min(bound, b);
+        const auto [line, is_row] = branching_.choose_line(node, pair_bound, bound, goal);
+        const std::vector<SkippedChild> skipped = branching_.find_skipped(node, is_row);
+        for (std::size_t pair = 0; pair < pair_bound.size(); ++pair) {
+            if (pair_bound[pair] >= goal) {
+                node.forbidden[pair] = 1;
+                closed_bound_ = std::min(closed_bound_, pair_bound[pair]);
+            }
+        }
+        node.proof = proof;
+        if (!result_.proof_dropped) {
+            result_.proof[proof].line = is_row ? node.rows[line] : node.columns[line];
+            result_.proof[proof].line_is_row = is_row;
+            result_.proof[proof].skipped = skipped;
+        }
+        const std::size_t bytes = bytes_of(node.duals) + node.assignments.size() * sizeof(std::uint16_t);
+        open_bytes_ += bytes;
+        // The last child to go frees the parent, on whatever thread.
+        const std::shared_ptr<const BranchedNode> parent(new BranchedNode(std::move(node)),
+                                                         [this, bytes](const BranchedNode* p) {
+                                                             open_bytes_ -= bytes;
+                                                             delete p;
+                                                         });
+        for (int other = 0; other < n; ++other) {
+            const int i = is_row ? line : other, j = is_row ? other : line;
+            const double b = pair_bound[static_cast<std::size_t>(i) * n + j];
+            const int original = is_row ? parent->columns[other] : parent->rows[other];
+            const bool skip = std::any_of(skipped.begin(), skipped.end(),
+                                          [original](const SkippedChild& child) { return child.skipped == original; });
+            if (b < goal && !skip) push({b, next_id_++, i, j, parent});
+        }
+    }
+
+    // Best bound first, so that the global bound rises; the newer node first among equals.
+    static bool later(const OpenNode& x, const OpenNode& y) {
+        if (x.bound != y.bound) return x.bound > y.bound;
+        return x.id < y.id;
+    }
+
+    void push(OpenNode node) {
+        open_.push_back(std::move(node));
+        std::push_heap(open_.begin(), open_.end(), later);
+    }
+
+    // While the open nodes take too much memory: the newest first, which is depth first and opens few.
+    OpenNode pop() {
+        if (open_bytes_ <= options_.open_limit) {
+            std::pop_heap(open_.begin(), open_.end(), later);
+        } else {
+            const auto newest = std::max_element(open_.begin(), open_.end(),
+                                                 [](const OpenNode& x, const OpenNode& y) { return x.id < y.id; });
+            std::swap(*newest, open_.back());
+            std::make_heap(open_.begin(), open_.end() - 1, later);
+        }
+        OpenNode node = std::move(open_.back());
+        open_.pop_back();
+        return node;
+    }
+
+    double global_bound() const {
+        double bound = closed_bound_;
+        for (const OpenNode& node : open_) bound = std::min(bound, node.bound);
+        for (double b : in_progress_) bound = std::min(bound, b);
+        return bound;
+    }
+
+    void work_on_all_threads() {
+        const int threads = std::max(1, options_.root.threads);
+        in_progress_.assign(threads, kInfinity);
+        held_.assign(threads, {});
+        next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
+        std::vector<std::thread> helpers;
+        try {
+            for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { guarded(worker); });
+        } catch (const std::system_error&) {  // the system has no more threads to give: fewer will do
+        }
+        guarded(0);
+        for (std::thread& helper : helpers) helper.join();
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+    // What a thread throws (it may run out of memory) stops the others and is thrown again when they have ended.
+    void guarded(int worker) {
+        try {
+            work(worker);
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+            in_progress_[worker] = kInfinity;
+            stop_.request();
+            changed_.notify_all();
+        }
+    }
+
+    void work(int worker) {
+        ThreadPool alone(1);
+        for (;;) {
+            OpenNode node;
+            {
+                std::unique_lock lock(mutex_);
+                changed_.wait_for(lock, std::chrono::milliseconds(50), [this] { return !open_.empty() || idle(); });
+                if (worker == 0) tell();
+                if (worker == 0 && stop_.elapsed() >= next_checkpoint_) keep_state();
+                if (stop_() || (open_.empty() && idle())) {
+                    changed_.notify_all();
+                    return;
+                }
+                if (open_.empty()) continue;
+                node = pop();
+                in_progress_[worker] = node.bound;
+                held_[worker] = node;
+            }
+            expand(node, worker, alone);
+            changed_.notify_all();
+        }
+    }
+
+    bool idle() const {
+        return std::all_of(in_progress_.begin(), in_progress_.end(), [](double b) { return b == kInfinity; });
+    }
+
+    void tell() {
+        const double now = stop_.elapsed();
+        if (now < next_report_) return;
+        next_report_ = now + 0.1;
+        const double bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
+        result_.trace.push_back({now, result_.cost, bound});
+        if (report_) {
+            const auto nodes = static_cast<double>(result_.proof.size());
+            const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
+            report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size()), size});
+        }
+    }
+
+    void expand(const OpenNode& open, int worker, ThreadPool& alone) {
+        double goal;
+        {
+            std::lock_guard lock(mutex_);
+            goal = target();
+        }
+        if (open.bound >= goal) {  // a better permutation was found since
+            std::lock_guard lock(mutex_);
+            closed_bound_ = std::min(closed_bound_, open.bound);
+            in_progress_[worker] = kInfinity;
+            held_[worker] = {};
+            return;
+        }
+        BranchedNode node = make_child(open);
+        if (node.rows.size() <= 1) {
+            finish(open, node, worker);
+            return;
+        }
+        const Problem problem = reduced_problem(problem_, node);
+        Bounder bounder(problem, node.forbidden, &node.duals, alone, stop_);
+        if (!node.assignments.empty()) bounder.start_assignments(std::move(node.assignments));
+        bool whole = ascend(bounder, problem, node, goal);
+        const int n = problem.n;
+
+        std::lock_guard lock(mutex_);
+        in_progress_[worker] = kInfinity;
+        held_[worker] = {};
+        if (!whole) {  // cut short: the node stays open
+            push(open);
+            return;
+        }
+        ++result_.nodes;
+        goal = target();
+        int proof = -1;
+        const double bound = std::max(open.bound, bounder.bound());
+        std::vector<double> pair_bound(static_cast<std::size_t>(n) * n);
+        for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < n; ++j)
+                pair_bound[static_cast<std::size_t>(i) * n + j] = std::max(open.bound, bounder.pair_bound(i, j));
+        }
+        std::vector<Stage> stages = bounder.take_stages();
+        node.forbidden = stages.back().forbidden;
+        node.duals = stages.back();
+        node.assignments = bounder.sweeps().assignments();
+        if (!result_.proof_dropped) {
+            proof = static_cast<int>(result_.proof.size());
+            result_.proof.push_back(
+                {open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true, {}});
+            keep_stages(result_.proof.back(), std::move(stages));
+        }
+        if (bound >= goal) {
+            closed_bound_ = std::min(closed_bound_, bound);
+        } else {
+            branch(std::move(node), pair_bound, proof);
+        }
+    }
+
+    // A node with one permutation left: its cost is its bound, whatever digits the duals have.
+    void finish(const OpenNode& open, const BranchedNode& node, int worker) {
+        std::vector<int> permutation(problem_.n);
+        for (const auto& [i, j] : node.fixed) permutation[i] = j;
+        for (std::size_t k = 0; k < node.rows.size(); ++k) permutation[node.rows[k]] = node.columns[k];
+        bool allowed = true;
+        for (int i = 0; i < problem_.n; ++i) allowed = allowed && problem_.allowed(i, permutation[i]);
+        const double cost = problem_.cost(permutation.data());
+
+        std::lock_guard lock(mutex_);
+        in_progress_[worker] = kInfinity;
+        held_[worker] = {};
+        ++result_.nodes;
+        if (!result_.proof_dropped) {
+            const auto& [row, column] = node.fixed.back();
+            result_.proof.push_back({open.parent->proof, row, column, {}, -1, true, {}});
+        }
+        if (!allowed) return;
+        const double error = target_.granularity > 0.0 ? 0.0 : target_.noise;
+        closed_bound_ = std::min(closed_bound_, std::max(open.bound, cost - error));
+        if (cost < result_.cost) {
+            result_.cost = cost;
+            result_.permutation = std::move(permutation);
+        }
+    }
+
+    // Sweeps until the node is closed or until it is clear that branching is cheaper. False if `stop` cut it short.
+    bool ascend(Bounder& bounder, const Problem& problem, const BranchedNode& node, double& goal) {
+        SweepOptions full;
+        double gap_before = goal - bounder.hint();
+        for (int sweep = 0; sweep < kNodeSweeps; ++sweep) {
+            if (!bounder.sweep(full, stop_)) return false;
+            try_assignment(bounder, problem, node, goal);
+            const double gap = goal - bounder.hint(), gain = gap_before - gap;
+            const bool hopeless = sweep > 0 && gain * (kNodeSweeps - sweep) < 0.5 * gap;
+            gap_before = gap;
+            const bool last = gap <= 0.0 || hopeless || sweep + 1 == kNodeSweeps;
+            const bool fixes = bounder.fixable_count(goal) >= 0.25 * bounder.allowed_count();
+            if (last || fixes) {
+                bounder.prove_and_fix(goal, fixes ? 0.25 : 2.0, stop_);
+                if (bounder.bound() >= goal) return true;
+            }
+            if (hopeless) break;
+        }
+        return bounder.bound() > -kInfinity;
+    }
+
+    void try_assignment(const Bounder& bounder, const Problem& problem, const BranchedNode& node, double& goal) {
+        const std::vector<int>& assignment = bounder.sweeps().leader_assignment();
+        for (int i = 0; i < problem.n; ++i) {
+            if (!problem.allowed(i, assignment[i])) return;
+        }
+        if (problem.cost(assignment.data()) >= goal) return;
+        std::vector<int> permutation(problem_.n);
+        for (const auto& [i, j] : node.fixed) permutation[i] = j;
+        for (int i = 0; i < problem.n; ++i) permutation[node.rows[i]] = node.columns[assignment[i]];
+        TwoOptOptions search;
+        search.restarts = 1;
+        search.initial = {permutation};
+        Stop brief(std::min(stop_.remaining(), 10.0));
+        const SearchResult found = two_opt(problem_, search, brief);
+        std::lock_guard lock(mutex_);
+        if (found.feasible && found.cost < result_.cost) {
+            result_.cost = found.cost;
+            result_.permutation = found.permutation;
+            goal = target();
+        }
+    }
+
+    const Problem& problem_;
+    const BranchAndBoundOptions& options_;
+    Stop& stop_;
+    const std::function<void(const TreeProgress&)>& report_;
+    Target target_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    TreeResult result_;
+    Branching branching_;
+    std::atomic<std::size_t> open_bytes_{0};  // before open_: its nodes count themselves out
+    std::vector<OpenNode> open_;              // a heap
+    std::vector<double> in_progress_;         // bounds of the nodes that workers hold; infinite: none
+    std::vector<OpenNode> held_;              // the nodes that workers hold; without a parent: none
+    Stage start_;                             // duals of an unfinished root, from a checkpoint
+    std::exception_ptr failure_;              // what a thread threw
+    bool root_done_ = false;
+    double next_checkpoint_ = kInfinity;
+    double root_bound_ = -kInfinity;
+    bool cut_short_ = false;
+    double closed_bound_ = kInfinity;  // of everything that needs no further work
+    double next_report_ = 0.0;
+    double root_size_ = 1.0;  // of its proof
+    std::size_t proof_bytes_ = 0;
+    long next_id_ = 0;
+};
+
+}  // namespace
+
+TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
+                            Stop& stop, const std::function<void(const TreeProgress&)>& report) {
+    return Tree(problem, options, stop, report).run(std::move(initial));
+}
+
+}  // namespace blindmatch

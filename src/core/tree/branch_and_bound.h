@@ -1,0 +1,64 @@
+// The solver `branch-and-bound`: the root's bound, then a tree in which a row or a column takes each of its partners.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/problem.h"
+#include "base/stop.h"
+#include "bound/dual_ascent.h"
+#include "tree/branching.h"
+#include "tree/symmetry.h"
+
+namespace blindmatch {
+
+struct BranchAndBoundOptions {
+    DualAscentOptions root;                          // tolerance, granularity and threads hold for the tree as well
+    std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
+    std::size_t open_limit = std::size_t{4}
+                             << 30;     // bytes of the open nodes' duals; beyond, the search goes depth first
+    bool use_symmetry = false;          // skip children that a symmetry maps to a sibling
+    std::string checkpoint;             // a file to go on from, if it exists, and to write; empty: none
+    double checkpoint_interval = 60.0;  // seconds
+};
+
+// One node of the proof. Its problem has the rows and columns that are not fixed on the way from the root, ascending.
+// Its bound: each stage proves min(its own bound, the pair bounds by which earlier stages forbade pairs). If it was
+// branched on, min over the pairs of its line of (the child's bound if there is a child, and the node's own pair bound,
+// whichever is larger) is a bound as well; a skipped child counts as its sibling.
+struct ProofNode {
+    int parent = -1;
+    int row = -1, column = -1;  // the pair that it fixes, original indices; -1 at the root
+    std::vector<Stage> stages;
+    int line = -1;  // the original index of the row or column that its children fix; -1: a leaf
+    bool line_is_row = true;
+    std::vector<SkippedChild> skipped;
+};
+
+struct TreeProgress {
+    double seconds, cost, bound;
+    long nodes, open;
+    double proof_size;  // nodes and further stages of the root that somebody will have to check; 0 if it was dropped
+};
+
+struct TreeResult {
+    std::vector<int> permutation;
+    double cost = 0.0;
+    double bound = 0.0;
+    BoundStatus status = BoundStatus::stalled;
+    long nodes = 0;
+    std::vector<ProofNode> proof;  // the root first; empty if it was dropped
+    bool proof_dropped = false;
+    std::vector<Symmetry> symmetries;  // that the proof uses
+    std::string checkpoint_error;      // why the last attempt to write the checkpoint failed; empty: it did not
+    std::vector<TracePoint> trace;
+};
+
+// With a checkpoint, what a run knows is kept in that file, and the next run with the same problem goes on from there.
+// Whoever has the result safe removes it. That it cannot be written is told in the result and stops nothing. The same
+// cost for any number of threads; `report` is called from the calling thread.
+TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
+                            Stop& stop, const std::function<void(const TreeProgress&)>& report = {});
+
+}  // namespace blindmatch

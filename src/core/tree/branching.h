@@ -1,0 +1,37 @@
+// Which row or column to branch on, and which of its children a symmetry makes superfluous.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/problem.h"
+#include "tree/symmetry.h"
+#include "tree/tree_node.h"
+
+namespace blindmatch {
+
+// A child that was skipped: `symmetry` maps the sibling's row (or column) to this one's, and keeps all that is fixed.
+struct SkippedChild {
+    int skipped, sibling;  // original indices on the side that the line does not name
+    int symmetry;          // in TreeResult::symmetries
+};
+
+class Branching {
+ public:
+    // `symmetries` may be filled later, before the first use.
+    Branching(const Problem& problem, const std::vector<Symmetry>& symmetries);
+
+    // The children of a line that are not needed, because a symmetry that keeps all fixed pairs maps a sibling to them.
+    std::vector<SkippedChild> find_skipped(const BranchedNode& node, bool line_is_row) const;
+
+    // The line (an index into the node's rows or columns; true for a row) whose needed children promise the least work.
+    std::pair<int, bool> choose_line(const BranchedNode& node, const std::vector<double>& pair_bound, double bound,
+                                     double target) const;
+
+ private:
+    const std::vector<Symmetry>& symmetries_;
+    int n_;
+    double side_penalty_[2] = {1.0, 1.0};  // of rows, of columns
+};
+
+}  // namespace blindmatch

@@ -1,0 +1,38 @@
+// Nodes of the branch-and-bound tree: what a child inherits, and how its smaller problem is made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/problem.h"
+#include "bound/bound_proof.h"
+
+namespace blindmatch {
+
+// A node that was bounded and branched on. Its children share it. Rows and columns of its problem are those of the
+// original problem that are still free, in ascending order.
+struct BranchedNode {
+    std::vector<int> rows, columns;
+    std::vector<std::pair<int, int>> fixed;  // original indices
+    std::vector<std::uint8_t> forbidden;     // rows x columns
+    Stage duals;                             // where the children start
+    std::vector<std::uint16_t> assignments;  // of the subproblems (see Sweeps); empty: none
+    int proof = -1;                          // its place in the proof tree
+};
+
+// A child that waits for its turn: fix (row, column) of the parent's problem.
+struct OpenNode {
+    double bound;  // the parent's pair bound
+    long id;       // order of creation
+    int row, column;
+    std::shared_ptr<const BranchedNode> parent;
+};
+
+// The parent with `open.row -> open.column` fixed; its duals restricted to the free rows and columns.
+BranchedNode make_child(const OpenNode& open);
+
+// The problem of the free rows and columns: costs with the fixed pairs become linear.
+Problem reduced_problem(const Problem& problem, const BranchedNode& node);
+
+}  // namespace blindmatch

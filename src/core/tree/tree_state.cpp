@@ -1,0 +1,287 @@
+#include "tree/tree_state.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <type_traits>
+
+#include "tree/tree_check.h"
+
+namespace blindmatch {
+namespace {
+
+constexpr char kMagic[] = "blindmatch tree 1\n";
+
+std::uint64_t hash_bytes(const void* data, std::size_t size, std::uint64_t hash = 14695981039346656037ull) {
+    const auto* bytes = static_cast<const unsigned char*>(data);
+    for (std::size_t k = 0; k < size; ++k) hash = (hash ^ bytes[k]) * 1099511628211ull;  // FNV-1a
+    return hash;
+}
+
+class Writer {
+ public:
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    void put(const T& value) {
+        buffer_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    void put(const std::vector<T>& values) {
+        put(static_cast<std::uint64_t>(values.size()));
+        buffer_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    }
+    const std::string& buffer() const { return buffer_; }
+
+ private:
+    std::string buffer_;
+};
+
+// Throws std::out_of_range where the bytes cannot be what was written.
+class Reader {
+ public:
+    explicit Reader(std::string_view buffer) : buffer_(buffer) {}
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    void get(T& value) {
+        take(&value, sizeof value);
+    }
+    void get(bool& value) {  // no other byte may become a bool
+        std::uint8_t byte = 0;
+        get(byte);
+        if (byte > 1) throw std::out_of_range("checkpoint");
+        value = byte == 1;
+    }
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    void get(std::vector<T>& values) {
+        values.resize(count(sizeof(T)));
+        take(values.data(), values.size() * sizeof(T));
+    }
+    // The length of a list whose items take at least `size` bytes each: never more than the file can hold.
+    std::size_t count(std::size_t size) {
+        std::uint64_t length = 0;
+        get(length);
+        if (length > (buffer_.size() - at_) / size) throw std::out_of_range("checkpoint");
+        return length;
+    }
+
+ private:
+    void take(void* out, std::size_t size) {
+        if (size > buffer_.size() - at_) throw std::out_of_range("checkpoint");
+        if (size > 0) std::memcpy(out, buffer_.data() + at_, size);
+        at_ += size;
+    }
+
+    std::string_view buffer_;
+    std::size_t at_ = 0;
+};
+
+// One description of each structure serves both directions.
+template <class Archive, class Value>
+void field(Archive& archive, Value& value) {
+    if constexpr (std::is_same_v<Archive, Writer>) {
+        archive.put(value);
+    } else {
+        archive.get(value);
+    }
+}
+
+// Items that take at least `least` bytes each.
+template <class Archive, class Item, class Describe>
+void list(Archive& archive, std::vector<Item>& items, std::size_t least, Describe describe) {
+    if constexpr (std::is_same_v<Archive, Writer>) {
+        archive.put(static_cast<std::uint64_t>(items.size()));
+    } else {
+        items.resize(archive.count(least));
+    }
+    for (Item& item : items) describe(item);
+}
+
+template <class Archive>
+void describe(Archive& archive, Stage& stage) {
+    field(archive, stage.n);
+    field(archive, stage.u);
+    field(archive, stage.v);
+    field(archive, stage.beta);
+    field(archive, stage.forbidden);
+}
+
+template <class Archive>
+void describe(Archive& archive, ProofNode& node) {
+    field(archive, node.parent);
+    field(archive, node.row);
+    field(archive, node.column);
+    field(archive, node.line);
+    field(archive, node.line_is_row);
+    field(archive, node.skipped);
+    list(archive, node.stages, 36, [&](Stage& stage) { describe(archive, stage); });
+}
+
+template <class Archive>
+void describe(Archive& archive, BranchedNode& node) {
+    field(archive, node.rows);
+    field(archive, node.columns);
+    list(archive, node.fixed, 8, [&](std::pair<int, int>& pair) {
+        field(archive, pair.first);
+        field(archive, pair.second);
+    });
+    field(archive, node.forbidden);
+    field(archive, node.assignments);
+    field(archive, node.proof);
+    describe(archive, node.duals);
+}
+
+template <class Archive>
+void describe(Archive& archive, TreeState& state) {
+    field(archive, state.root_done);
+    field(archive, state.permutation);
+    field(archive, state.cost);
+    field(archive, state.root_bound);
+    field(archive, state.closed_bound);
+    field(archive, state.nodes);
+    field(archive, state.next_id);
+    field(archive, state.proof_dropped);
+    list(archive, state.proof, 33, [&](ProofNode& node) { describe(archive, node); });
+    list(archive, state.symmetries, 9, [&](Symmetry& symmetry) {
+        field(archive, symmetry.of_rows);
+        field(archive, symmetry.image);
+    });
+}
+
+// The plain part of an open node, with its parent by number: children share their parent.
+struct OpenRecord {
+    double bound;
+    long id;
+    int row, column;
+    std::uint64_t parent;
+};
+
+void put_open(Writer& writer, const std::vector<OpenNode>& open) {
+    std::map<const BranchedNode*, std::uint64_t> number;
+    std::vector<const BranchedNode*> parents;
+    std::vector<OpenRecord> records;
+    for (const OpenNode& node : open) {
+        const auto [at, fresh] = number.try_emplace(node.parent.get(), parents.size());
+        if (fresh) parents.push_back(node.parent.get());
+        records.push_back({node.bound, node.id, node.row, node.column, at->second});
+    }
+    writer.put(static_cast<std::uint64_t>(parents.size()));
+    for (const BranchedNode* parent : parents) describe(writer, const_cast<BranchedNode&>(*parent));  // only read
+    writer.put(records);
+}
+
+std::vector<OpenNode> get_open(Reader& reader) {
+    std::vector<std::shared_ptr<const BranchedNode>> parents(reader.count(80));
+    for (auto& parent : parents) {
+        auto node = std::make_shared<BranchedNode>();
+        describe(reader, *node);
+        parent = std::move(node);
+    }
+    std::vector<OpenRecord> records;
+    reader.get(records);
+    std::vector<OpenNode> open;
+    for (const OpenRecord& record : records) {
+        if (record.parent >= parents.size()) throw std::out_of_range("checkpoint");
+        open.push_back({record.bound, record.id, record.row, record.column, parents[record.parent]});
+    }
+    return open;
+}
+
+// Writes the parts one after the other, down to the disk; false, with errno, where that fails.
+bool write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0) return false;
+    bool written = true;
+    for (std::string_view part : parts) {
+        while (written && !part.empty()) {
+            const ssize_t count = ::write(file, part.data(), part.size());
+            if (count >= 0) part.remove_prefix(static_cast<std::size_t>(count));
+            written = count > 0 || (count < 0 && errno == EINTR);
+        }
+    }
+    written = written && ::fsync(file) == 0;
+    const int reason = errno;
+    const bool closed = ::close(file) == 0;
+    if (!written) errno = reason;
+    return written && closed;
+}
+
+bool equal(const std::vector<Symmetry>& a, const std::vector<Symmetry>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Symmetry& x, const Symmetry& y) {
+        return x.of_rows == y.of_rows && x.image == y.image;
+    });
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& options) {
+    const auto add = [](const auto& values, std::uint64_t hash) {
+        return hash_bytes(values.data(), values.size() * sizeof(values[0]), hash);
+    };
+    std::uint64_t hash = hash_bytes(&problem.n, sizeof problem.n);
+    for (const Factor& factor : problem.factors) hash = add(factor.target, add(factor.source, hash));
+    hash = add(problem.forbidden, add(problem.linear, hash));
+    hash = hash_bytes(&problem.constant, sizeof problem.constant, hash);
+    hash = hash_bytes(&options.granularity, sizeof options.granularity, hash);
+    return hash_bytes(&options.tolerance, sizeof options.tolerance, hash);
+}
+
+void save_state(const std::string& path, const TreeState& state, std::uint64_t fingerprint) {
+    Writer body;
+    describe(body, const_cast<TreeState&>(state));  // only read
+    put_open(body, state.open);
+    const std::string& bytes = body.buffer();
+    Writer head;
+    head.put(fingerprint);
+    head.put(static_cast<std::uint64_t>(bytes.size()));
+    head.put(hash_bytes(bytes.data(), bytes.size()));
+    const std::string temporary = path + ".new";
+    if (!write_file(temporary, {kMagic, head.buffer(), bytes}) || std::rename(temporary.c_str(), path.c_str()) != 0) {
+        const std::string reason = std::strerror(errno);
+        std::remove(temporary.c_str());
+        throw std::runtime_error("cannot write the checkpoint " + path + ": " + reason);
+    }
+}
+
+TreeState load_state(const std::string& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
+                     std::uint64_t fingerprint) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::string magic(kMagic);
+    if (bytes.compare(0, magic.size(), magic) != 0) throw std::invalid_argument(path + " is not a checkpoint");
+    try {
+        const std::string_view rest = std::string_view(bytes).substr(magic.size());
+        Reader head(rest);
+        std::uint64_t owner = 0, size = 0, hash = 0;
+        head.get(owner);
+        head.get(size);
+        head.get(hash);
+        if (owner != fingerprint) {
+            throw std::invalid_argument(path + " belongs to another problem, or to the same one with another seed");
+        }
+        const std::string_view payload = rest.substr(3 * sizeof(std::uint64_t));
+        if (payload.size() == size && hash_bytes(payload.data(), payload.size()) == hash) {
+            Reader body(payload);
+            TreeState state;
+            describe(body, state);
+            state.open = get_open(body);
+            if (equal(state.symmetries, symmetries) && is_consistent(state, problem)) return state;
+        }
+    } catch (const std::out_of_range&) {
+    }
+    throw std::invalid_argument(path + " is damaged");
+}
+
+}  // namespace blindmatch

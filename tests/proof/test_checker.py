@@ -1,0 +1,372 @@
+"""The checker against enumeration and exact rational arithmetic: whatever it is given, its bound is a bound."""
+
+import ast
+import inspect
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from proofs import branching_certificate, exact_bound, exact_cost, random_stage
+from strategies import KINDS, all_costs, optimum, problems, random_problem, rng_of, seeds, slack
+
+import blindmatch as bm
+from blindmatch.proof import certificate as certificate_module
+from blindmatch.proof import checker, stage_check
+from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Stage
+from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
+
+
+def exact_optimum(problem):
+    return min(exact_cost(problem, p) for p in permutations(range(problem.n)))
+
+
+def plain(stage):
+    return Certificate(stage.size, (Node(stages=(stage,)),))
+
+
+def solved(problem, **options):
+    """A certificate worth corrupting, and the bound that it proves."""
+    result = bm.solve(problem, FactorizedHahnGrant(primal_heuristic=False, **options), rng=0)
+    return result.certificate, bm.verify(problem, result.certificate)
+
+
+@given(problems(max_size=5), seeds, st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 1e4, 1e12, 1e150, 1e300, 1e307]))
+@settings(max_examples=150)
+def test_random_duals_of_any_scale_prove_nothing_false(problem, seed, scale):
+    stage = random_stage(rng_of(seed), problem.n, scale)
+    bound = bm.verify(problem, plain(stage))
+    assert not math.isnan(bound)
+    assert bound == -math.inf or Fraction(bound) <= exact_optimum(problem)
+
+
+@given(problems(max_size=4), seeds, st.sampled_from([0.0, 0.3, 1.0, 50.0]), st.sampled_from(["f2", "f4", "f8"]))
+@settings(max_examples=60)
+def test_the_bound_is_the_exact_one_rounded_down_a_little(problem, seed, scale, dtype):
+    stage = random_stage(rng_of(seed), problem.n, scale, np.dtype(dtype))
+    exact = exact_bound(problem, stage)
+    bound = bm.verify(problem, plain(stage))
+    if problem.granularity == 0:
+        assert Fraction(bound) <= exact
+        size = problem.scale + scale * problem.n**3 * 5
+        assert exact - Fraction(bound) <= Fraction(1e-12 * size)
+    else:
+        assert Fraction(bound) < exact + Fraction(problem.granularity)
+
+
+@given(problems(min_size=2, max_size=5, integer=True, kind="symmetric"), seeds)
+@settings(max_examples=30)
+def test_integer_duals_lose_nothing_on_integer_problems(problem, seed):
+    """All sums are exact, so the checker's margin must vanish when it rounds up to the lattice of costs."""
+    rng = rng_of(seed)
+    n = problem.n
+    U, V = (2.0 * rng.integers(-5, 6, (n, n, n)) for _ in range(2))
+    stage = Stage(U, V, np.zeros(n), np.zeros((n, n), dtype=bool))
+    exact = exact_bound(problem, stage)
+    bound = Fraction(bm.verify(problem, plain(stage)))
+    assert bound <= exact_optimum(problem)
+    if problem.granularity:  # 0 where all costs are equal
+        assert exact <= bound < exact + Fraction(problem.granularity)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_solved_certificates_against_exact_arithmetic(kind):
+    for integer in (True, False):
+        problem = random_problem(2, 5, kind, integer=integer, linear=True)
+        certificate, bound = solved(problem)
+        exact = exact_bound(problem, certificate.nodes[0].stages[0])
+        assert Fraction(bound) <= exact_optimum(problem)
+        assert float(exact) - bound <= 1e-11 * problem.scale
+
+
+def corruptions(stage, rng):
+    """Damage to single numbers, to whole arrays, and bits flipped in memory."""
+    for name in ("U", "V", "column_duals"):
+        array = getattr(stage, name)
+        for value in (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e16, -1e16, 5e-324):
+            damaged = array.copy()
+            damaged.flat[rng.integers(array.size)] = value
+            yield replace(stage, **{name: damaged})
+        for factor in (-1.0, 2.0, 1.001, 1 + 1e-9):
+            yield replace(stage, **{name: factor * array})
+        yield replace(stage, **{name: rng.permutation(array.ravel()).reshape(array.shape)})
+        for _ in range(20):
+            damaged = array.copy()
+            bits = damaged.view(np.uint64)
+            bits.flat[rng.integers(array.size)] ^= np.uint64(1) << np.uint64(rng.integers(64))
+            yield replace(stage, **{name: damaged})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("integer", [True, False])
+def test_corrupted_duals_never_prove_too_much(kind, integer):
+    problem = random_problem(4, 6, kind, integer=integer, linear=True)
+    certificate, bound = solved(problem)
+    best = optimum(problem) + (0 if integer else slack(problem))
+    rng = rng_of(0)
+    weaker = 0
+    for stage in corruptions(certificate.nodes[0].stages[0], rng):
+        damaged = bm.verify(problem, plain(stage))
+        assert damaged <= best
+        weaker += damaged < bound - 1e-9 * abs(bound)
+    assert weaker > 20
+
+
+def test_noise_on_the_duals_lowers_the_bound():
+    problem = random_problem(0, 6)
+    certificate, bound = solved(problem)
+    stage = certificate.nodes[0].stages[0]
+    bounds = [bound]
+    for size in (1e-3, 1e-1, 10.0):
+        noise = size * rng_of(1).standard_normal(stage.U.shape)
+        bounds.append(bm.verify(problem, plain(replace(stage, U=stage.U + noise))))
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[0] > bounds[-1] + 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_duals_of_lower_precision_prove_a_little_less(dtype):
+    problem = random_problem(0, 6)
+    certificate, bound = solved(problem)
+    stage = certificate.nodes[0].stages[0]
+    low = replace(stage, U=stage.U.astype(dtype), V=stage.V.astype(dtype))
+    proved = bm.verify(problem, plain(low))
+    assert proved <= optimum(problem) + slack(problem)
+    assert proved >= bound - 50 * np.finfo(dtype).eps * problem.scale
+    assert exact_bound(problem, low) >= Fraction(proved)
+
+
+def test_entries_that_are_ignored_are_ignored():
+    problem = random_problem(0, 5)
+    certificate, bound = solved(problem)
+    stage = certificate.nodes[0].stages[0]
+    U, V, index = stage.U.copy(), stage.V.copy(), np.arange(5)
+    U[index, :, index] = np.nan
+    V[:, index, index] = -np.inf
+    assert bm.verify(problem, plain(replace(stage, U=U, V=V))) == bound
+
+
+@given(problems(min_size=2, max_size=5), seeds, st.floats(0.05, 0.95))
+@settings(max_examples=60)
+def test_pairs_forbidden_without_a_reason_prove_nothing(problem, seed, share):
+    """A stage may leave pairs out only if something earlier speaks for them."""
+    rng = rng_of(seed)
+    mask = rng.random((problem.n, problem.n)) < share
+    if not mask.any():
+        mask[0, 0] = True
+    assert bm.verify(problem, plain(random_stage(rng, problem.n, 0.1, forbidden=mask))) == -math.inf
+
+
+@given(problems(min_size=2, max_size=5), seeds)
+@settings(max_examples=60)
+def test_stages_that_build_on_each_other(problem, seed):
+    """What has a bound may be left out later; then the claim is the least of what is left and what was left out."""
+    rng = rng_of(seed)
+    certificate, bound = solved(problem, max_sweeps=5)
+    first = certificate.nodes[0].stages[0]
+    stages = [first]
+    for _ in range(3):
+        mask = rng.random((problem.n, problem.n)) < 0.4
+        stages.append(
+            replace(first, forbidden=mask) if rng.random() < 0.5 else random_stage(rng, problem.n, 0.3, forbidden=mask)
+        )
+    proved = bm.verify(problem, Certificate(problem.n, (Node(stages=tuple(stages)),)))
+    assert proved >= bound
+    assert Fraction(proved) <= exact_optimum(problem)
+
+
+def test_a_pair_that_no_permutation_uses_hides_no_other():
+    """A forgery that once worked: an infinite bound of one pair became NaN and silenced all pairs left out later."""
+    problem = random_problem(0, 4, integer=True)
+    p, costs = all_costs(problem)
+    worst = p[costs.argmax()]
+    zeros = np.zeros((4, 4, 4))
+    for lone in range(4):
+        for row in range(4):
+            first = np.zeros((4, 4), dtype=bool)
+            first[row, np.arange(4) != lone] = True  # row can only have `lone`: nobody else can
+            second = np.ones((4, 4), dtype=bool)
+            second[np.arange(4), worst] = False
+            stages = tuple(Stage(zeros, zeros, np.zeros(4), mask) for mask in (first, second))
+            assert bm.verify(problem, Certificate(4, (Node(stages=stages),))) <= costs.min()
+
+
+@given(problems(min_size=2, max_size=5, forbidden=0.4), seeds)
+@settings(max_examples=60)
+def test_forbidden_pairs_of_the_problem_may_be_left_out(problem, seed):
+    mask = None if problem.forbidden is None else problem.forbidden.copy()
+    bound = bm.verify(problem, plain(random_stage(rng_of(seed), problem.n, 0.1, forbidden=mask)))
+    assert bound == bm.verify(problem, plain(random_stage(rng_of(seed), problem.n, 0.1)))
+    assert bound <= optimum(problem) + slack(problem)
+
+
+@given(problems(min_size=2, max_size=5), seeds, st.integers(1, 3), st.sampled_from(["f2", "f4", "f8"]))
+@settings(max_examples=50)
+def test_proof_trees_prove_nothing_false(problem, seed, depth, dtype):
+    certificate = branching_certificate(problem, rng_of(seed), depth=depth, dtype=np.dtype(dtype))
+    bound = bm.verify(problem, certificate)
+    assert math.isfinite(bound)
+    assert Fraction(bound) <= exact_optimum(problem)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("integer", [True, False])
+def test_a_full_tree_proves_the_optimum(kind, integer):
+    for n in (1, 2, 3, 4, 5):
+        problem = random_problem(n, n, kind, integer=integer, linear=True)
+        bound = bm.verify(problem, branching_certificate(problem, rng_of(0), depth=n))
+        assert Fraction(bound) <= exact_optimum(problem)
+        assert bound == pytest.approx(optimum(problem), abs=1e-13 * problem.scale)
+        assert not integer or n == 1 or bound == optimum(problem)
+
+
+def test_branching_on_six_items():
+    problem = random_problem(3, 6, linear=True)
+    root, two = (bm.verify(problem, branching_certificate(problem, rng_of(0), depth=d)) for d in (0, 3))
+    assert root < two <= optimum(problem) + slack(problem)
+
+
+@pytest.mark.parametrize("gone", range(5))
+def test_leaving_out_a_child_destroys_the_bound(gone):
+    problem = random_problem(1, 4)
+    whole, broken = (
+        bm.verify(problem, strip(branching_certificate(problem, rng_of(0), depth=3, leave_out=which)))
+        for which in (None, gone)
+    )
+    assert math.isfinite(whole)
+    assert broken == -math.inf
+
+
+def strip(certificate):
+    """The same tree with duals at the leaves alone, so that every leaf counts."""
+    nodes = [replace(node, stages=() if node.line is not None else node.stages) for node in certificate.nodes]
+    return replace(certificate, nodes=tuple(nodes))
+
+
+def test_children_that_try_other_pairs_do_not_count():
+    problem = random_problem(1, 3)
+    stage = random_stage(rng_of(0), 2)
+    for wrong in ((0, 0), (1, 1), (2, 0)):
+        nodes = [Node(line=(ROW, 0)), Node(0, (0, 1), (stage,)), Node(0, (0, 2), (stage,)), Node(0, wrong, (stage,))]
+        assert (bm.verify(problem, Certificate(3, tuple(nodes))) == -math.inf) == (wrong != (0, 0))
+
+
+BROKEN_TREES = {
+    "no nodes": (),
+    "root with a parent": (Node(parent=0),),
+    "root with a pair": (Node(pair=(0, 0)),),
+    "negative parent": (Node(line=(ROW, 0)), Node(parent=-2, pair=(0, 0))),
+    "orphan": (Node(line=(ROW, 0)), Node(parent=-1, pair=(0, 0))),
+    "its own parent": (Node(line=(ROW, 0)), Node(parent=1, pair=(0, 0))),
+    "later parent": (Node(line=(ROW, 0)), Node(parent=2, pair=(0, 0)), Node(parent=0, pair=(0, 1))),
+    "child without a pair": (Node(line=(ROW, 0)), Node(parent=0)),
+    "pair out of range": (Node(line=(ROW, 0)), Node(parent=0, pair=(0, 7))),
+    "pair used twice": (Node(line=(ROW, 0)), Node(0, (0, 0), line=(ROW, 1)), Node(1, (0, 1))),
+    "line out of range": (Node(line=(ROW, 9)),),
+    "line of no side": (Node(line=(5, 0)),),
+    "line that is taken": (Node(line=(ROW, 0)), Node(0, (0, 0), line=(COLUMN, 0))),
+    "stage of another size": (Node(stages=(random_stage(rng_of(0), 2),)),),
+}
+
+
+@pytest.mark.parametrize("nodes", BROKEN_TREES.values(), ids=BROKEN_TREES.keys())
+def test_broken_trees_are_refused(nodes):
+    with pytest.raises(ValueError, match=r"certificate|pairs|permutation"):
+        bm.verify(random_problem(0, 3), Certificate(3, nodes))
+
+
+def test_a_certificate_of_another_size_is_refused():
+    with pytest.raises(ValueError, match=r"^certificate is for n=3, the problem has n=4"):
+        bm.verify(random_problem(0, 4), Certificate(3))
+
+
+def test_a_certificate_of_another_problem_still_proves_a_true_bound():
+    for seed in range(20):
+        certificate, _ = solved(random_problem(seed, 5), max_sweeps=3)
+        other = random_problem(seed + 1, 5)
+        assert bm.verify(other, certificate) <= optimum(other) + slack(other)
+
+
+def test_an_empty_certificate_proves_nothing():
+    assert bm.verify(random_problem(0, 3), Certificate(3)) == -math.inf
+
+
+@pytest.mark.parametrize("forced", [((0, 0),), ((0, 1), (1, 0)), ((3, 3),), ((0, 9),), ((-1, 0),), ((0, 2), (0, 2))])
+def test_forged_forced_pairs_are_refused(forced):
+    free = random_problem(0, 4)
+    known = free.with_known_pairs([(0, 2)])
+    for problem in (free, known):
+        with pytest.raises(ValueError, match=r"^certificate: the pair .* is not (allowed|forced)"):
+            bm.verify(problem, Certificate(4, (Node(),), forced))
+
+
+def test_forced_pairs_count_in_their_order():
+    """Only (0, 0) is forced at first; it makes (1, 1) the only choice of row 1."""
+    mask = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)
+    problem = bm.QAP(rng_of(0).random((3, 3)), rng_of(1).random((3, 3)), forbidden=mask)
+    everything = Certificate(3, (Node(),), ((0, 0), (1, 1), (2, 2)))
+    assert bm.verify(problem, everything) == pytest.approx(problem.objective([0, 1, 2]), rel=1e-12)
+    with pytest.raises(ValueError, match=r"the pair \(1, 1\) is not forced"):
+        bm.verify(problem, Certificate(3, (Node(),), ((1, 1), (0, 0), (2, 2))))
+
+
+def test_one_item_is_rounded_down():
+    rng = rng_of(0)
+    for _ in range(500):
+        a, b, c, constant = rng.random(4) * 2.0 ** rng.integers(-3, 3, 4)
+        problem = bm.QAP([[a]], [[b]], [[c]], constant)
+        bound = bm.verify(problem, plain(random_stage(rng, 1)))
+        assert Fraction(bound) <= exact_cost(problem, [0])
+        assert bound == pytest.approx(problem.objective([0]), rel=1e-14)
+
+
+def test_infeasible_problems_are_bounded_by_infinity():
+    problem = bm.QAP(np.eye(3), np.eye(3), forbidden=np.ones((3, 3), dtype=bool))
+    assert bm.verify(problem, plain(random_stage(rng_of(0), 3))) == math.inf
+
+
+def test_the_checker_writes_to_nothing():
+    problem = random_problem(0, 4)
+    certificate = branching_certificate(problem, rng_of(0))
+    copies = [(stage.U.copy(), stage.V.copy()) for node in certificate.nodes for stage in node.stages]
+    for node in certificate.nodes:
+        for stage in node.stages:
+            for array in (stage.U, stage.V, stage.column_duals, stage.forbidden):
+                array.setflags(write=False)
+    bm.verify(problem, certificate)
+    for (U, V), stage in zip(copies, (s for node in certificate.nodes for s in node.stages), strict=True):
+        assert (U == stage.U).all()
+        assert (V == stage.V).all()
+
+
+@given(problems(min_size=1, max_size=5), seeds)
+def test_the_projection_bound_is_a_bound(problem, seed):
+    certificate = Certificate(problem.n, (Node(spectral=True),))
+    bound = bm.verify(problem, certificate)
+    assert math.isfinite(bound)
+    assert Fraction(bound) <= exact_optimum(problem)
+
+
+def test_the_projection_bound_survives_cancellation():
+    """L_ij = a_i - a_j + small: cheap permutations through huge numbers, where scipy's assignment is not the best."""
+    rng = rng_of(0)
+    for _ in range(400):
+        n = int(rng.integers(3, 6))
+        a = 2.0**54 * rng.integers(-4, 5, n)
+        problem = bm.QAP(np.zeros((n, n)), np.zeros((n, n)), (a[:, None] - a) + 4.0 * rng.integers(-6, 7, (n, n)))
+        bound = bm.verify(problem, Certificate(n, (Node(spectral=True),)))
+        assert Fraction(bound) <= exact_optimum(problem)
+
+
+def test_the_checker_shares_no_code_with_the_solvers():
+    for module in (checker, stage_check, certificate_module):
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            origin = getattr(node, "module", None) or ""
+            assert "_core" not in names
+            assert "_core" not in origin
+            assert "solvers" not in origin

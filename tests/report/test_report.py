@@ -1,0 +1,613 @@
+"""The report: one page that needs nothing else, whatever the names are. `tests/report` opens it in a browser."""
+
+import base64
+import io
+import json
+import re
+import struct
+import sys
+import zlib
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from report.pages import EVIL, PROBLEM, Doubt, found, sets
+
+import blindmatch as bm
+from blindmatch.cli import main
+from blindmatch.report import Match, proof_sentence, render, verdict
+from blindmatch.report.belief import belief
+from blindmatch.report.content import drawings, moments
+from blindmatch.report.images import ALL_OF_THEM, addresses
+from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
+from blindmatch.report.measures import agreement, pair_agreement, pair_costs, random_costs
+from blindmatch.report.provenance import fingerprint
+from blindmatch.report.thumbnails import thumbnails
+from blindmatch.solvers.progress import Progress
+from blindmatch.solving.result import Result
+
+RESULT = Result(
+    permutation=np.array([2, 0, 1]),
+    cost=10.0,
+    lower_bound=9.5,
+    status="stalled",
+    solver="some-solver",
+    seconds=1.25,
+    trace=(Progress(0.0, 0, None, 12.0), Progress(0.5, 1, 9.0, 10.0), Progress(1.0, 2, 9.5, 10.0)),
+)
+RNG = np.random.default_rng(3)
+
+
+class Page(HTMLParser):
+    """The tags and the text of a page, and the data for its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self.data, self.rows = "", "", []
+        self.inside: tuple[str, dict[str, str | None]] | None = None  # the cell, style or script that is open
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        elif tag == "td":
+            self.rows[-1].append("")
+        if tag in ("td", "script", "style"):
+            self.inside = tag, dict(attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "script", "style"):
+            self.inside = None
+
+    def handle_data(self, data: str) -> None:
+        tag, attributes = self.inside or ("", {})
+        if attributes.get("id") == "data":
+            self.data += data
+        elif tag not in ("script", "style"):
+            self.text += data
+        if tag == "td":
+            self.rows[-1][-1] += data.strip()
+
+
+def square(n: int) -> np.ndarray:
+    matrix = RNG.normal(size=(n, n))
+    return matrix + matrix.T
+
+
+def test_names_are_shown_and_not_run() -> None:
+    names = [*EVIL[:2], "$verdict ${x} &amp;"]
+    page = Page(
+        render(Match(RESULT, source_names=names, target_names=names, title=EVIL[0], settings={EVIL[1]: EVIL[2]}))
+    )
+    assert [attributes.get("type") for tag, attributes in page.tags if tag == "script"] == ["application/json", None]
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    for name in names:
+        assert page.text.count(name) >= 2
+    assert json.loads(page.data)["source"] == names
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    text = render(Match(RESULT, (square(3), square(3))))
+    assert not re.search(r"https?:", text)
+    assert "@import" not in text
+    assert "url(" not in text
+    for tag, attributes in Page(text).tags:
+        assert (attributes.get("src") or "data:").startswith("data:")
+        assert (attributes.get("href") or "#").startswith(("#", "data:")), tag
+    policy = next(a["content"] for t, a in Page(text).tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert "unsafe" not in policy
+
+
+def test_the_page_tells_the_match_and_its_proof() -> None:
+    page = Page(render(Match(RESULT, source_names="abc", target_names="xyz", settings={"seed": "17"})))
+    assert "3 pairs matched, no other pairing costs less by more than 5\u00a0%." in page.text
+    assert [row[:2] for row in page.rows if len(row) == 2] == [["a", "z"], ["b", "x"], ["c", "y"]]
+    assert ["17"] in page.rows
+    assert "right?" not in page.text
+    told = json.loads(page.text[page.text.index('{\n "title"') :].rpartition("}")[0] + "}")
+    assert told["result"]["permutation"] == [2, 0, 1]
+    assert told["settings"] == {"seed": "17"}
+    assert told["versions"]["numpy"] == np.__version__
+
+
+def test_truth_is_counted() -> None:
+    match = Match(RESULT, (square(3), square(3)), target_names="xyz", truth=[2, 1, 0])
+    assert match.right == 1
+    page = Page(render(match))
+    assert "1 of 3 pairs are right" in page.text
+    assert [row[2] for row in page.rows if len(row) == 3] == ["✓right", "✗is y", "✗is x"]
+
+
+def decoded(side: dict, n: int) -> np.ndarray:
+    bytes_ = np.frombuffer(base64.b64decode(side["data"]), dtype=np.uint8).reshape(n, n)
+    return side["low"] + side["step"] * bytes_
+
+
+def test_kernels_are_sent_in_the_order_of_the_match() -> None:
+    source = square(3)
+    target = np.empty((3, 3))
+    target[np.ix_(RESULT.permutation, RESULT.permutation)] = source
+    drawn = drawings(Match(RESULT, (source, target)))["matrices"]
+    off = ~np.eye(3, dtype=bool)
+    assert drawn["source"]["data"] == drawn["target"]["data"]
+    assert np.abs(decoded(drawn["source"], 3) - source)[off].max() <= drawn["source"]["step"] / 2 + 1e-12
+    assert sorted(drawn["order"]) == [0, 1, 2]
+
+
+def test_small_integers_are_sent_exactly() -> None:
+    result = bm.solve(PROBLEM, "brute-force")
+    drawn = drawings(Match(result, problem=PROBLEM))["matrices"]
+    A, B = PROBLEM.factors[0]
+    p = result.permutation
+    assert (decoded(drawn["source"], 6) == A).all()
+    assert (decoded(drawn["target"], 6) == B[np.ix_(p, p)]).all()
+    assert drawn["mode"] == "product"
+
+
+def test_more_pairs_than_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blindmatch.report.content.MOST_DRAWN", 5)
+    X, Y, truth = sets(12)
+    match = Match(found(X, Y, truth), bm.GromovWasserstein().kernels(X, Y))
+    assert render(match).count("Of 12 pairs 5 are drawn") == 2
+    drawn = drawings(match)
+    assert drawn["matrices"]["drawn"] == drawn["plane"]["drawn"] == [0, 2, 5, 8, 11]
+    assert len(drawn["plane"]["source"]) == 5
+    assert len(drawn["source"]) == 12
+
+
+@pytest.mark.parametrize(("n", "m"), [(9, 6), (6, 9)])
+def test_unequal_sizes_show_what_is_left_over(n: int, m: int) -> None:
+    X, Y, _ = sets(n, m)
+    result = bm.match(X, Y, solver="two-opt", rng=0)
+    match = Match(result, bm.GromovWasserstein().kernels(X, Y), problem=bm.GromovWasserstein().problem(X, Y))
+    page = Page(render(match))
+    word, other = ("source", "target") if n > m else ("target", "source")
+    assert f"3 {word}s have no partner" in page.text
+    assert f"{other} has no partner" not in page.text
+    assert match.cost_of(result.permutation) == pytest.approx(result.cost)
+    data = json.loads(page.data)
+    assert len(data["plane"][f"left{word.capitalize()}"]) == 3
+    assert len(data["plane"][word]) == 9
+
+
+def test_costs_of_other_pairings() -> None:
+    match = Match(bm.solve(PROBLEM, "brute-force"), problem=PROBLEM)
+    assert match.cost_of(range(6)) == PROBLEM.objective(range(6))
+    assert match.cost_of([0, 1, 2, 3, 4, -1]) is None
+    assert match.cost_of([0, 1, 2, 3, 4, 4]) is None
+    assert Match(RESULT).cost_of([0, 1, 2]) is None
+    assert sum(pair_costs(match) or []) == pytest.approx(match.result.cost)
+
+
+def test_random_pairings_keep_what_was_given() -> None:
+    known = PROBLEM.with_known_pairs([(0, 3), (1, 2), (2, 5), (3, 0)])
+    match = Match(bm.solve(known, "brute-force"), problem=known)
+    costs = random_costs(match, known, np.random.default_rng(0))
+    both = {known.objective([3, 2, 5, 0, *rest]) for rest in ((1, 4), (4, 1))}
+    assert {round(cost, 9) for cost in costs.tolist()} == {round(cost, 9) for cost in both}
+    free = random_costs(Match(match.result, problem=PROBLEM), PROBLEM, np.random.default_rng(0))
+    assert len({round(cost, 9) for cost in free.tolist()}) > 20
+    assert min(free) >= bm.solve(PROBLEM, "brute-force").cost - 1e-9
+
+
+def test_random_pairings_use_no_forbidden_pair() -> None:
+    forbidden = np.zeros((6, 6), dtype=bool)
+    forbidden[0, 1:] = forbidden[1:, 0] = True  # given
+    forbidden[1, 1] = forbidden[2, 2:5] = forbidden[3, 1:3] = True
+    problem = bm.QAP(*PROBLEM.factors[0], forbidden=forbidden)
+    match = Match(bm.solve(problem, "brute-force"), problem=problem)
+    allowed = [(0, *p) for p in permutations(range(1, 6)) if problem.allows((0, *p))]
+    costs = random_costs(match, problem, np.random.default_rng(0))
+    assert {round(cost, 9) for cost in costs.tolist()} == {round(problem.objective(p), 9) for p in allowed}
+    assert "random pairings that keep the given pairs and use no forbidden pair" in render(match)
+
+
+def test_random_pairings_where_an_item_has_no_partner_left() -> None:
+    X, Y, _ = sets(6, 7)
+    forbidden = np.zeros((6, 7), dtype=bool)
+    forbidden[2] = True
+    hints = {"forbidden_pairs": forbidden, "unmatched_cost": 1e3, "max_unmatched": 2}
+    result = bm.match(X, Y, solver="two-opt", rng=0, **hints)
+    problem = bm.matching_problem(X, Y, **hints)
+    match = Match(result, bm.GromovWasserstein().kernels(X, Y), problem=problem)
+    seen: list[np.ndarray] = []
+    object.__setattr__(match, "cost_of", lambda partners: seen.append(partners.copy()) or 1.0)
+    random_costs(match, problem, np.random.default_rng(0))
+    assert len(seen) >= 200
+    for partners in seen:
+        assert partners[2] == -1
+        assert (partners >= 0).sum() == len(result.pairs) == 5
+        assert len(set(partners[partners >= 0])) == 5
+
+
+def test_agreement() -> None:
+    kernel = square(6)
+    result = replace(RESULT, permutation=np.arange(6))
+    assert agreement(Match(result, (kernel, 3 * kernel + 1))) == pytest.approx(1.0)
+    assert agreement(Match(result, (kernel, -kernel))) == pytest.approx(-1.0)
+    assert agreement(Match(result, (kernel, np.ones((6, 6))))) is None
+    assert pair_agreement(Match(result, (kernel, kernel))) == pytest.approx([1.0] * 6)
+    changed = kernel.copy()
+    changed[0, 1:] = changed[1:, 0] = -kernel[0, 1:]
+    assert np.argmin(pair_agreement(Match(result, (kernel, changed))) or []) == 0
+
+
+def test_moments_are_those_where_something_changed() -> None:
+    assert moments(Match(RESULT)) == [(0.0, None, 12.0), (0.5, 9.0, 10.0), (1.0, 9.5, 10.0), (1.25, 9.5, 10.0)]
+    proved = replace(RESULT, lower_bound=9.75, cost=9.9)  # the checker found more than the last step told
+    assert moments(Match(proved))[-2:] == [(1.0, 9.5, 10.0), (1.25, 9.75, 9.9)]
+    assert moments(Match(replace(RESULT, seconds=np.nan)))[-1] == (1.0, 9.5, 10.0)
+    long = tuple(Progress(k / 100, k, k / 2, 1e4 - k) for k in range(3000))
+    kept = moments(Match(replace(RESULT, trace=long, seconds=0.0)))
+    assert len(kept) == 400
+    assert kept[-1][0] == long[-1].seconds
+    for trace in ((), (Progress(0.0, 0, None, None),), (Progress(0.0, 0, -np.inf, None),)):
+        assert moments(Match(replace(RESULT, trace=trace))) == []
+        assert "not recorded" in render(Match(replace(RESULT, trace=trace)))
+    last = Progress(RESULT.seconds, 0, None, 1.0)
+    assert "not recorded" in render(Match(replace(RESULT, trace=(last,))))
+    assert "not recorded" not in render(Match(RESULT))
+
+
+def test_layout() -> None:
+    points = RNG.normal(size=(7, 2))
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    drawn, share = plane(distances)
+    assert share == pytest.approx(1.0)
+    assert np.linalg.norm(drawn[:, None] - drawn[None], axis=2) == pytest.approx(distances)
+    assert laid_over(drawn, drawn, points) == pytest.approx(points)
+    spread = np.linalg.norm(points - points.mean(axis=0))
+    wrong = laid_over(drawn, drawn[::-1], points)
+    assert np.linalg.norm(wrong - wrong.mean(axis=0)) == pytest.approx(spread)  # a bad match does not shrink
+    near, far = dissimilarity(distances, False), dissimilarity(-distances, True)
+    assert near == pytest.approx(far)
+    assert near.min() == 0 == np.diag(near).max()
+
+
+def test_similar_rows_come_next_to_each_other() -> None:
+    groups = RNG.permutation(np.repeat([0, 1, 2], 4))
+    kernel = (groups[:, None] != groups[None]).astype(float)
+    ordered = groups[similar_together(kernel, kernel)]
+    assert (np.diff(ordered) != 0).sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "bound", "words"),
+    [
+        ("optimal", 10.0, ["proved optimal"]),
+        ("time_limit", 9.0, ["by more than 10 %", "time limit"]),
+        ("interrupted", None, ["no proof", "interrupted"]),
+        ("heuristic", None, ["no proof", "proves nothing"]),
+        ("stalled", float("-inf"), ["no proof", "rises no further"]),
+    ],
+)
+def test_sentences_claim_what_is_proved(status: str, bound: float | None, words: list[str]) -> None:
+    result = replace(RESULT, status=status, lower_bound=bound)
+    text = f"{verdict(result)} {proof_sentence(result)}"
+    assert all(word in text for word in words)
+    assert ("optimal" in text) == (status == "optimal")
+    assert "inf" not in text
+    page = Page(render(Match(result, problem=None)))
+    assert ("optimal" in page.text.partition("Pairs")[0]) == (status == "optimal")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "headline"),
+    [(200, "For the most part"), (300, "In part"), (450, "No: most pairs are wrong"), (499, "No: hardly better")],
+)
+def test_belief_by_truth_of_many_pairs(wrong: int, headline: str) -> None:
+    permutation = np.arange(500)
+    permutation[:wrong] = np.roll(permutation[:wrong], 1)
+    match = Match(replace(RESULT, permutation=permutation), (np.eye(500), np.eye(500)), truth=list(range(500)))
+    assert belief(match, None).headline.startswith(headline)
+
+
+def test_truth_of_some_sources_is_counted_among_those() -> None:
+    match = Match(RESULT, (square(3), square(3)), source_names=["a, b", "c" * 30, "d"], truth=[2, -1, -1])
+    text = Page(render(match)).text
+    assert "1 of 1" in text
+    assert "1 of 3" not in text
+    assert f"3 sources (a, b; {'c' * 23}…; d) and 3 targets were paired only by what is near what" in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "level"), [(0, "yes"), (2, "yes"), (5, "care"), (15, "care"), (19, "no"), (20, "no")]
+)
+def test_belief_by_truth(wrong: int, level: str) -> None:
+    permutation = np.arange(20)
+    permutation[:wrong] = np.roll(permutation[:wrong], 1)
+    match = Match(replace(RESULT, permutation=permutation), (square(20), square(20)), truth=list(range(20)))
+    right = 20 - wrong if wrong != 1 else 20
+    assert f"{right} of 20" in belief(match, None).text
+    assert belief(match, None).level == level
+
+
+@pytest.mark.parametrize(
+    ("p", "confidence", "level"), [(0.001, 0.99, "yes"), (0.001, 0.4, "care"), (0.03, 0.99, "care"), (0.2, 0.99, "no")]
+)
+def test_belief_by_trust(p: float, confidence: float, level: str) -> None:
+    trust = Doubt(np.full(3, confidence), p_value=p, ambiguous=[[0, 2]])
+    match = Match(RESULT, (square(3), square(3)), source_names="abc", trust=trust)
+    assert belief(match, None).level == level
+    page = Page(render(match))
+    assert "a, c" in page.text
+    assert [row[2] for row in page.rows if len(row) == 3] == [f"{100 * confidence:.0f} %"] * 3
+
+
+def test_trust_without_a_single_confidence_is_not_counted() -> None:
+    believed = belief(Match(RESULT, (square(3), square(3)), trust=Doubt(np.full(3, np.nan))), None)
+    assert believed.level == "care"
+    assert "0 of 0" not in believed.text
+    assert "Time ran out before the confidence of any pair was known" in believed.text
+
+
+def test_long_names_are_cut_in_the_table_and_whole_elsewhere() -> None:
+    name = "long " * 120
+    text = render(Match(RESULT, source_names=[name, "b", "c"]))
+    assert f'title="{name}"' in text
+    assert f"<span>{name}</span>" not in text
+    assert json.loads(Page(text).data)["source"][0] == name
+
+
+def test_belief_without_evidence_claims_nothing() -> None:
+    match = Match(replace(RESULT, status="optimal"), (square(3), square(3)))
+    assert belief(match, 0.9).level == "open"
+    unsure = Doubt(np.array([0.5, np.nan, 0.5]), p_value=None)
+    assert belief(replace(match, trust=unsure), 0.9).level == "open"
+    beaten = Doubt(np.ones(3), better=0.5)
+    assert belief(replace(match, trust=beaten), 0.9).level == "no"
+
+
+def test_regret_of_given_pairs() -> None:
+    trust = Doubt(np.ones(3), regret=np.array([np.inf, 0.25, np.nan]))
+    page = Page(render(Match(RESULT, (square(3), square(3)), trust=trust)))
+    assert [row[3] for row in page.rows if len(row) == 4] == ["given", "0.25", "-"]
+
+
+def test_pictures(tmp_path: Path) -> None:
+    image = RNG.integers(0, 256, size=(40, 20, 3), dtype=np.uint8)
+    address = addresses([image], [0], "x")[0]
+    data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    assert (unpacked(data) == image).all()
+    (tmp_path / "a.png").write_bytes(data)
+    assert addresses({5: tmp_path / "a.png", 6: data}, [6, 5, 4], "x") == {5: address, 6: address}
+    assert unpacked(png_of(np.full((300, 200), 7, dtype=np.uint8))).shape == (60, 40, 3)
+    many = addresses([RNG.integers(0, 256, size=(64, 64, 3), dtype=np.uint8)] * 500, range(500), "x")
+    assert sum(map(len, many.values())) <= ALL_OF_THEM / 2
+
+
+def test_large_pictures_are_shrunk(tmp_path: Path) -> None:
+    noise = Image.fromarray(RNG.integers(0, 256, size=(700, 500, 3), dtype=np.uint8))
+    noise.save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > ALL_OF_THEM / 2
+    kinds = addresses([tmp_path / "a.png"] * 2, [0, 1], "x")
+    small = Image.open(io.BytesIO(base64.b64decode(kinds[1].removeprefix("data:image/jpeg;base64,"))))
+    assert (small.format, small.size) == ("JPEG", (46, 64))
+
+
+def test_thumbnails_are_as_large_as_the_room_allows() -> None:
+    file = io.BytesIO()
+    Image.fromarray(RNG.integers(0, 256, size=(99, 99, 3), dtype=np.uint8)).save(file, "PNG")
+    files = {item: ("noise.png", file.getvalue()) for item in range(10)}
+    sides = []
+    for room in (100_000, 20_000, 8_000):
+        small = thumbnails(files, room)
+        assert sum(4 * len(data) / 3 for data in small.values()) <= room
+        sides.append(Image.open(io.BytesIO(small[0])).width)
+    assert sides == sorted(sides, reverse=True)
+    assert sides[0] == 64 > sides[2]
+    with pytest.raises(ValueError, match="10 pictures do not fit"):
+        thumbnails(files, 1000)
+
+
+def png_of(image: np.ndarray) -> bytes:
+    return base64.b64decode(addresses([image], [0], "x")[0].partition(",")[2])
+
+
+def unpacked(data: bytes) -> np.ndarray:
+    """Decode our own PNG, independent of the code that wrote it: (height, width, 3)."""
+    chunks, at = {}, 8
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + body)
+        chunks[kind], at = body, at + 12 + length
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(height, 3 * width + 1)
+    return lines[:, 1:].reshape(height, width, 3)
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        (b"<svg onload='alert(1)'/>", r"x\[0\] starts with b'<svg onl'; expected a PNG"),
+        (np.zeros((2, 2)), r"x\[0\] has dtype float64"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(ALL_OF_THEM), r"x\[0\]: it is no image that can be read"),
+    ],
+)
+def test_pictures_that_are_none(image: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        addresses([image], [0], "x")  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"source_names": "ab"}, "source_names has 2 items; expected 3"),
+        ({"truth": [0, 1, 9]}, "truth="),
+        ({"kernels": (np.zeros((2, 2)), np.zeros((3, 3)))}, r"kernels\[0\] has 2 rows; expected 3"),
+        ({"trust": Doubt(np.ones(2))}, r"trust.confidence has shape \(2,\); expected \(3,\)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Match(**{"result": RESULT, "kernels": (square(3), square(3)), **changes})
+
+
+def test_write_report_refuses_other_data(tmp_path: Path) -> None:
+    X, Y, truth = sets(8)
+    result = found(X, Y, truth)
+    path = tmp_path / "r.html"
+    with pytest.raises(ValueError, match="result says that it costs"):
+        bm.write_report(path, result, X, Y[::-1])
+    with pytest.raises(ValueError, match="result says that it costs"):
+        bm.write_report(path, result, X, Y, distortion="cka")
+    with pytest.raises(ValueError, match="source and target are needed"):
+        bm.write_report(path, result)
+    with pytest.raises(ValueError, match="problem is given together"):
+        bm.write_report(path, result, X, Y, problem=PROBLEM)
+    assert not path.exists()
+    assert bm.write_report(str(path), result, X, Y) == path
+    assert path.stat().st_size < 100_000
+
+
+def test_write_report_takes_the_hints_of_match(tmp_path: Path) -> None:
+    X, Y, _ = sets(7)
+    hints = {"known_pairs": [(0, 3)], "unmatched_cost": 2.0, "max_unmatched": 2}
+    result = bm.match(X, Y, solver="two-opt", rng=0, **hints)
+    text = Page(bm.write_report(tmp_path / "r.html", result, X, Y, **hints).read_text()).text
+    assert "Also given: 1 pair." in text
+    assert "Not one pair was given" not in text
+    assert "random pairings that keep the given pairs" in text
+
+
+def test_size_of_a_hundred_pairs_with_pictures(tmp_path: Path) -> None:
+    X, Y, truth = sets(100)
+    images = list(RNG.integers(0, 256, size=(100, 32, 32, 3), dtype=np.uint8))  # noise: nothing compresses worse
+    result = found(X, Y, truth)
+    plain = bm.write_report(tmp_path / "a.html", result, X, Y, truth=truth)
+    full = bm.write_report(tmp_path / "b.html", result, X, Y, source_images=images, target_images=images)
+    assert plain.stat().st_size < 200_000
+    assert full.stat().st_size < 2_000_000
+
+
+def test_fingerprint_tells_certificates_apart() -> None:
+    certificate = bm.solve(PROBLEM, "dual-ascent", rng=0).certificate
+    assert certificate is not None
+    stage = certificate.nodes[0].stages[0]
+    U = stage.U.copy()
+    U[0, 1, 2] += 1
+    node = replace(certificate.nodes[0], stages=(replace(stage, U=U), *certificate.nodes[0].stages[1:]))
+    other = replace(certificate, nodes=(node, *certificate.nodes[1:]))
+    assert fingerprint(certificate) == fingerprint(replace(certificate))
+    assert fingerprint(certificate) != fingerprint(other)
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    """The command in this process, in a folder with two files of embeddings: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    X, Y, _ = sets(9)
+    np.savez("a.npz", embeddings=X, names=[f"thing {i}" for i in range(9)])
+    np.save("b.npy", Y)
+
+    def run_in_process(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["blindmatch", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    return run_in_process
+
+
+def test_report_command(run) -> None:
+    _, out, _ = run("match", "a.npz", "b.npy", "--json", "--certificate", "c.npz", "--report", "first.html")
+    Path("r.json").write_text(out)
+    assert run("report", "r.json", "a.npz", "b.npy", "--out", "r.html") == (0, "Report: r.html\n", "")
+    first, second = (Path(name).read_text() for name in ("first.html", "r.html"))
+    one, other = (json.loads(Page(text).data) for text in (first, second))
+    assert other == {**one, "bound": None}  # the same match, drawn from the same data, without a bound to believe
+    assert "blindmatch match a.npz b.npy --json" in Page(first).text
+    assert "not recomputed here" in second
+    code, out, _ = run("report", "r.json", "a.npz", "b.npy", "--out", "r.html", "--certificate", "c.npz", "--json")
+    assert (code, json.loads(out)["report"]) == (0, "r.html")
+    assert "not recomputed here" not in Path("r.html").read_text()
+    assert "sha256 of file" in Path("r.html").read_text()
+
+
+def test_report_command_of_a_problem(run) -> None:
+    Path("p.dat").write_text("4\n\n0 1 2 3\n1 0 1 2\n2 1 0 1\n3 2 1 0\n\n0 5 2 4\n5 0 3 0\n2 3 0 1\n4 0 1 0\n")
+    Path("r.json").write_text(run("solve", "p.dat", "--json")[1])
+    assert run("report", "r.json", "p.dat")[0] == 0
+    assert "Is it the best?" in Page(Path("report.html").read_text()).text
+
+
+def test_what_a_file_says_is_not_a_proof(run) -> None:
+    """Somebody wrote "optimal" into the JSON of a search that proves nothing."""
+    values = json.loads(run("match", "a.npz", "b.npy", "--json", "--solver", "two-opt")[1])
+    forged = {**values, "status": "optimal", "lower_bound": values["cost"]}
+    Path("forged.json").write_text(json.dumps(forged))
+    assert run("report", "forged.json", "a.npz", "b.npy")[0] == 0
+    page = Page(Path("report.html").read_text()).text
+    assert "proved optimal" not in page
+    assert "9 pairs matched, and forged.json says that no other pairing costs less, which was not checked here." in page
+    assert "not checked" in page
+    _, out, _ = run("assess", "forged.json", "a.npz", "b.npy", "--draws", "1", "--assess-time", "1")
+    assert "proved optimal" not in out
+    assert "forged.json says" in out
+    Path("gap.json").write_text(json.dumps({**forged, "status": "time_limit", "lower_bound": 0.5 * values["cost"]}))
+    assert run("report", "gap.json", "a.npz", "b.npy")[0] == 0
+    assert "gap.json says that no other pairing costs less by more than 50" in Path("report.html").read_text()
+
+
+def test_a_certificate_must_prove_what_the_file_says(run) -> None:
+    values = json.loads(run("match", "a.npz", "b.npy", "--json", "--certificate", "c.npz")[1])
+    told = ("a.npz", "b.npy", "--certificate", "c.npz")
+    Path("r.json").write_text(json.dumps(values))
+    assert run("report", "r.json", *told)[0] == 0
+    assert "9 pairs matched, proved optimal" in Page(Path("report.html").read_text()).text
+    Path("weak.json").write_text(json.dumps({**values, "lower_bound": None}))
+    rng = np.random.default_rng(0)
+    proof = bm.Certificate.load("c.npz")
+    nodes = [
+        replace(n, stages=tuple(replace(s, U=s.U + rng.normal(size=s.U.shape).astype(s.U.dtype)) for s in n.stages))
+        for n in proof.nodes
+    ]
+    replace(proof, nodes=tuple(nodes)).save("c.npz")
+    code, _, err = run("report", "weak.json", *told)
+    assert (code, "optimal" in err) == (2, True)
+
+
+def test_a_problem_whose_proof_nobody_checked(run) -> None:
+    Path("p.dat").write_text("3\n\n0 1 2\n1 0 1\n2 1 0\n\n0 5 2\n5 0 3\n2 3 0\n")
+    Path("r.json").write_text(run("solve", "p.dat", "--json", "--certificate", "c.npz")[1])
+    assert run("report", "r.json", "p.dat")[0] == 0
+    page = Path("report.html").read_text()
+    assert "Not checked here" in page
+    assert '<div class="belief open">' in page
+    assert run("report", "r.json", "p.dat", "-c", "c.npz")[0] == 0
+    assert '<div class="belief yes">' in Path("report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        ({}, ("r.json", "a.npz", "b.npy", "-d", "cka"), "r.json: result says that it costs"),
+        ({"cost": 1.0}, ("r.json", "a.npz", "b.npy"), "r.json: result says that it costs 1"),
+        ({"lower_bound": 1e9}, ("r.json", "a.npz", "b.npy"), "r.json: not a readable JSON file (its lower_bound="),
+        ({"permutation": [0.5]}, ("r.json", "a.npz", "b.npy"), "its permutation is no list of integers"),
+        ({"permutation": [0, 1]}, ("r.json", "a.npz", "b.npy"), "kernels[0] has 9 rows"),
+        ({"status": "sure"}, ("r.json", "a.npz", "b.npy"), "its status is 'sure'"),
+        ({}, ("b.npy", "a.npz", "b.npy"), "b.npy: not a readable JSON file"),
+        ({}, ("none.json", "a.npz", "b.npy"), "none.json: no such file"),
+        ({}, ("r.json", "a.npz", "b.npy", "b.npy"), "3 files given"),
+        ({}, ("r.json", "a.npz", "b.npy", "--out", "r.json"), "this would overwrite an input"),
+        ({}, ("r.json", "a.npz", "b.npy", "--out", "no/r.html"), "expected a file in a folder that exists"),
+    ],
+)
+def test_report_command_refuses(run, change: dict, arguments: tuple[str, ...], message: str) -> None:
+    values = json.loads(run("match", "a.npz", "b.npy", "--json", "--solver", "two-opt")[1])
+    Path("r.json").write_text(json.dumps({**values, **change}))
+    code, out, err = run("report", *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert not Path("report.html").exists()
