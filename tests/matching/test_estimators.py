@@ -234,7 +234,7 @@ def test_ctrl_c_in_kmeans_keeps_the_best_clustering_so_far():
     model = bm.BlindClassifier(n_init=50, random_state=4).fit(images, texts, callback=press)
     alone = bm.BlindClassifier(n_init=3, random_state=4).fit(images, texts)
     assert model.n_init_ == alone.n_init_ == 3
-    assert model.result_.status == "optimal"
+    assert model.result_.status in ("optimal", "time_limit")  # it has a second
     assert (model.centres_ == alone.centres_).all()
     with pytest.raises(KeyboardInterrupt):  # before the first one there is nothing to keep
         bm.BlindClassifier().fit(images, texts, callback=lambda step, done, total: press(step, 3, total))

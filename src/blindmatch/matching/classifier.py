@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from blindmatch.solvers.base import Callback, Solver
 from blindmatch.validation import FloatArray, IntArray, at_least
 
 Step = Callable[[str, int, int], None]
+_AFTER_INTERRUPT = 1.0  # seconds for the match if Ctrl-C ended the clustering
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e).
 
         `callback` hears of each start of k-means and of the match: the name of the step, how many are done, and of how
-        many. `match_callback` is that of ``bm.match``. Ctrl-C ends the step that is under way: the best clustering so
-        far is matched, the best match so far is kept.
+        many. `match_callback` is that of ``bm.match``. Ctrl-C keeps the best so far: of the match, or of the
+        clusterings, which is then matched within a second.
         """
         images, texts = self._scaled(self._fitted_set(X)), self._scaled(self._second_set(Y))
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
@@ -138,13 +140,14 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
         self.centres_ = unit_rows(centres) if self.normalize else centres
         report("matching", 0, 1)
+        interrupted = self.n_init_ < starts
         self.result_ = match(
             self.centres_,
             texts,
             distortion=self.distortion,
             solver=self.solver,
             standardize=self.standardize,
-            time_limit=self.time_limit,
+            time_limit=min(_AFTER_INTERRUPT, self.time_limit or math.inf) if interrupted else self.time_limit,
             rng=self.random_state,
             callback=match_callback,
             threads=self.threads,
@@ -198,7 +201,7 @@ def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> tuple[FloatArray, int]:
-    """The best centres of several starts of k-means, one at a time so that somebody can watch, and how many it were."""
+    """The best centres of several starts of k-means, one at a time so that progress shows, and how many starts ran."""
     rng = check_random_state(seed)  # one for all of them, as KMeans(n_init=starts) has it
     best: Any = None
     for start in range(starts):
