@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from blindmatch.validation import (
     BoolArray,
@@ -23,6 +23,7 @@ from blindmatch.validation import (
     as_square,
 )
 
+Scalar = TypeVar("Scalar", np.float64, np.bool_)
 FactorPair = tuple[FloatArray, FloatArray]
 _LARGEST = 1e200  # far below what overflows in sums and products of costs
 
@@ -176,21 +177,20 @@ class QAP:
         if not len(rows):
             raise ValueError(f"pairs={fixed} leaves nothing free")
         constant = self.constant + float(self.linear[i, j].sum())
-        linear = self.linear[np.ix_(rows, columns)].copy()
+        linear = _taken(self.linear, rows, columns)
         for A, B in self.factors:
-            constant += float((A[np.ix_(i, i)] * B[np.ix_(j, j)]).sum())
-            linear += A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T + A[np.ix_(i, rows)].T @ B[np.ix_(j, columns)]
+            constant += float((_taken(A, i, i) * _taken(B, j, j)).sum())
+            linear += _taken(A, rows, i) @ _taken(B, columns, j).T + _taken(A, i, rows).T @ _taken(B, j, columns)
         return self._derived(rows, columns, linear, constant), rows, columns
 
     def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float) -> QAP:
         """The problem of these sources and targets: no need to validate again what is made of valid numbers."""
-        source, target = np.ix_(rows, rows), np.ix_(columns, columns)
         problem = QAP.__new__(QAP)
         problem._keep(
-            tuple((A[source], B[target]) for A, B in self.factors),
+            tuple((_taken(A, rows, rows), _taken(B, columns, columns)) for A, B in self.factors),
             linear,
             constant,
-            None if self.forbidden is None else self.forbidden[np.ix_(rows, columns)],
+            None if self.forbidden is None else _taken(self.forbidden, rows, columns),
         )
         return problem
 
@@ -277,6 +277,11 @@ class QAP:
         # Any one cost anchors the lattice of all costs.
         anchor = self.objective(np.arange(self.n))
         return anchor + step * math.ceil((bound - anchor) / step)
+
+
+def _taken(matrix: NDArray[Scalar], rows: IntArray, columns: IntArray) -> NDArray[Scalar]:
+    """``matrix[np.ix_(rows, columns)]``, in less time for small ones."""
+    return matrix.take(rows, axis=0).take(columns, axis=1)
 
 
 def _split(matrix: FloatArray) -> FactorPair:

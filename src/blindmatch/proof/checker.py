@@ -1,6 +1,11 @@
 """Check a certificate in plain numpy. Shares no code with the solvers, trusts nothing that they say.
 
-The tree of a proof is here; what the duals of one node prove is in `stage_check.py`.
+The tree of a proof is here; what the duals of one node prove is in `stage_check.py`. What float64 may get wrong, and in
+what range of numbers the bounds on it hold, is in `rounding.py`.
+
+A node stands for the permutations that use its fixed pairs. The checker keeps a lower bound on the cost of all of them,
+and one on the cost of those that use a given further pair: -inf where nothing is proved, +inf where there is no such
+permutation. No bound is ever NaN.
 """
 
 from __future__ import annotations
@@ -13,8 +18,9 @@ import numpy as np
 
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
+from blindmatch.proof.rounding import EPS, LARGEST_SIZE, TINY, guarded, lowered
 from blindmatch.proof.spectral import projection_bound
-from blindmatch.proof.stage_check import EPS, TINY, Effort, OutOfTimeError, lowered, stage_bounds
+from blindmatch.proof.stage_check import Effort, OutOfTimeError, stage_bounds
 from blindmatch.validation import IntArray, at_least
 
 _PROJECTION = 2e-8  # seconds that the projection bound takes at most, over n^3
@@ -24,9 +30,10 @@ _STAGE = 4e-9  # seconds that the check of a stage takes at least, over n^2 for 
 def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None) -> float:
     """Return the lower bound that a certificate proves for a problem, rounded down safely.
 
-    Every permutation that the problem allows costs at least this much. A certificate that was damaged or belongs to
-    another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all. It uses all cores,
-    or as many `threads` as it is told.
+    Every permutation that the problem allows costs at least this much. A certificate that was damaged, forged or made
+    for another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all. One that is no
+    tree of this problem, or holds numbers out of range, is refused with a ValueError. The check uses all cores, or
+    `threads` of them.
 
     Examples
     --------
@@ -53,9 +60,22 @@ def verify_in_time(problem: QAP, certificate: Certificate, seconds: float, threa
 def _verified(problem: QAP, certificate: Certificate, effort: Effort, partial: bool = False) -> tuple[float, bool]:
     if certificate.size != problem.n:
         raise ValueError(f"certificate is for n={certificate.size}, the problem has n={problem.n}")
+    if problem.n > LARGEST_SIZE:
+        raise ValueError(f"problem has n={problem.n}; rounding errors are bounded for n <= {LARGEST_SIZE} only")
     if not certificate.nodes:
         raise ValueError("certificate: it has no nodes; expected at least the root")
     _check_forced(problem, certificate.forced)
+    try:
+        with guarded():
+            bound, whole = _root_bound(problem, certificate, effort, partial)
+    except FloatingPointError:  # a number that `rounding.py` rules out: whatever it is, it proves nothing
+        return -math.inf, True
+    # Where all numbers are zero, so are all costs, and nothing was rounded.
+    return 0.0 if problem.vanishes else problem.round_up(bound), whole
+
+
+def _root_bound(problem: QAP, certificate: Certificate, effort: Effort, partial: bool) -> tuple[float, bool]:
+    """The bound of the root, before it is rounded up to a cost, and whether every node was looked at."""
     views: list[NodeView] = []
     whole = True
     try:
@@ -79,13 +99,12 @@ def _verified(problem: QAP, certificate: Certificate, effort: Effort, partial: b
         view.close(node, symmetries)
         if node.parent >= 0:
             views[node.parent].children[node.pair] = view.bound
-    # Where all numbers are zero, so are all costs, and nothing was rounded.
-    return 0.0 if problem.vanishes else problem.round_up(views[0].bound), whole
+    return views[0].bound, whole
 
 
 def _holds(problem: QAP, side: int, image: IntArray) -> bool:
     """Whether renumbering the sources (side ROW) or the targets leaves every number of the problem as it is."""
-    if side not in (ROW, COLUMN) or not np.array_equal(np.sort(image), np.arange(problem.n)):
+    if side not in (ROW, COLUMN) or image.dtype.kind != "i" or not np.array_equal(np.sort(image), np.arange(problem.n)):
         return False
     rows, columns = (image, np.arange(problem.n)) if side == ROW else (np.arange(problem.n), image)
     moved = np.ix_(rows, columns)
@@ -101,7 +120,7 @@ def _check_forced(problem: QAP, forced: tuple[Pair, ...]) -> None:
     """Each forced pair must be the only one left in its row or in its column."""
     free = np.ones((problem.n, problem.n), dtype=bool) if problem.forbidden is None else ~problem.forbidden
     for i, j in forced:
-        if not (0 <= i < problem.n and 0 <= j < problem.n and free[i, j]):
+        if not (0 <= i < problem.n and 0 <= j < problem.n) or not free[i, j]:
             raise ValueError(f"certificate: the pair ({i}, {j}) is not allowed")
         if free[i].sum() > 1 and free[:, j].sum() > 1:
             raise ValueError(f"certificate: the pair ({i}, {j}) is not forced")
@@ -115,9 +134,7 @@ class NodeView:
         before = forced if parent is None else parent.fixed
         self.fixed: tuple[Pair, ...] = before if node.pair is None else (*before, node.pair)
         self.children: dict[Pair | None, float] = {}
-        # Fixing pairs rounds the data of the problem that is left: allow for it on the scale of the whole.
-        operations = (len(self.fixed) + 4) * (len(self.fixed) + 4 * len(problem.factors)) if self.fixed else 0
-        self.error = 0.0 if problem.exact else operations * (EPS * problem.scale + TINY)
+        self.error = _fixing_error(problem, len(self.fixed))
         if len(self.fixed) >= problem.n - 1:  # one permutation is left
             permutation = _completed(self.fixed, problem.n)
             self.bound = _cost_from_below(problem, permutation) if problem.allows(permutation) else math.inf
@@ -187,6 +204,20 @@ class NodeView:
         self.bound = max(self.bound, min(values.values()))
 
 
+def _fixing_error(problem: QAP, fixed: int) -> float:
+    """What rounding in ``problem.reduced(pairs)`` may add to the cost of a permutation.
+
+    With f fixed pairs, the constant is a sum of f^2 products for each factor pair and f + 1 numbers more, and an entry
+    of the linear term a sum of 2f products for each factor pair and one number more. The absolute values of all terms
+    of one permutation sum up to at most the problem's scale. Each product may also lose TINY.
+    """
+    factors, n = len(problem.factors), problem.n
+    if problem.exact or not fixed:
+        return 0.0
+    operations = (fixed + 4) * (fixed + 4 * factors)
+    return operations * EPS * problem.scale + 2 * fixed * n * factors * TINY
+
+
 def _completed(fixed: tuple[Pair, ...], n: int) -> IntArray:
     """The permutation of n - 1 pairs or of all."""
     sides = [{pair[side] for pair in fixed} for side in (ROW, COLUMN)]
@@ -201,5 +232,5 @@ def _cost_from_below(problem: QAP, permutation: IntArray) -> float:
     """What a permutation costs, less the error of n^2 products and sums a factor pair, and n + 2 further sums."""
     if problem.exact:
         return problem.objective(permutation)
-    operations = len(problem.factors) * (problem.n**2 + 2) + problem.n + 4
+    operations = len(problem.factors) * (problem.n**2 + 2) + problem.n + 8
     return lowered(problem.objective(permutation), problem.scale, operations)

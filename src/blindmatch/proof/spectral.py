@@ -1,62 +1,143 @@
 """The projection bound (Hadley, Rendl & Wolkowicz 1992): weak but cheap, O(n^3) time and O(n^2) memory.
 
-A permutation matrix is P = ee^T/n + V Q V^T with V an orthonormal basis of the complement of e and Q orthogonal. In
+A permutation matrix is P = ee^T/n + V Q V^T with V an orthonormal basis of the complement of e and Q orthogonal. For
+symmetric A and B, in
 
     <A, P B P^T> = <V^T A V, Q (V^T B V) Q^T> + <2/n (Ae)(Be)^T, P> - (e^T A e)(e^T B e) / n^2
 
-the first term is bounded by the eigenvalues of both, the second joins the linear term: an assignment problem.
+the first term is bounded by the eigenvalues of both, and the second joins the linear term: an assignment problem. The
+antisymmetric parts K of A and B contribute at least what the eigenvalues of the Hermitian matrices iK allow.
+
+Nothing here trusts LAPACK or scipy. Eigenvalues count with an error that is computed from their eigenvectors, and the
+assignment problem with column duals, of which any prove a bound. Matrices are scaled by powers of two, so that their
+largest entry is between 1/2 and 1: then no square overflows, and what underflows is far below the rounding error.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from blindmatch.problem.qap import QAP
+from blindmatch.proof.rounding import EPS, TINY, assignment_bounds, guarded
 from blindmatch.validation import FloatArray
-
-EPS = 2.0**-53
-TINY = 2.0**-1074  # what an operation below the normal range of float64 may be wrong by
 
 
 def projection_bound(problem: QAP) -> float:
-    """A lower bound on the cost of every permutation, rounded down safely (forbidden pairs only make it larger)."""
-    form = problem.normal_form
-    n = problem.n
-    linear = form.linear.copy()
-    total, error = form.constant, abs(form.constant)
-    for A, B in form.factors:
-        if (A == A.T).all():
-            rows_a, rows_b = A.sum(axis=1), B.sum(axis=1)
-            linear += np.outer(rows_a, rows_b) * (2.0 / n)
-            total -= float(rows_a.sum() * rows_b.sum()) / n**2
-            a, b = np.linalg.eigvalsh(_projected(A)), np.linalg.eigvalsh(_projected(B))
-            total += float(a @ b[::-1])  # the least pairing: ascending against descending
-            error += float(np.abs(A).sum() * np.abs(B).max())
-        else:
-            # <A, X B X^T> >= -sum of products of singular values, for any orthogonal X
-            a, b = (np.linalg.svd(matrix, compute_uv=False) for matrix in (A, B))
-            total -= float(a @ b)
-        # Eigenvalues are exact for a matrix that differs by a small multiple of n eps in norm (Weyl's inequality).
-        error += n * float(np.linalg.norm(A) * np.linalg.norm(B))
-    if problem.forbidden is not None:
-        # A finite price that no optimum pays unless it must keeps the assignment problem feasible.
-        linear = np.where(problem.forbidden, np.abs(linear).sum() + linear, linear)
-    rows, columns = linear_sum_assignment(linear)
-    chosen = linear[rows, columns]
-    total += float(chosen.sum())
-    error += n * n * float(np.abs(linear).max())  # scipy compares rounded sums of any entries, not only of the best
-    return total - 32 * (EPS * error + n * n * n * TINY)
+    """A lower bound on the cost of every permutation, rounded down safely; -inf if LAPACK fails."""
+    try:
+        with guarded():
+            return _projection_bound(problem)
+    except (FloatingPointError, np.linalg.LinAlgError):
+        return -math.inf
+
+
+def _projection_bound(problem: QAP) -> float:
+    n, factors = problem.n, len(problem.factors)
+    linear = problem.linear.copy()
+    terms, error = [problem.constant], TINY * 4 * n**2 * (factors + 1)
+    reach = float(np.abs(linear).max())  # no entry of `linear` is larger on the way
+    for pair in problem.factors:
+        if not all(matrix.any() for matrix in pair):
+            continue
+        (A, a), (B, b) = (_scaled(matrix) for matrix in pair)
+        unit = math.ldexp(1.0, a + b)
+        row_sums, value, value_error = _quadratic_part(A, B)
+        linear += np.ldexp(np.outer(np.diag(A), np.diag(B)), a + b)
+        linear += np.ldexp(np.outer(*row_sums) * (2.0 / n), a + b)
+        terms.append(math.ldexp(value, a + b))
+        error += unit * value_error
+        reach += unit * (2 * n + 1)
+    error += EPS * n * (2 * factors + 2) * reach
+    forbidden = np.zeros((n, n), dtype=bool) if problem.forbidden is None else problem.forbidden
+    # A finite price that no optimum pays unless it must keeps scipy's problem feasible.
+    duals = _column_duals(np.where(forbidden, np.abs(linear).sum() + linear, linear))
+    bound = assignment_bounds(linear, ~forbidden, duals, math.fsum(terms))[0]
+    error += 4 * EPS * math.fsum(map(abs, terms))
+    return bound - error * (1 + 8 * EPS) - 2 * EPS * abs(bound) if math.isfinite(bound) else bound
+
+
+def _scaled(matrix: FloatArray) -> tuple[FloatArray, int]:
+    """The matrix over a power of two, so that its largest entry is between 1/2 and 1, and the exponent."""
+    exponent = math.frexp(float(np.abs(matrix).max()))[1]
+    return np.ldexp(matrix, -exponent), exponent
+
+
+def _quadratic_part(A: FloatArray, B: FloatArray) -> tuple[list[FloatArray], float, float]:
+    """Row sums of the symmetric parts without diagonal; what is left of the cost is at least `value`, less an error."""
+    n = len(A)
+    symmetric, antisymmetric = ([(M + sign * M.T) / 2 for M in (A, B)] for sign in (1, -1))
+    for matrix in symmetric:
+        np.fill_diagonal(matrix, 0.0)
+    row_sums = [matrix.sum(axis=1) for matrix in symmetric]
+    value = -float(row_sums[0].sum() * row_sums[1].sum()) / n**2
+    spectra = [[_spectrum(_projected(M), 32 * (n + 4) * EPS * _norm(M)) for M in symmetric]]
+    if all(matrix.any() for matrix in antisymmetric):
+        spectra.append([_spectrum(1j * matrix, 0.0) for matrix in antisymmetric])
+    # Halves of sums, row sums and products of them: by the Cauchy-Schwarz inequality, these four parts of the cost are
+    # at most 2 |A| |B| each, and no number in them is rounded more than 4 (n + 4) times.
+    error = 32 * (n + 4) * EPS * _norm(A) * _norm(B)
+    for (a, error_a), (b, error_b) in spectra:
+        value += float(a @ b[::-1])  # the least pairing: ascending against descending
+        norm_a, norm_b = _norm(a), _norm(b)
+        error += 2 * (error_a * (norm_b + error_b) + error_b * (norm_a + error_a) + (n + 4) * EPS * norm_a * norm_b)
+    return row_sums, value, error
 
 
 def _projected(matrix: FloatArray) -> FloatArray:
-    """V^T M V, with the Householder reflection that takes e to a multiple of the first unit vector."""
+    """V^T M V, with the Householder reflection that takes e to a multiple of the first unit vector.
+
+    The reflection is wrong by at most 4 (n + 4) EPS in norm, and each of the two products with it by 6 (n + 4) EPS.
+    """
     n = len(matrix)
-    if n == 1:
-        return np.zeros((0, 0))
     v = np.ones(n)
-    v[0] += np.sqrt(n)
+    v[0] += math.sqrt(n)
     v /= np.linalg.norm(v)
     half = matrix - 2.0 * np.outer(v, v @ matrix)
     full = half - 2.0 * np.outer(half @ v, v)
     return (full[1:, 1:] + full[1:, 1:].T) / 2
+
+
+def _spectrum(matrix: NDArray[Any], error: float) -> tuple[FloatArray, float]:
+    """Eigenvalues w of a Hermitian matrix, ascending, and how far a matrix with them is from any within `error` of it.
+
+    With M = Q diag(w) Q* + R and Q*Q = I + S, whatever Q and w are, the k-th eigenvalue of Q diag(w) Q* is w_k times a
+    number within |S| of 1 (Ostrowski, for |S| < 1), so that a matrix with eigenvalues w is within |R| + |S| |w| of M,
+    all in the Frobenius norm. A product of matrices is wrong by (n + 4) EPS times the product of their norms, and by
+    less than 4 times that if they are complex. The sum is doubled for the rounding of the norms.
+    """
+    n = len(matrix)
+    if n == 0:
+        return np.zeros(0), 0.0
+    values, Q = np.linalg.eigh(matrix)
+    adjoint = Q.conj().T
+    rounding = (4 if np.iscomplexobj(matrix) else 1) * (n + 4) * EPS
+    residual = _norm(matrix - (Q * values) @ adjoint) + rounding * (_norm(Q * values) * _norm(Q) + _norm(matrix))
+    defect = _norm(adjoint @ Q - np.eye(n)) + rounding * (_norm(Q) ** 2 + n)
+    if not (residual < math.inf and defect < 0.25 and (np.diff(values) >= 0).all()):  # also where one of them is NaN
+        raise FloatingPointError("LAPACK's eigenvectors are not orthogonal")
+    return values, error + 2 * (residual + defect * _norm(values))
+
+
+def _norm(matrix: NDArray[Any]) -> float:
+    return float(np.linalg.norm(matrix))
+
+
+def _column_duals(costs: FloatArray) -> FloatArray:
+    """Duals of the columns in the assignment problem: shortest paths in the residual graph of scipy's assignment."""
+    n = len(costs)
+    rows, columns = linear_sum_assignment(costs)
+    owner = np.empty(n, dtype=np.intp)
+    owner[columns] = rows
+    steps = costs[owner] - costs[owner, np.arange(n)][:, None]  # [j, l]: what j's owner pays more at l
+    duals = np.zeros(n)
+    for _ in range(n):
+        shorter = np.minimum(duals, (duals[:, None] + steps).min(axis=0))
+        if (shorter == duals).all():
+            break
+        duals = shorter
+    return duals

@@ -8,7 +8,8 @@ For any numbers U, V and any permutation p, the cost is, exactly,
 
 because each dual is added once and taken away once. A permutation through (i, j) uses exactly one pair of each other
 row k, so its R there is at least the least R of that row. Half of it is charged to either end, which leaves a linear
-assignment problem; its column duals give the bound. Rounding errors are bounded a priori and subtracted.
+assignment problem; its column duals give the bound. Rounding errors are bounded a priori and subtracted; `rounding.py`
+says in what range.
 """
 
 from __future__ import annotations
@@ -22,12 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from blindmatch.problem.qap import QAP
-from blindmatch.proof.certificate import DualArray, Stage
+from blindmatch.proof.certificate import Stage
+from blindmatch.proof.rounding import EPS, LARGEST_DUAL, TINY, assignment_bounds, guarded
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
-EPS = 2.0**-53
-TINY = 2.0**-1074  # an operation whose result is below the normal range of float64 is wrong by up to this
-_LARGEST = 1e300  # sums of larger numbers may overflow, and then prove nothing
 _BLOCK = 300_000  # numbers: more leave the cache, and fewer have threads wait for each other
 _WORTH_THREADS = 8  # blocks: for fewer of them, threads take longer to start than they save
 
@@ -66,84 +65,100 @@ class Effort:
 
 
 def stage_bounds(problem: QAP, stage: Stage, excluded: BoolArray, effort: Effort) -> tuple[float, FloatArray]:
-    """Bound of all permutations without excluded pairs, and of those that use a given pair."""
+    """Bound of all permutations without excluded pairs, and of those that use a given pair; +inf if there are none.
+
+    Raises a ValueError where a dual that counts is out of range, and a FloatingPointError where a result is.
+    """
+    duals = _Duals.of(stage, excluded)
+    with guarded():
+        leaders = _leaders(problem, duals)
+        charges = _charges(problem, stage, duals, excluded, effort)
+        allowed = charges < math.inf
+        charges[~allowed] = 0.0
+        return assignment_bounds(leaders + charges, allowed, stage.column_duals, problem.constant)
+
+
+@dataclass(frozen=True)
+class _Duals:
+    """The duals that count, in float64: U[k, l, i] at by_row[i, k, l], V[k, l, j] at by_column[j, k, l], else zero."""
+
+    by_row: FloatArray
+    by_column: FloatArray
+
+    @classmethod
+    def of(cls, stage: Stage, excluded: BoolArray) -> _Duals:
+        by_row = np.array(stage.U.transpose(2, 0, 1), dtype=np.float64, order="C")
+        by_column = np.array(stage.V.transpose(2, 0, 1), dtype=np.float64, order="C")
+        index = np.arange(stage.size)
+        by_row[index, index, :] = 0.0
+        by_column[index, :, index] = 0.0
+        by_row[:, excluded] = by_column[:, excluded] = 0.0
+        for name, values in (("U", by_row), ("V", by_column), ("column_duals", stage.column_duals)):
+            least, largest = values.min(), values.max()
+            if not (least >= -LARGEST_DUAL and largest <= LARGEST_DUAL):  # also where one of them is NaN
+                raise ValueError(
+                    f"certificate: {name} of a stage goes from {least:g} to {largest:g}; "
+                    f"expected numbers between {-LARGEST_DUAL:g} and {LARGEST_DUAL:g}"
+                )
+        return cls(by_row, by_column)
+
+
+def _leaders(problem: QAP, duals: _Duals) -> FloatArray:
+    """Leaders of all pairs, lowered by a bound of their rounding errors: sums of 2n + 1 numbers and the products."""
     n = problem.n
-    with np.errstate(invalid="ignore", over="ignore"):
-        leader = _leaders(problem, stage) + _charges(problem, stage, excluded, effort)
-        leader[excluded] = math.inf
-        beta = np.where(np.isfinite(stage.column_duals), stage.column_duals, 0.0)
-        slack = leader - beta
-        alpha = slack.min(axis=1)
-        if np.isnan(alpha).any() or np.isneginf(alpha).any():
-            return -math.inf, np.full((n, n), -math.inf)
-        if np.isposinf(alpha).any():  # some source has no partner left: nothing is feasible
-            return math.inf, np.full((n, n), math.inf)
-        size = float(np.abs(alpha).sum() + np.abs(beta).sum() + abs(problem.constant))
-        if not size < _LARGEST:
-            return -math.inf, np.full((n, n), -math.inf)
-        total = math.fsum([*alpha, *beta, problem.constant])
-        bounds = total + (slack - alpha[:, None])
-        finite = np.where(np.isfinite(slack), np.abs(slack), 0.0)
-        # Infinite bounds (no permutation goes through the pair) stay so; a NaN could hide a pair that proves nothing.
-        bounds -= 4 * EPS * (size + 4 * finite.max() + np.where(np.isfinite(bounds), np.abs(bounds), 0.0)) + TINY
-        return lowered(total, size, 4), np.where(np.isnan(bounds), -math.inf, bounds)
+    products = [np.outer(np.diag(A), np.diag(B)) for A, B in problem.factors]
+    terms = [problem.linear, *products, duals.by_row.sum(axis=0), duals.by_column.sum(axis=0)]
+    sizes = [np.abs(problem.linear), *map(np.abs, products)]
+    sizes += [np.abs(duals.by_row).sum(axis=0), np.abs(duals.by_column).sum(axis=0)]
+    return np.asarray(sum(terms) - (2 * n + len(terms) + 4) * (EPS * sum(sizes) + TINY))
 
 
-def _leaders(problem: QAP, stage: Stage) -> FloatArray:
-    """Leaders of all pairs, lowered by a bound of their rounding errors."""
+def _charges(problem: QAP, stage: Stage, duals: _Duals, excluded: BoolArray, effort: Effort) -> FloatArray:
+    """For each pair (i, j): half of the least residuals in all other rows; +inf where a row has no partner left.
+
+    A residual is a sum of 2F + 4 numbers, 2F of them products; n of them are summed up. The least residual of a row is
+    taken over pairs that may be used together with (i, j); the others get +inf, from which no NaN can arise because
+    every other number is finite.
+    """
     n = problem.n
-    U, V = _without_diagonal(stage.U, 0), _without_diagonal(stage.V, 1)
-    terms = [problem.linear, U.sum(axis=2, dtype=np.float64), V.sum(axis=2, dtype=np.float64)]
-    terms += [np.outer(np.diag(A), np.diag(B)) for A, B in problem.factors]
-    size = np.abs(U).sum(axis=2, dtype=np.float64) + np.abs(V).sum(axis=2, dtype=np.float64)
-    size += sum(np.abs(term) for term in (terms[0], *terms[3:]))
-    return np.asarray(sum(terms) - (2 * n + len(terms) + 4) * (EPS * size + TINY))
-
-
-def _charges(problem: QAP, stage: Stage, excluded: BoolArray, effort: Effort) -> FloatArray:
-    """For each pair (i, j): half of the least residuals in all other rows; +inf where a row has no partner left."""
-    n = problem.n
-    # Subtracting -inf makes +inf: excluded pairs, and pairs that would use a column twice, never are the least.
-    U, V = _without_diagonal(stage.U, 0), _without_diagonal(stage.V, 1).astype(np.float64)
-    by_row = np.ascontiguousarray(U.transpose(2, 0, 1), dtype=np.float64)  # U[k, l, i] at [i, k, l]
-    by_column = np.ascontiguousarray(V.transpose(2, 0, 1))  # V[k, l, j] at [j, k, l]
-    size = 2 * float(np.abs(by_row).max() + np.abs(by_column).max())
-    size += sum(2 * float(np.abs(A).max() * np.abs(B).max()) for A, B in problem.factors)
-    error = (2 * len(problem.factors) + 6) * (EPS * size + TINY) * n
-    by_row[:, excluded] = -math.inf
-    V[:, np.arange(n), np.arange(n)] = -math.inf
+    by_row, by_column = duals.by_row, duals.by_column
+    size = 2 * (_largest(by_row) + _largest(by_column))
+    size += sum(2 * _largest(A) * _largest(B) for A, B in problem.factors)
+    error = (2 * len(problem.factors) + 8) * (EPS * size + TINY) * n
+    products = [product for pair in problem.factors for product in _products(*pair)]
+    by_row = np.where(excluded, -math.inf, by_row)
     charges = np.full((n, n), math.inf)
     pairs = np.argwhere(~excluded)
 
     def charge(block: IntArray) -> None:
-        with np.errstate(invalid="ignore", over="ignore"):  # threads do not inherit it
+        with guarded():  # threads do not inherit it
             i, j = block[:, 0], block[:, 1]
+            here = np.arange(len(block))
+            u, v = stage.U[i, j].astype(np.float64), stage.V[i, j].astype(np.float64)
+            u[here, i] = 0.0
+            v[here, j] = -math.inf
             residual = -by_row[i]  # [pair, k, l]
-            for A, B in problem.factors:
+            for A, B in products:
                 residual += A[i][:, :, None] * B[j][:, None, :]
-                residual += A.T[i][:, :, None] * B.T[j][:, None, :]
             residual -= by_column[j]
-            residual -= V[i, j][:, None, :]
-            rows = residual.min(axis=2) - U[i, j]
-            rows[np.arange(len(block)), i] = 0.0
-            rounding = error + n * EPS * np.abs(rows).sum(axis=1, where=np.isfinite(rows))
+            residual -= v[:, None, :]
+            rows = residual.min(axis=2) - u
+            rows[here, i] = 0.0
+            rounding = error + (n + 4) * EPS * np.abs(rows).sum(axis=1, where=rows < math.inf)
             charges[i, j] = 0.5 * (rows.sum(axis=1) - rounding)
 
-    effort.spend(charge, np.array_split(pairs, max(1, len(pairs) * n * n // _BLOCK)))
+    blocks = len(pairs) * n * n // _BLOCK
+    effort.spend(charge, np.array_split(pairs, blocks) if blocks > 1 else [pairs])
     return charges
 
 
-def _without_diagonal(duals: DualArray, axis: int) -> DualArray:
-    """A copy in which the entries with k == i (axis 0) or l == j (axis 1) are zero."""
-    copy = duals.copy()
-    index = np.arange(copy.shape[0])
-    if axis == 0:
-        copy[index, :, index] = 0
-    else:
-        copy[:, index, index] = 0
-    return copy
+def _products(A: FloatArray, B: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+    """Matrices X and Y such that A_ik B_jl + A_ki B_lj is the sum of all X_ik Y_jl."""
+    if not ((A == A.T).all() and (B == B.T).all()):
+        return [(A, B), (A.T, B.T)]
+    # Both terms are the same. The smaller matrix has entries of at most 1e100, twice which is exact.
+    return [(2.0 * A, B)] if _largest(A) <= _largest(B) else [(A, 2.0 * B)]
 
 
-def lowered(value: float, size: float, operations: int) -> float:
-    """`value` less a bound of the rounding error of that many operations on numbers of that size."""
-    return value - operations * (EPS * size + TINY) if math.isfinite(value) else value
+def _largest(values: FloatArray) -> float:
+    return float(max(values.max(), -values.min()))

@@ -9,10 +9,10 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
+from blindmatch.proof.rounding import TINY
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 
-_TINY = 2.0**-1074  # what a product below the normal range of float64 may be wrong by
 _MARGIN = 1e-13  # of the problem's scale: the core prunes with this much slack for rounding
 
 
@@ -35,5 +35,5 @@ class BruteForce:
             return Outcome(permutation, budget.stop_status)
         # No sum that was compared is off by more than this; with integers all sums are exact.
         exact = problem.exact or problem.vanishes
-        margin = 0.0 if exact else 4 * (_MARGIN * problem.scale + _TINY * len(problem.factors) * problem.n**2)
+        margin = 0.0 if exact else 4 * (_MARGIN * problem.scale + TINY * len(problem.factors) * problem.n**2)
         return Outcome(permutation, "optimal", lower_bound=cost - margin)
