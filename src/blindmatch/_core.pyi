@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.proof.certificate import DualArray
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledBudget
 from blindmatch.solvers.progress import Status
@@ -39,7 +38,6 @@ class HahnGrant:
     def permutation(self) -> _Indices: ...
     def take_duals(self) -> tuple[_Matrix, _Matrix, _Matrix]: ...
 
-def certificate_order(duals: DualArray, lines: _Indices, rows: _Indices, columns: _Indices) -> DualArray: ...
 def solve_lap(
     cost: _Matrix, method: str = ..., epsilon: float = ..., warm: _Indices | None = None
 ) -> tuple[_Indices, _Matrix, _Matrix, bool]: ...

@@ -79,6 +79,14 @@ def test_optimal_is_what_was_proved_not_what_was_claimed():
     assert claims.gap is None
 
 
+def test_a_proof_that_is_refused_leaves_the_match():
+    zeros = np.zeros((4, 4, 4))
+    certificate = bm.Certificate.from_duals(zeros, zeros, np.full(4, math.nan))
+    result = bm.solve(random_problem(0, 4), Liar(Outcome(np.arange(4), "optimal", certificate)), rng=0)
+    assert (result.lower_bound, result.status) == (-math.inf, "stalled")
+    assert "the proof was refused: certificate: column_duals of a stage goes from nan" in result.message
+
+
 def test_a_bound_of_nan_is_no_bound():
     result = bm.solve(random_problem(0, 4), Liar(Outcome(np.arange(4), "optimal", lower_bound=math.nan)), rng=0)
     assert (result.lower_bound, result.status) == (-math.inf, "stalled")

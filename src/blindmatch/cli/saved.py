@@ -131,4 +131,4 @@ def _proved(result: Result, loaded: Loaded, certificate: Certificate, path: Path
         raise ValueError(f"{path}: proves {bound!r} for these data, which does not make {result.cost!r} optimal")
     if told is None and result.status == "optimal":
         told = min(bound, result.cost)
-    return replace(result, certificate=certificate, lower_bound=told)
+    return replace(result, proof=certificate, lower_bound=told)

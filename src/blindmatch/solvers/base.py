@@ -9,7 +9,8 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -80,6 +81,33 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """A certificate that is made when somebody asks for it: at n = 300 that puts half a gigabyte of duals in order.
+
+    `make` takes the number of nodes to make, the first ones of the tree, or None for all of them: parents come before
+    their children, so that any number of nodes is a certificate. `work` is the number of pairs in all stages, each
+    times the square of the size, to which the time of a check is proportional, and `nbytes` the memory of the duals.
+    """
+
+    make: Callable[[int | None], Certificate]
+    work: float
+    nbytes: int
+
+    @classmethod
+    def of(cls, certificate: Certificate | Proof | None) -> Proof | None:
+        """A certificate that is there already, as a proof."""
+        if not isinstance(certificate, Certificate):
+            return certificate
+        stages = [stage for node in certificate.nodes for stage in node.stages]
+        work = float(sum(np.count_nonzero(~stage.forbidden) * stage.size**2 for stage in stages))
+        return cls(partial(_first_nodes, certificate), work, certificate.nbytes)
+
+    def changed(self, change: Callable[..., Certificate], *arguments: Any) -> Proof:
+        """The proof of ``change(certificate, *arguments)``."""
+        return replace(self, make=partial(_changed, self.make, change, arguments))
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a solver found, in the order of the problem that it was given.
 
@@ -90,10 +118,23 @@ class Outcome:
 
     permutation: IntArray
     status: Status
-    certificate: Certificate | None = None
+    certificate: Certificate | Proof | None = None
     lower_bound: float | None = None
     message: str = ""
     checkpoint: Path | None = None
+
+
+def _first_nodes(certificate: Certificate, count: int | None) -> Certificate:
+    return replace(certificate, nodes=certificate.nodes[:count])
+
+
+def _changed(
+    make: Callable[[int | None], Certificate],
+    change: Callable[..., Certificate],
+    arguments: tuple[Any, ...],
+    count: int | None,
+) -> Certificate:
+    return change(make(count), *arguments)
 
 
 class Solver(Protocol):

@@ -15,9 +15,9 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.proof.certificate import Certificate, Node, Pair
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.core_proof import core_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
 from blindmatch.validation import at_least, positive
 
@@ -89,12 +89,7 @@ class BranchAndBound:
             # The core proved this in float64, for the normal form: allow for the rounding between the two.
             safe = problem.round_up(scaled.cost(bound) - 1e-13 * problem.scale)
             return Outcome(match, status, lower_bound=safe, message="; ".join(notes), checkpoint=checkpoint)
-        tree = tuple(
-            Node(parent, _pair(pair), scaled.stages(stages), _pair(line), parent < 0, tuple(skipped))
-            for parent, pair, stages, line, skipped in proof
-        )
-        images = tuple((side, image.astype(np.intp)) for side, image in symmetries)
-        certificate = Certificate(problem.n, tree, symmetries=images)
+        certificate = core_proof(problem.n, scaled.exponent, proof, symmetries)
         return Outcome(match, status, certificate, message="; ".join(notes), checkpoint=checkpoint)
 
 
@@ -120,7 +115,3 @@ def _may_have_symmetries(problem: QAP) -> bool:
     matrices = [matrix for pair in problem.factors for matrix in pair]
     plain = all(matrix.any() and not np.diag(matrix).any() and (matrix == matrix.T).all() for matrix in matrices)
     return plain and not problem.linear.any()
-
-
-def _pair(values: tuple[int, int]) -> Pair | None:
-    return None if values[0] < 0 else values

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP, NormalForm
-from blindmatch.proof.certificate import DualArray, Stage
 from blindmatch.solvers.base import CHECK_SECONDS, Budget
-from blindmatch.validation import BoolArray, FloatArray, IntArray
+from blindmatch.validation import FloatArray
 
 
 def core_problem(problem: QAP) -> _core.Problem:
@@ -64,76 +62,6 @@ class ScaledProblem:
         """Duals of the problem on the core's scale; what is beyond its range counts as nothing."""
         scaled = np.ldexp(duals, self.exponent)
         return np.ascontiguousarray(np.where(np.abs(scaled) < 1e4, scaled, 0.0), dtype=np.float32)
-
-    def stages(self, stages: list[_core._Stage]) -> tuple[Stage, ...]:
-        """The core's stages on the problem's own scale."""
-        back = -self.exponent
-        return tuple(
-            CoreStage.held(u, v, np.ldexp(duals, back), mask.astype(bool), back) for u, v, duals, mask in stages
-        )
-
-
-class CoreStage(Stage):
-    """A stage whose duals stay as the core left them until somebody looks at them.
-
-    From n = 300 on they are half a gigabyte or more: whoever presses Ctrl-C does not wait until they are in order.
-    """
-
-    def __init__(
-        self,
-        U: DualArray,
-        V: DualArray,
-        column_duals: FloatArray,
-        forbidden: BoolArray,
-        exponent: int = 0,
-        order: tuple[IntArray, IntArray] | None = None,
-    ) -> None:
-        # Frozen like every stage, but for `duals`: those of the core with their order, or U and V with None.
-        self.__dict__.update(column_duals=column_duals, forbidden=forbidden, exponent=exponent, duals=(U, V, order))
-        if order is None:
-            self.__post_init__()
-
-    @classmethod
-    def held(
-        cls, u: DualArray, v: DualArray, column_duals: FloatArray, forbidden: BoolArray, exponent: int = 0
-    ) -> CoreStage:
-        """The stage of u[k][i][j] and v[l][i][j], times a power of two."""
-        n = len(column_duals)
-        return cls(u, v, column_duals, forbidden, exponent, (np.arange(n), np.arange(n)))
-
-    @property
-    def U(self) -> DualArray:  # noqa: N802
-        """As in every stage."""
-        return self._ordered()[0]
-
-    @property
-    def V(self) -> DualArray:  # noqa: N802
-        """As in every stage."""
-        return self._ordered()[1]
-
-    def permuted(self, rows: IntArray, columns: IntArray) -> Stage:
-        """Only the order changes, unless somebody has looked at the duals already."""
-        u, v, order = self.__dict__["duals"]
-        if order is None:
-            return super().permuted(rows, columns)
-        duals, forbidden = self.column_duals[columns], self.forbidden[np.ix_(rows, columns)]
-        return CoreStage(u, v, duals, forbidden, self.__dict__["exponent"], (order[0][rows], order[1][columns]))
-
-    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
-        return Stage, (self.U, self.V, self.column_duals, self.forbidden)
-
-    def _ordered(self) -> tuple[DualArray, DualArray]:
-        u, v, order = self.__dict__["duals"]
-        if order is None:
-            return u, v
-        rows, columns = (side.astype(np.int32) for side in order)
-        exponent = self.__dict__["exponent"]
-        # float32 keeps its digits only in the middle of its range.
-        dtype = u.dtype if abs(exponent) <= 40 else np.float64
-        U = np.ldexp(_core.certificate_order(u, rows, rows, columns), exponent, dtype=dtype)
-        V = np.ldexp(_core.certificate_order(v, columns, rows, columns), exponent, dtype=dtype)
-        self.__dict__["duals"] = (U, V, None)
-        return U, V
 
 
 @dataclass(frozen=True)

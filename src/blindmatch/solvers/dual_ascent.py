@@ -12,6 +12,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import Duals, ScaledProblem
+from blindmatch.solvers.core_proof import root_proof
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import IntArray, at_least
@@ -75,8 +76,7 @@ class DualAscent:
             scaled.budget(budget),
         )
         status = final_status(status, budget)
-        node = Node(stages=scaled.stages(stages), spectral=True)
-        return Outcome(permutation.astype(np.intp), status, Certificate(problem.n, (node,)))
+        return Outcome(permutation.astype(np.intp), status, root_proof(problem.n, scaled.exponent, stages))
 
     def _first_duals(self, scaled: ScaledProblem) -> tuple[Duals, Duals] | None:
         """The duals of `start`. Each pair takes them from the last stage that still cared for it."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
-from blindmatch.solvers.core_problem import CoreStage, core_problem
+from blindmatch.solvers.core_problem import core_problem
+from blindmatch.solvers.core_proof import root_proof
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.two_opt import improve
@@ -80,8 +80,8 @@ class FactorizedHahnGrant:
         permutation = np.asarray(ascent.permutation, dtype=np.intp)
         if not len(permutation):  # cut short before the first assignment problem gave a match
             permutation = np.arange(problem.n)
-        stage = CoreStage.held(*ascent.take_duals(), np.zeros((problem.n, problem.n), dtype=bool))
-        return Outcome(permutation, status, Certificate(problem.n, (Node(stages=(stage,)),)))
+        stage = (*ascent.take_duals(), np.zeros((problem.n, problem.n), dtype=np.uint8))
+        return Outcome(permutation, status, root_proof(problem.n, 0, [stage]))
 
     def _ascend(self, problem: QAP, ascent: _core.HahnGrant, budget: Budget) -> Status:
         """Sweep after sweep (Alg. 2, l. 5)."""

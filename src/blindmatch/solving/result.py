@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from blindmatch.proof.certificate import Certificate
+from blindmatch.solvers.base import Proof
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.validation import IntArray
 
@@ -29,7 +31,8 @@ class Result:
         size of the numbers that are summed). "time_limit" and "interrupted": the run was cut short. "stalled": the
         bound rises no further. "heuristic": no claim.
     certificate
-        The proof of the lower bound, for ``bm.verify``. None where there is none.
+        The proof of the lower bound, for ``bm.verify``. None where there is none. After Ctrl-C a large one is put in
+        order when it is first asked for.
     trace
         Bound and cost against time.
     """
@@ -40,9 +43,14 @@ class Result:
     status: Status
     solver: str
     seconds: float
-    certificate: Certificate | None = field(default=None, repr=False)
+    proof: Certificate | Proof | None = field(default=None, repr=False)
     trace: tuple[Progress, ...] = field(default=(), repr=False)
     message: str = ""
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """The proof of the lower bound."""
+        return self.proof.make(None) if isinstance(self.proof, Proof) else self.proof
 
     @property
     def gap(self) -> float | None:

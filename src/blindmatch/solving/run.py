@@ -13,7 +13,7 @@ from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify_in_time
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers import SOLVERS
-from blindmatch.solvers.base import CHECK_SECONDS, Budget, Callback, Outcome, Solver
+from blindmatch.solvers.base import CHECK_SECONDS, Budget, Callback, Outcome, Proof, Solver
 from blindmatch.solvers.feasible import feasible_permutation, forced_pairs
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.memory import refuse_if_too_large
@@ -23,6 +23,8 @@ from blindmatch.validation import as_generator, at_least, positive
 RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
 _HASTE = 0.3  # seconds of computing for the check of a proof after Ctrl-C: enough for n = 70 or so; for larger ones
 _LARGEST_IN_HASTE = 200  # the projection bound, up to this size
+_LARGEST_ROOT_IN_HASTE = 100  # the root of a proof tree, up to this size
+_BYTES_IN_HASTE = 1 << 24  # of duals that are put in order: larger proofs are made when somebody asks for them
 _CHECKING = 0.3  # share of a time limit that is kept for the check
 ROUNDING_TOLERANCE = 1e-12  # of the size of the numbers that are summed: below it float64 cannot tell costs apart
 
@@ -84,9 +86,10 @@ def solve(
     for i, j in forced:
         permutation[i] = j
     permutation[rows] = columns[outcome.permutation]
-    if outcome.certificate is not None and forced:
-        outcome = replace(outcome, certificate=outcome.certificate.lifted(problem.n, tuple(forced), rows, columns))
-    result = _result(problem, replace(outcome, permutation=permutation), budget, chosen.name)
+    proof = Proof.of(outcome.certificate)
+    if proof is not None and forced:
+        proof = proof.changed(Certificate.lifted, problem.n, tuple(forced), rows, columns)
+    result = _result(problem, replace(outcome, permutation=permutation), proof, budget, chosen.name)
     if outcome.checkpoint is not None and result.status != "interrupted":
         outcome.checkpoint.unlink(missing_ok=True)
     if budget.error is not None:
@@ -120,13 +123,24 @@ def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> flo
     return time_limit - min(CHECK_SECONDS * problem.n**4, _CHECKING * time_limit)
 
 
-def _checking_time(certificate: Certificate, budget: Budget) -> float:
+def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[Certificate | Proof, float, bool]:
+    """The certificate, what it proves, and whether all of it was checked; large ones are not even made in haste."""
+    try:
+        if seconds < math.inf and proof.nbytes > _BYTES_IN_HASTE:
+            in_time = problem.n <= _LARGEST_ROOT_IN_HASTE
+            return proof, verify_in_time(problem, proof.make(1), seconds)[0] if in_time else -math.inf, False
+        certificate = proof.make(None)
+    except KeyboardInterrupt:  # whoever presses it again does not wait for the proof
+        return proof, -math.inf, False
+    return certificate, *verify_in_time(problem, certificate, seconds, threads)
+
+
+def _checking_time(proof: Proof, budget: Budget) -> float:
     """Seconds for the check of a proof: infinite, unless somebody waits and it would take far longer than is left."""
     if budget.interrupted:
         return _HASTE
-    pairs = (np.count_nonzero(~stage.forbidden) * stage.size**2 for node in certificate.nodes for stage in node.stages)
     room = 2 * _CHECKING * budget.time_limit + max(0.0, budget.remaining)
-    return math.inf if CHECK_SECONDS * sum(pairs) / budget.threads <= max(_HASTE, room) else _HASTE
+    return math.inf if CHECK_SECONDS * proof.work / budget.threads <= max(_HASTE, room) else _HASTE
 
 
 def _refuse(problem: QAP, solver: Solver) -> None:
@@ -165,14 +179,13 @@ def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.G
         outcome = replace(outcome, permutation=budget.best[1])
     permutation = np.empty(problem.n, dtype=np.intp)
     permutation[rows] = columns[outcome.permutation]
-    try:
-        certificate = None if outcome.certificate is None else outcome.certificate.unshuffled(rows, columns)
-    except KeyboardInterrupt:  # a second one: whoever presses it again does not wait for the proof
-        return Outcome(permutation, "interrupted", message=f"{outcome.message}; the proof was dropped at Ctrl-C")
-    return replace(outcome, permutation=permutation, certificate=certificate)
+    proof = Proof.of(outcome.certificate)
+    if proof is not None:
+        proof = proof.changed(Certificate.unshuffled, rows, columns)
+    return replace(outcome, permutation=permutation, certificate=proof)
 
 
-def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result:
+def _result(problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget, name: str) -> Result:
     """Re-score on the caller's own data: nothing that the solver claims is taken over unchecked."""
     cost = problem.objective(outcome.permutation)
     if not problem.allows(outcome.permutation):
@@ -180,9 +193,14 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result
     status: Status = outcome.status
     notes = [outcome.message] if outcome.message else []
     bound = outcome.lower_bound
-    if outcome.certificate is not None:
-        seconds = _checking_time(outcome.certificate, budget)
-        bound, whole = verify_in_time(problem, outcome.certificate, seconds, budget.threads)
+    certificate: Certificate | Proof | None = proof
+    if proof is not None:
+        seconds = _checking_time(proof, budget)
+        try:
+            certificate, bound, whole = _checked(problem, proof, seconds, budget.threads)
+        except ValueError as error:  # the match is kept, whatever is wrong with its proof
+            bound, whole = -math.inf, True
+            notes.append(f"the proof was refused: {error}; please report this")
         if not whole:
             status = "interrupted" if budget.interrupted or seconds == math.inf else "time_limit"
             bound = max(bound, projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
@@ -205,7 +223,7 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str) -> Result
         status=status,
         solver=name,
         seconds=budget.seconds,
-        certificate=outcome.certificate,
+        proof=certificate,
         trace=tuple(budget.trace),
         message="; ".join(notes),
     )

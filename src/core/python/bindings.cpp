@@ -113,40 +113,6 @@ void bind_hahn_grant(nb::module_& m) {
             "The duals in the core's order, and those of the columns, without a copy: the ascent ends with this.");
 }
 
-// Duals of the core (u[k][i][j]) in the certificate's order (U[i, j, k]), with their items renumbered.
-template <class T>
-nb::ndarray<nb::numpy, T> certificate_order(const CubeOf<T>& duals, const Indices& lines, const Indices& rows,
-                                            const Indices& columns) {
-    const std::size_t n = duals.shape(0), cell = n * n, block = 64;  // pieces that stay in the cache
-    for (const Indices* order : {&lines, &rows, &columns})
-        if (order->size() != n || std::any_of(order->data(), order->data() + n, [n](int index) {
-                return index < 0 || static_cast<std::size_t>(index) >= n;
-            }))
-            throw std::invalid_argument("lines, rows, columns: expected n indices each");
-    if (duals.shape(1) != n || duals.shape(2) != n) throw std::invalid_argument("duals: expected a cube");
-    std::vector<T> out(cell * n);
-    {
-        nb::gil_scoped_release release;
-        std::vector<std::size_t> from(cell);
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = 0; j < n; ++j) from[i * n + j] = rows.data()[i] * n + columns.data()[j];
-        for (std::size_t first = 0; first < cell; first += block)
-            for (std::size_t k = 0; k < n; ++k) {
-                const T* line = duals.data() + lines.data()[k] * cell;
-                for (std::size_t ij = first; ij < std::min(first + block, cell); ++ij) out[ij * n + k] = line[from[ij]];
-            }
-    }
-    return to_numpy(std::move(out), n, n, n);
-}
-
-void bind_orders(nb::module_& m) {
-    const char* about = "Duals of the core in the certificate's order, with their items renumbered.";
-    m.def("certificate_order", &certificate_order<float>, nb::arg("duals"), nb::arg("lines"), nb::arg("rows"),
-          nb::arg("columns"), about);
-    m.def("certificate_order", &certificate_order<double>, nb::arg("duals"), nb::arg("lines"), nb::arg("rows"),
-          nb::arg("columns"), about);
-}
-
 nb::tuple search_tuple(SearchResult result) {
     const std::size_t n = result.permutation.size();
     return nb::make_tuple(to_numpy(std::move(result.permutation), n), result.cost, result.completed);
@@ -224,7 +190,6 @@ NB_MODULE(_core, m) {
     bind_problem(m);
     bind_lap(m);
     bind_hahn_grant(m);
-    bind_orders(m);
     bind_searches(m);
     bind_bounds(m);
     bind_subsets(m);
