@@ -8,6 +8,7 @@ import pytest
 from strategies import all_permutations, embeddings, random_problem
 
 import blindmatch as bm
+from blindmatch.solvers.two_opt import TwoOpt
 
 SCALES = [1e-320, 1e-310, 1e-300, 1e-200, 1e-150, 1e-100, 1e-30, 1.0, 1e30, 1e100, 1e150]
 PROVING = ["branch-and-bound", "dual-ascent", "factorized-hahn-grant", "hahn-grant", "brute-force"]
@@ -142,3 +143,14 @@ def test_match_of_points_that_are_all_one(distortion: str) -> None:
         result = bm.match(X, Y, distortion=distortion, rng=0)
         assert result.status == "optimal"
         assert result.lower_bound <= result.cost
+
+
+@pytest.mark.parametrize("seed", [0, 2, 8, 12])
+def test_two_opt_ends_on_denormal_numbers(seed: int) -> None:
+    """Products are rounded to multiples of 5e-324: swaps must not go round in circles on that."""
+    rng = np.random.default_rng([seed, 3])
+    n = int(rng.integers(4, 9))
+    A, _ = rng.integers(-9, 10, size=(2, n, n)).astype(float)
+    problem = bm.QAP(A * 5e-324, rng.normal(size=(n, n)))
+    result = bm.solve(problem, TwoOpt(restarts=20), rng=0, threads=1, time_limit=20)
+    assert result.status == "heuristic"

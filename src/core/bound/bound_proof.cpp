@@ -47,7 +47,7 @@ BLINDMATCH_KERNEL void smallest_residuals(const ProofData& d, int i, int j, doub
                 const double a = d.source[(static_cast<std::size_t>(f) * n + i) * n + k];
                 w += a * load(d.target + (static_cast<std::size_t>(f) * n + j) * stride + l);
             }
-            Vector<double> taken;
+            Vector<double> taken{};
             for (int t = 0; t < 4; ++t) taken[t] = static_cast<double>(u[l + t]) + static_cast<double>(v[l + t]);
             lowest = smaller(lowest, w - taken - from_row - load(column_part + l) + load(blocked + l));
         }
@@ -67,12 +67,20 @@ double largest(const std::vector<float>& values) {
     return most;
 }
 
+// With NaN among the duals every comparison below would fail, and pairs would count as impossible.
+void zero_unless_finite(std::vector<float>& duals) {
+    const bool finite = std::all_of(duals.begin(), duals.end(), [](float x) { return std::isfinite(x); });
+    if (!finite) std::fill(duals.begin(), duals.end(), 0.0f);
+}
+
 }  // namespace
 
 std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
     const int n = problem.n, stride = padded(n), factor_count = static_cast<int>(problem.factors.size());
     const std::size_t plane = static_cast<std::size_t>(n) * stride, pair_count = static_cast<std::size_t>(n) * n;
 
+    zero_unless_finite(stage.u);
+    zero_unless_finite(stage.v);
     std::vector<double> source, target(static_cast<std::size_t>(factor_count) * plane, 0.0);
     double largest_cost = 0.0;
     for (int f = 0; f < factor_count; ++f) {

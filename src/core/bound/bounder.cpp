@@ -48,9 +48,9 @@ Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, co
       sweeps_(scaled_, std::move(forbidden), pool),
       bound_(-kInfinity),
       fixed_bound_(kInfinity) {
-    if (start) {
-        sweeps_.start_from(scaled_duals(scaled_, *start));
-    } else if (scaled_.factor_count == 1) {
+    // Duals of a parent whose costs are far larger may be out of range here: then they are worth nothing.
+    const bool started = start && sweeps_.start_from(scaled_duals(scaled_, *start));
+    if (!started && scaled_.factor_count == 1) {
         sweeps_.start_by_sorting(stop);
     }
     sweeps_.close();
@@ -77,9 +77,11 @@ bool Bounder::relax(int iterations, const std::vector<int>& permutation, Stop& s
     }
     relaxation_outdated_ = false;
     if (!relaxation_->iterate(iterations, stop)) return false;
-    sweeps_.start_from(relaxation_->duals());
     SweepOptions repair;
-    repair.redistribute = false;
+    repair.redistribute = !sweeps_.start_from(relaxation_->duals());
+    // Duals out of range: where pairs were fixed, the program may have no solution, and its duals no limit. The next
+    // call starts again from what the sweeps have.
+    if (repair.redistribute) relaxation_.reset();
     return sweep(repair, stop);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "bound/bounder.h"
 #include "search/tabu.h"
@@ -11,7 +10,6 @@
 namespace blindmatch {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWorthAStage = 0.1;        // share of the allowed pairs that fixing must forbid, during the sweeps
 constexpr double kWorthALaterStage = 0.03;  // and where progress is slow: each stage is one more to be checked
 constexpr double kWorthALastStage = 0.005;  // and where there is none

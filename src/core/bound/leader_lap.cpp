@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "base/scaling.h"
 #include "bound/subproblem_lap.h"
 
 namespace blindmatch {
 namespace {
 
-BLINDMATCH_KERNEL void solve(LapWorkspace<double>& w) {
+BLINDMATCH_KERNEL bool solve(LapWorkspace<double>& w) {
     for (int i = 0; i < w.size; ++i) {
         w.row_dual[i] = row_minimum(w.matrix.data() + static_cast<std::size_t>(i) * w.stride, w.stride);
     }
-    solve_lap<double>(w, -1, -1, nullptr, 0.0);
+    return solve_lap<double>(w, -1, -1, nullptr, 0.0);
 }
 
 BLINDMATCH_KERNEL void centre(LapWorkspace<double>& w) { centre_duals<double>(w, -1, 2); }
@@ -26,7 +28,7 @@ LeaderDuals solve_leader(const std::vector<double>& leader, int n) {
         if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
     }
     // Scaled to at most 1 by a power of two: exact, and the fixed caps of the solver fit.
-    const double scale = largest > 0.0 ? std::exp2(-std::ceil(std::log2(largest))) : 1.0;
+    const double scale = scale_to_one(largest);
     const double blocked = 4.0 * (n + 1);
     for (int i = 0; i < n; ++i) {
         double* row = w.matrix.data() + static_cast<std::size_t>(i) * w.stride;
@@ -36,8 +38,14 @@ LeaderDuals solve_leader(const std::vector<double>& leader, int n) {
             row[j] = std::isfinite(x) ? x * scale : blocked;
         }
     }
-    solve(w);
     LeaderDuals result;
+    if (!solve(w)) {  // all entries are finite and small, so this does not happen; zero duals are valid in any case
+        result.assignment.resize(n);
+        std::iota(result.assignment.begin(), result.assignment.end(), 0);
+        result.alpha.assign(n, 0.0);
+        result.beta.assign(n, 0.0);
+        return result;
+    }
     result.assignment = w.column_of;
     centre(w);
     for (int i = 0; i < n; ++i) {

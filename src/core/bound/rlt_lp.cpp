@@ -14,7 +14,10 @@ constexpr float kNoVariable = -1e6f;  // as a V: makes the gradient of a y that 
 constexpr double kStep = 0.95;        // of the largest step for which the iteration converges
 constexpr double kLongest = 0.15;     // restart after this share of all iterations
 constexpr double kBalance = 0.7;      // of the measured ratio of dual to primal moves
-constexpr int kBlocks = 8;            // fixed, so that sums do not depend on the number of threads
+// Range of the primal weight. Once rounding in float32 is all that moves the duals (or y), their ratio says nothing and
+// the weight would run away, to zero or infinity; beyond this range one side only moves by its rounding errors anyway.
+constexpr double kLeastWeight = 1e-6, kMostWeight = 1e4;
+constexpr int kBlocks = 8;  // fixed, so that sums do not depend on the number of threads
 
 bool is_dense(int allowed, int n) { return 2 * allowed > n; }
 
@@ -321,7 +324,10 @@ void RltLp::restart() {
             dual += n_ * squared_distance(row.u.data(), row.u_anchor.data(), row.u.size());
             dual += n_ * squared_distance(row.v.data(), row.v_anchor.data(), row.v.size());
         }
-        if (primal > 1e-20 && dual > 1e-20) weight_ = std::sqrt(weight_ * kBalance * std::sqrt(dual / primal));
+        if (primal > 1e-20 && dual > 1e-20 && std::isfinite(dual / primal)) {
+            const double balanced = std::sqrt(weight_ * kBalance * std::sqrt(dual / primal));
+            weight_ = std::clamp(balanced, kLeastWeight, kMostWeight);
+        }
     }
     y_anchor_ = y_;
     for (Row& row : rows_) {

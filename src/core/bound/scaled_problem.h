@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/problem.h"
+#include "base/scaling.h"
 #include "base/simd.h"
 
 namespace blindmatch {
@@ -26,7 +27,7 @@ struct ScaledProblem {
             largest = std::max(largest, (*high - *low) / (largest > 0.0 ? 64.0 : 1.0));
         }
         // A power of two: scaling is exact, and what float32 duals prove does not depend on it.
-        scale = largest > 0.0 && std::isfinite(largest) ? std::exp2(-std::ceil(std::log2(largest))) : 1.0;
+        scale = scale_to_one(largest);
         const std::size_t plane = static_cast<std::size_t>(n) * stride;
         source.assign(factor_count * plane, 0.0f);
         target.assign(factor_count * plane, 0.0f);
@@ -34,7 +35,7 @@ struct ScaledProblem {
             // Split the scale between both matrices, so that neither under- or overflows in float32.
             double a = 0.0;
             for (double x : problem.factors[f].source) a = std::max(a, std::abs(x));
-            const double split = a > 0.0 ? std::exp2(-std::ceil(std::log2(a))) : 1.0;
+            const double split = scale_to_one(a);
             for (int i = 0; i < n; ++i) {
                 for (int k = 0; k < n; ++k) {
                     const std::size_t from = static_cast<std::size_t>(i) * n + k,

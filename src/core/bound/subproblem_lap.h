@@ -14,6 +14,9 @@ namespace blindmatch {
 inline constexpr float kBlocked = 16384.0f;
 inline constexpr float kSlackCap = 4.0f;  // blocked entries leave huge slacks: centring ignores what lies beyond
 inline constexpr float kPadding = 1e30f;  // for the padding of rows: never chosen
+// Costs and path lengths are far below this. Where they are not (or are NaN), a padded or excluded column could win, so
+// that the solver gives up.
+inline constexpr float kTooLong = 1e29f;
 
 template <class Real>
 struct LapWorkspace {
@@ -68,9 +71,16 @@ struct LaneMinimum {
     }
 };
 
-// One shortest augmenting path from row `start`; keeps row_dual + column_dual <= matrix.
 template <class Real>
-BLINDMATCH_INLINE void augment(LapWorkspace<Real>& w, int start) {
+BLINDMATCH_INLINE bool in_range(Real x) {
+    return x > -kTooLong && x < kTooLong;  // false for NaN
+}
+
+// One shortest augmenting path from row `start`; keeps row_dual + column_dual <= matrix. False if the numbers are out
+// of range: no more than `size` columns are scanned, and nothing is written out of bounds, but the assignment is
+// invalid.
+template <class Real>
+BLINDMATCH_INLINE bool augment(LapWorkspace<Real>& w, int start) {
     constexpr int width = Simd<Real>::width;
     const int stride = w.stride;
     const Real* matrix = w.matrix.data();
@@ -94,6 +104,7 @@ BLINDMATCH_INLINE void augment(LapWorkspace<Real>& w, int start) {
         column = nearest.reduce(mu);
     }
     for (;;) {
+        if (!in_range(mu) || count == w.size) return false;
         w.scanned[count++] = column;
         reached[column] = kPadding;
         const int k = w.row_of[column];
@@ -123,14 +134,15 @@ BLINDMATCH_INLINE void augment(LapWorkspace<Real>& w, int start) {
         w.row_dual[w.row_of[l]] += shift;
         w.column_dual[l] -= shift;
     }
-    for (int l = sink;;) {
+    for (int l = sink, step = 0; step < count; ++step) {
         const int k = static_cast<int>(parent[l]);
         w.row_of[l] = k;
         const int next = w.column_of[k];
         w.column_of[k] = l;
-        if (k == start) break;
+        if (k == start) return true;
         l = next;
     }
+    return false;
 }
 
 // Jonker and Volgenant's augmenting row reduction: each free row takes its cheapest column at the price of the second
@@ -158,6 +170,10 @@ BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
                 }
                 Real first;
                 int column = low.reduce(first);
+                if (!in_range(first)) {  // leave it to augment(), which gives up
+                    w.free_rows[kept++] = k;
+                    break;
+                }
                 // The second smallest is the runner-up of some lane, or the winner of another lane.
                 const Vector<Real> others =
                     low.position == static_cast<Real>(column) ? broadcast<Real>(kPadding) : low.value;
@@ -193,9 +209,10 @@ BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
 
 // Solves the whole matrix of `w`. `excluded_row` / `excluded_column` (or -1) stand for a pair that is fixed already:
 // that row is never looked at, and the caller has put kPadding into that column. `row_dual` must hold row minima.
-// `previous[k]` is the column to try first for row k.
+// `previous[k]` is the column to try first for row k. False if the numbers are out of range: duals and assignment are
+// invalid then.
 template <class Real>
-BLINDMATCH_INLINE void solve_lap(LapWorkspace<Real>& w, int excluded_row, int excluded_column,
+BLINDMATCH_INLINE bool solve_lap(LapWorkspace<Real>& w, int excluded_row, int excluded_column,
                                  const std::uint16_t* previous, Real tight) {
     const int n = w.size, stride = w.stride;
     for (int l = 0; l < stride; ++l) {
@@ -219,7 +236,10 @@ BLINDMATCH_INLINE void solve_lap(LapWorkspace<Real>& w, int excluded_row, int ex
         }
     }
     if (4 * free_count > n) free_count = reduce_free_rows(w, free_count);
-    for (int f = 0; f < free_count; ++f) augment(w, w.free_rows[f]);
+    for (int f = 0; f < free_count; ++f) {
+        if (!augment(w, w.free_rows[f])) return false;
+    }
+    return true;
 }
 
 // Moves the duals towards the middle of the optimal face. Raising the row dual of a matched pair by x and lowering its

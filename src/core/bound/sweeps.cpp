@@ -54,7 +54,8 @@ BLINDMATCH_INLINE void share_with_batch(const Visit& visit, LapWorkspace<float>&
     }
 }
 
-// Solves the subproblem of one pair: its duals are left in `w`. Reads u and v, writes neither.
+// Solves the subproblem of one pair: its duals are left in `w`. Reads u and v, writes neither. Where the numbers are
+// out of range the duals are zero, so that the visit moves nothing.
 BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
     const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
     const std::size_t plane = static_cast<std::size_t>(n) * stride;
@@ -67,7 +68,13 @@ BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
         if (k != i) w.row_dual[k] = build_row(visit, k, own_v, w.matrix.data() + static_cast<std::size_t>(k) * stride);
     }
     if (visit.batch_size > 1) share_with_batch(visit, w);
-    solve_lap<float>(w, i, j, visit.previous, 1e-7f);
+    if (!solve_lap<float>(w, i, j, visit.previous, 1e-7f)) {
+        for (int k = 0; k < n; ++k) {
+            w.row_dual[k] = w.column_dual[k] = 0.0f;
+            visit.previous[k] = static_cast<std::uint16_t>(n);
+        }
+        return;
+    }
     for (int k = 0; k < n; ++k) visit.previous[k] = static_cast<std::uint16_t>(w.column_of[k]);
     if (visit.centring > 0) centre_duals(w, i, visit.centring);
 }
@@ -104,7 +111,12 @@ void Sweeps::forbid(int i, int j) {
     }
 }
 
-void Sweeps::start_from(Duals duals) {
+bool Sweeps::start_from(Duals duals) {
+    for (const AlignedVector<float>* side : {&duals.u, &duals.v}) {
+        bool usable = true;
+        for (float x : *side) usable &= x >= -kLargestDual && x <= kLargestDual;  // not NaN, either
+        if (!usable) return false;
+    }
     duals_ = std::move(duals);
     bound_ = problem_.constant;
     const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
@@ -123,6 +135,7 @@ void Sweeps::start_from(Duals duals) {
             leader_[static_cast<std::size_t>(i) * n_ + j] += sum;
         }
     }
+    return true;
 }
 
 void Sweeps::start_by_sorting(Stop& stop) {
@@ -247,6 +260,11 @@ void Sweeps::close() {
     const LeaderDuals duals = solve_leader(leader, n_);
     assignment_ = duals.assignment;
     bound_ += duals.value;
+    // No permutation of allowed pairs is left, which the next proof will show. The duals are as large as what stands
+    // for "blocked": leaders reduced by them would grow by a large factor with each sweep, until they overflow.
+    for (int i = 0; i < n_; ++i) {
+        if (is_forbidden(i, assignment_[i])) return;
+    }
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) leader_[static_cast<std::size_t>(i) * n_ + j] -= duals.alpha[i] + duals.beta[j];
     }

@@ -11,6 +11,10 @@
 
 namespace blindmatch {
 
+// Costs are scaled to about 1, and what stands for "blocked" is kBlocked: larger duals have lost all digits of the
+// costs.
+inline constexpr float kLargestDual = 4.0f * kBlocked;
+
 struct SweepOptions {
     float pull = 1.0f;         // the share of the assignment duals that a visit takes; the rest stays for other pairs
     int centring = 2;          // passes of centre_duals
@@ -26,7 +30,8 @@ class Sweeps {
     // Half of every pair cost to each side. A pair's subproblem is then a product of two vectors, which sorting solves:
     // the Gilmore-Lawler bound in O(n^3), with duals in the middle of their ranges. Needs a single factor.
     void start_by_sorting(Stop& stop);
-    void start_from(Duals duals);
+    // False, and nothing changes, if a dual is NaN or larger than kLargestDual.
+    bool start_from(Duals duals);
 
     // False if `stop` ended it early; the duals are sound but the bound is not refreshed.
     bool sweep(const SweepOptions& options, Stop& stop);

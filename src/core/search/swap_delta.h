@@ -200,6 +200,8 @@ bool SwapTable<Real>::reset(const std::vector<int>& permutation, Stop& stop) {
     for (int r = 0; r < n_; ++r) diagonal_[r] = gain_[at(r, r)];
     for (int r = 0; r < n_; ++r) refresh(r);
     if (!exact_) {
+        // Products of denormal numbers are off by half of the smallest number each, whatever their size.
+        noise_ = 8 * (n_ + 1) * static_cast<Real>(pairs_.size()) * std::numeric_limits<Real>::denorm_min();
         for (const Real x : gain_) noise_ = std::max(noise_, 64 * std::numeric_limits<Real>::epsilon() * std::abs(x));
     }
     return true;

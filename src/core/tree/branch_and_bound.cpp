@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <filesystem>
 #include <limits>
@@ -13,8 +14,8 @@
 #include <thread>
 
 #include "bound/bounder.h"
-#include "search/two_opt.h"
 #include "tree/branching.h"
+#include "tree/expansion.h"
 #include "tree/tree_node.h"
 #include "tree/tree_state.h"
 
@@ -22,13 +23,23 @@ namespace blindmatch {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kNodeSweeps = 30;
+// Nodes that may be worked on at the same time. A constant: which nodes are taken, and what is known by then, must not
+// depend on the number of threads.
+constexpr std::size_t kTurns = 32;
 constexpr int kMostSymmetries = 64;  // of each side
 
 std::size_t bytes_of(const Stage& stage) {
     return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() +
            stage.forbidden.size();
 }
+
+// A node that was taken off the heap. The turns are committed in the order in which they were taken.
+struct Turn {
+    OpenNode open;
+    double cost;  // of the incumbent when it was taken
+    bool begun;   // by some thread
+    std::unique_ptr<Expansion> result;
+};
 
 class Tree {
  public:
@@ -66,7 +77,9 @@ class Tree {
         TreeState state =
             load_state(options_.checkpoint, problem_, result_.symmetries, fingerprint(problem_, options_.root));
         if (!state.root_done) {
-            if (problem_.cost(state.permutation.data()) < problem_.cost(initial.data())) initial = state.permutation;
+            const bool better =
+                initial.empty() || problem_.cost(state.permutation.data()) < problem_.cost(initial.data());
+            if (better) initial = std::move(state.permutation);
             if (!state.proof.empty() && !state.proof[0].stages.empty()) start_ = state.proof[0].stages.back();
             return false;
         }
@@ -93,8 +106,7 @@ class Tree {
             TreeState state{root_done_,    result_.permutation, result_.cost, root_bound_,
                             closed_bound_, result_.nodes,       next_id_,     result_.proof_dropped,
                             result_.proof, result_.symmetries,  open_};
-            for (const OpenNode& node : held_)
-                if (node.parent) state.open.push_back(node);
+            for (const Turn& turn : turns_) state.open.push_back(turn.open);
             save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
             result_.checkpoint_error.clear();
         } catch (const std::exception& error) {
@@ -213,15 +225,14 @@ class Tree {
     double global_bound() const {
         double bound = closed_bound_;
         for (const OpenNode& node : open_) bound = std::min(bound, node.bound);
-        for (double b : in_progress_) bound = std::min(bound, b);
+        for (const Turn& turn : turns_) bound = std::min(bound, turn.open.bound);
         return bound;
     }
 
     void work_on_all_threads() {
-        const int threads = std::max(1, options_.root.threads);
-        in_progress_.assign(threads, kInfinity);
-        held_.assign(threads, {});
+        const int threads = std::clamp(options_.root.threads, 1, static_cast<int>(kTurns));
         next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
+        ahead_ = 2 * static_cast<std::size_t>(threads);
         std::vector<std::thread> helpers;
         try {
             for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { guarded(worker); });
@@ -230,6 +241,15 @@ class Tree {
         guarded(0);
         for (std::thread& helper : helpers) helper.join();
         if (failure_) std::rethrow_exception(failure_);
+        for (Turn& turn : turns_) {  // a stop came: what is done counts, the rest stays open
+            if (turn.result && turn.result->whole) {
+                commit(turn);
+                continue;
+            }
+            if (turn.result) take_permutation(*turn.result);
+            push(std::move(turn.open));
+        }
+        turns_.clear();
     }
 
     // What a thread throws (it may run out of memory) stops the others and is thrown again when they have ended.
@@ -239,7 +259,6 @@ class Tree {
         } catch (...) {
             const std::lock_guard lock(mutex_);
             if (!failure_) failure_ = std::current_exception();
-            in_progress_[worker] = kInfinity;
             stop_.request();
             changed_.notify_all();
         }
@@ -247,29 +266,74 @@ class Tree {
 
     void work(int worker) {
         ThreadPool alone(1);
+        std::unique_lock lock(mutex_);
         for (;;) {
-            OpenNode node;
-            {
-                std::unique_lock lock(mutex_);
-                changed_.wait_for(lock, std::chrono::milliseconds(50), [this] { return !open_.empty() || idle(); });
-                if (worker == 0) tell();
-                if (worker == 0 && stop_.elapsed() >= next_checkpoint_) keep_state();
-                if (stop_() || (open_.empty() && idle())) {
-                    changed_.notify_all();
-                    return;
-                }
-                if (open_.empty()) continue;
-                node = pop();
-                in_progress_[worker] = node.bound;
-                held_[worker] = node;
+            advance();
+            if (worker == 0) tell();
+            if (worker == 0 && stop_.elapsed() >= next_checkpoint_) keep_state();
+            if (stop_() || turns_.empty()) {
+                changed_.notify_all();
+                return;
             }
-            expand(node, worker, alone);
+            // Not too far ahead of the oldest: results that wait for their turn take memory.
+            const auto end = turns_.begin() + static_cast<std::ptrdiff_t>(std::min(ahead_, turns_.size()));
+            const auto next = std::find_if(turns_.begin(), end, [](const Turn& turn) { return !turn.begun; });
+            if (next == end) {
+                changed_.wait_for(lock, std::chrono::milliseconds(50));
+                continue;
+            }
+            next->begun = true;
+            Turn& turn = *next;  // a deque that changes at its ends only: the reference stays
+            lock.unlock();
+            auto result = std::make_unique<Expansion>(expand(problem_, target_, turn.open, turn.cost, alone, stop_));
+            lock.lock();
+            turn.result = std::move(result);
             changed_.notify_all();
         }
     }
 
-    bool idle() const {
-        return std::all_of(in_progress_.begin(), in_progress_.end(), [](double b) { return b == kInfinity; });
+    // With the lock held. Fills the turns from the heap, then commits the oldest, and again, until one is not done yet:
+    // the order of all this is that of a single thread, however many there are and however long each node takes.
+    void advance() {
+        for (;;) {
+            while (turns_.size() < kTurns && !open_.empty()) {
+                OpenNode node = pop();
+                if (node.bound >= target()) {  // a better permutation was found since
+                    closed_bound_ = std::min(closed_bound_, node.bound);
+                } else {
+                    turns_.push_back({std::move(node), result_.cost, false, nullptr});
+                }
+            }
+            if (turns_.empty() || !turns_.front().result || !turns_.front().result->whole) return;
+            const Turn turn = std::move(turns_.front());
+            turns_.pop_front();
+            commit(turn);
+        }
+    }
+
+    void take_permutation(Expansion& result) {
+        if (!(result.cost < result_.cost)) return;
+        result_.cost = result.cost;
+        result_.permutation = std::move(result.permutation);
+    }
+
+    void commit(const Turn& turn) {
+        Expansion& result = *turn.result;
+        ++result_.nodes;
+        take_permutation(result);
+        const double goal = target();
+        int proof = -1;
+        if (!result_.proof_dropped) {
+            const auto& [row, column] = result.node.fixed.back();
+            proof = static_cast<int>(result_.proof.size());
+            result_.proof.push_back({turn.open.parent->proof, row, column, {}, -1, true, {}});
+            keep_stages(result_.proof.back(), std::move(result.stages));
+        }
+        if (result.bound >= goal || result.pair_bound.empty()) {
+            closed_bound_ = std::min(closed_bound_, result.bound);
+        } else {
+            branch(std::move(result.node), result.pair_bound, proof);
+        }
     }
 
     void tell() {
@@ -285,132 +349,6 @@ class Tree {
         }
     }
 
-    void expand(const OpenNode& open, int worker, ThreadPool& alone) {
-        double goal;
-        {
-            std::lock_guard lock(mutex_);
-            goal = target();
-        }
-        if (open.bound >= goal) {  // a better permutation was found since
-            std::lock_guard lock(mutex_);
-            closed_bound_ = std::min(closed_bound_, open.bound);
-            in_progress_[worker] = kInfinity;
-            held_[worker] = {};
-            return;
-        }
-        BranchedNode node = make_child(open);
-        if (node.rows.size() <= 1) {
-            finish(open, node, worker);
-            return;
-        }
-        const Problem problem = reduced_problem(problem_, node);
-        Bounder bounder(problem, node.forbidden, &node.duals, alone, stop_);
-        if (!node.assignments.empty()) bounder.start_assignments(std::move(node.assignments));
-        bool whole = ascend(bounder, problem, node, goal);
-        const int n = problem.n;
-
-        std::lock_guard lock(mutex_);
-        in_progress_[worker] = kInfinity;
-        held_[worker] = {};
-        if (!whole) {  // cut short: the node stays open
-            push(open);
-            return;
-        }
-        ++result_.nodes;
-        goal = target();
-        int proof = -1;
-        const double bound = std::max(open.bound, bounder.bound());
-        std::vector<double> pair_bound(static_cast<std::size_t>(n) * n);
-        for (int i = 0; i < n; ++i) {
-            for (int j = 0; j < n; ++j)
-                pair_bound[static_cast<std::size_t>(i) * n + j] = std::max(open.bound, bounder.pair_bound(i, j));
-        }
-        std::vector<Stage> stages = bounder.take_stages();
-        node.forbidden = stages.back().forbidden;
-        node.duals = stages.back();
-        node.assignments = bounder.sweeps().assignments();
-        if (!result_.proof_dropped) {
-            proof = static_cast<int>(result_.proof.size());
-            result_.proof.push_back(
-                {open.parent->proof, node.fixed.back().first, node.fixed.back().second, {}, -1, true, {}});
-            keep_stages(result_.proof.back(), std::move(stages));
-        }
-        if (bound >= goal) {
-            closed_bound_ = std::min(closed_bound_, bound);
-        } else {
-            branch(std::move(node), pair_bound, proof);
-        }
-    }
-
-    // A node with one permutation left: its cost is its bound, whatever digits the duals have.
-    void finish(const OpenNode& open, const BranchedNode& node, int worker) {
-        std::vector<int> permutation(problem_.n);
-        for (const auto& [i, j] : node.fixed) permutation[i] = j;
-        for (std::size_t k = 0; k < node.rows.size(); ++k) permutation[node.rows[k]] = node.columns[k];
-        bool allowed = true;
-        for (int i = 0; i < problem_.n; ++i) allowed = allowed && problem_.allowed(i, permutation[i]);
-        const double cost = problem_.cost(permutation.data());
-
-        std::lock_guard lock(mutex_);
-        in_progress_[worker] = kInfinity;
-        held_[worker] = {};
-        ++result_.nodes;
-        if (!result_.proof_dropped) {
-            const auto& [row, column] = node.fixed.back();
-            result_.proof.push_back({open.parent->proof, row, column, {}, -1, true, {}});
-        }
-        if (!allowed) return;
-        const double error = target_.granularity > 0.0 ? 0.0 : target_.noise;
-        closed_bound_ = std::min(closed_bound_, std::max(open.bound, cost - error));
-        if (cost < result_.cost) {
-            result_.cost = cost;
-            result_.permutation = std::move(permutation);
-        }
-    }
-
-    // Sweeps until the node is closed or until it is clear that branching is cheaper. False if `stop` cut it short.
-    bool ascend(Bounder& bounder, const Problem& problem, const BranchedNode& node, double& goal) {
-        SweepOptions full;
-        double gap_before = goal - bounder.hint();
-        for (int sweep = 0; sweep < kNodeSweeps; ++sweep) {
-            if (!bounder.sweep(full, stop_)) return false;
-            try_assignment(bounder, problem, node, goal);
-            const double gap = goal - bounder.hint(), gain = gap_before - gap;
-            const bool hopeless = sweep > 0 && gain * (kNodeSweeps - sweep) < 0.5 * gap;
-            gap_before = gap;
-            const bool last = gap <= 0.0 || hopeless || sweep + 1 == kNodeSweeps;
-            const bool fixes = bounder.fixable_count(goal) >= 0.25 * bounder.allowed_count();
-            if (last || fixes) {
-                bounder.prove_and_fix(goal, fixes ? 0.25 : 2.0, stop_);
-                if (bounder.bound() >= goal) return true;
-            }
-            if (hopeless) break;
-        }
-        return bounder.bound() > -kInfinity;
-    }
-
-    void try_assignment(const Bounder& bounder, const Problem& problem, const BranchedNode& node, double& goal) {
-        const std::vector<int>& assignment = bounder.sweeps().leader_assignment();
-        for (int i = 0; i < problem.n; ++i) {
-            if (!problem.allowed(i, assignment[i])) return;
-        }
-        if (problem.cost(assignment.data()) >= goal) return;
-        std::vector<int> permutation(problem_.n);
-        for (const auto& [i, j] : node.fixed) permutation[i] = j;
-        for (int i = 0; i < problem.n; ++i) permutation[node.rows[i]] = node.columns[assignment[i]];
-        TwoOptOptions search;
-        search.restarts = 1;
-        search.initial = {permutation};
-        Stop brief(std::min(stop_.remaining(), 10.0));
-        const SearchResult found = two_opt(problem_, search, brief);
-        std::lock_guard lock(mutex_);
-        if (found.feasible && found.cost < result_.cost) {
-            result_.cost = found.cost;
-            result_.permutation = found.permutation;
-            goal = target();
-        }
-    }
-
     const Problem& problem_;
     const BranchAndBoundOptions& options_;
     Stop& stop_;
@@ -422,8 +360,7 @@ class Tree {
     Branching branching_;
     std::atomic<std::size_t> open_bytes_{0};  // before open_: its nodes count themselves out
     std::vector<OpenNode> open_;              // a heap
-    std::vector<double> in_progress_;         // bounds of the nodes that workers hold; infinite: none
-    std::vector<OpenNode> held_;              // the nodes that workers hold; without a parent: none
+    std::deque<Turn> turns_;                  // nodes that were taken off the heap, in that order
     Stage start_;                             // duals of an unfinished root, from a checkpoint
     std::exception_ptr failure_;              // what a thread threw
     bool root_done_ = false;
@@ -433,7 +370,7 @@ class Tree {
     double closed_bound_ = kInfinity;  // of everything that needs no further work
     double next_report_ = 0.0;
     double root_size_ = 1.0;  // of its proof
-    std::size_t proof_bytes_ = 0;
+    std::size_t proof_bytes_ = 0, ahead_ = 0;
     long next_id_ = 0;
 };
 

@@ -56,8 +56,8 @@ struct TreeResult {
 };
 
 // With a checkpoint, what a run knows is kept in that file, and the next run with the same problem goes on from there.
-// Whoever has the result safe removes it. That it cannot be written is told in the result and stops nothing. The same
-// cost for any number of threads; `report` is called from the calling thread.
+// Whoever has the result safe removes it. That it cannot be written is told in the result and stops nothing. The result
+// does not depend on the number of threads unless `stop` cut it short; `report` is called from the calling thread.
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
                             Stop& stop, const std::function<void(const TreeProgress&)>& report = {});
 
