@@ -81,7 +81,7 @@ KINDS: tuple[Callable[[np.random.Generator, int], bm.QAP], ...] = (
 def problem_of(number: int) -> tuple[bm.QAP, int]:
     """The problem of this number, and the threads to solve it with."""
     rng = np.random.default_rng([number, 2025])
-    n = int(rng.integers(4, 13) if number % 64 else rng.integers(13, 41))
+    n = int(rng.integers(4, 11) if number % 64 else rng.integers(13, 41))
     problem = KINDS[number % len(KINDS)](rng, n)
     if rng.random() < 0.2:
         mask = rng.random((n, n)) < 0.3
