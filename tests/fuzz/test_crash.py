@@ -28,9 +28,9 @@ for n, seed in ((10, 10), (10, 22), (12, 3)):
 ABSURD_DUALS = """
 import numpy as np, blindmatch as bm
 from blindmatch import _core
-from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.core_proof import root_proof
 rng = np.random.default_rng(0)
 A, B = rng.normal(size=(2, 7, 7))
 problem = bm.QAP(A + A.T, B + B.T)
@@ -42,7 +42,7 @@ for value in (np.nan, np.inf, -np.inf, 3e38, -3e38, 1e30, 1e29, -1e20):
         start = rng.permutation(7).astype(np.int32)
         found = _core.dual_ascent(scaled.core, 0.0, 1 << 30, True, 0, 1, start, (U, V), scaled.budget(Budget(10)))
         assert sorted(found[0]) == list(range(7)), value
-        certificate = Certificate(7, (Node(stages=scaled.stages(found[2])),))
+        certificate = root_proof(7, scaled.exponent, found[2]).make(None)
         assert bm.verify(problem, certificate) <= best + 1e-9, value
         assert all(np.isfinite(stage.U).all() for stage in certificate.nodes[0].stages), value
 """
