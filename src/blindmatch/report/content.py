@@ -9,7 +9,7 @@ import numpy as np
 
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.match import Match
-from blindmatch.report.measures import finite, history, matched_kernels, random_costs
+from blindmatch.report.measures import history, matched_kernels, random_costs
 from blindmatch.validation import FloatArray, IntArray
 
 MOST_DRAWN = 800  # pairs in the matrices and in the plane; of more, evenly spread ones are drawn
@@ -28,7 +28,7 @@ def drawings(match: Match) -> dict[str, Any]:
         "trace": moments(match),
         "random": _random(match),
         "cost": match.result.cost,
-        "bound": None if match.told_by is not None else finite(match.result.lower_bound),
+        "bound": None if match.told_by is not None else match.result.lower_bound,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from blindmatch.geometry.scaling import classical_scaling
 from blindmatch.validation import FloatArray, IntArray
 
 _OPTIMAL_UP_TO = 150  # the best order of the leaves takes n^3
@@ -21,7 +22,7 @@ def dissimilarity(kernel: FloatArray, similarity: bool) -> FloatArray:
 
 
 def plane(distances: FloatArray) -> tuple[FloatArray, float]:
-    """Classical multidimensional scaling: (n, 2) points, and the share of the spread that two axes can show.
+    """(n, 2) points by classical scaling, and the share of the spread that two axes show.
 
     >>> points, share = plane(np.array([[0.0, 3, 4], [3, 0, 5], [4, 5, 0]]))
     >>> round(float(np.linalg.norm(points[1] - points[2])), 6), round(share, 6)
@@ -30,12 +31,11 @@ def plane(distances: FloatArray) -> tuple[FloatArray, float]:
     n = len(distances)
     if n < 2:
         return np.zeros((n, 2)), 1.0
-    squares = distances**2
-    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
-    values, vectors = np.linalg.eigh(-0.5 * centred)
-    largest = np.maximum(values[-2:][::-1], 0.0)
+    points, values = classical_scaling(distances)
+    flat = np.zeros((n, 2))
+    flat[:, : points.shape[1]] = points[:, :2]
     total = float(np.abs(values).sum())
-    return vectors[:, -2:][:, ::-1] * np.sqrt(largest), float(largest.sum()) / total if total > 0 else 1.0
+    return flat, float(values[:2].clip(0.0).sum()) / total if total > 0 else 1.0
 
 
 def laid_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> FloatArray:
@@ -50,12 +50,13 @@ def laid_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> Floa
     """
     if not len(anchors):
         return points
+    from scipy.linalg import orthogonal_procrustes
+
     here, there = anchors.mean(axis=0), onto.mean(axis=0)
     a, b = anchors - here, onto - there
-    left, _, right = np.linalg.svd(a.T @ b)
     size = np.linalg.norm(a)
     scale = np.linalg.norm(b) / size if size > 0 else 1.0
-    return np.asarray(scale * (points - here) @ left @ right + there)
+    return np.asarray(scale * (points - here) @ orthogonal_procrustes(a, b)[0] + there)
 
 
 def similar_together(*matrices: FloatArray) -> IntArray:

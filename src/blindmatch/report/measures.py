@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from blindmatch.geometry.correlation import correlation, kernel_correlation
+from blindmatch.io.json_values import json_finite
 from blindmatch.problem.qap import QAP
 from blindmatch.report.match import Match
 from blindmatch.solving.result import Result
@@ -21,12 +21,12 @@ def history(result: Result) -> list[tuple[float, float | None, float | None]]:
     """
     kept: list[tuple[float, float | None, float | None]] = []
     for moment in result.trace:
-        now = (round(moment.seconds, 4), finite(moment.lower_bound), finite(moment.cost))
+        now = (round(moment.seconds, 4), json_finite(moment.lower_bound), json_finite(moment.cost))
         if now[1:] != (None, None) and (not kept or kept[-1][1:] != now[1:]):
             kept.append(now)
     if kept:
         # In this order, so that seconds that are not known (nan) lose.
-        end = max(kept[-1][0], round(result.seconds, 4)), finite(result.lower_bound), finite(result.cost)
+        end = max(kept[-1][0], round(result.seconds, 4)), json_finite(result.lower_bound), json_finite(result.cost)
         kept += [end] if end != kept[-1] else []
     return kept
 
@@ -41,11 +41,7 @@ def matched_kernels(match: Match) -> tuple[FloatArray, FloatArray] | None:
 
 def agreement(match: Match) -> float | None:
     """Correlation of the relations inside both sets under the match: 1 if they are the same up to scale."""
-    kernels = matched_kernels(match)
-    if kernels is None or len(kernels[0]) < 3:
-        return None
-    off = ~np.eye(len(kernels[0]), dtype=bool)
-    return _correlation(kernels[0][off], kernels[1][off])
+    return None if match.kernels is None else kernel_correlation(match.kernels, *match.pairs)
 
 
 def pair_agreement(match: Match) -> list[float | None] | None:
@@ -55,7 +51,7 @@ def pair_agreement(match: Match) -> list[float | None] | None:
         return None
     K, G = kernels
     others = ~np.eye(len(K), dtype=bool)
-    return [_correlation(K[a][others[a]], G[a][others[a]]) for a in range(len(K))]
+    return [correlation(K[a][others[a]], G[a][others[a]]) for a in range(len(K))]
 
 
 def pair_costs(match: Match) -> list[float] | None:
@@ -133,15 +129,3 @@ def hints(match: Match) -> list[str]:
         )
         words += ["forbidden pairs"] if match.problem.forbidden[rest].any() else []
     return words
-
-
-def _correlation(a: FloatArray, b: FloatArray) -> float | None:
-    """Pearson's; None where one side is constant."""
-    x, y = a - a.mean(), b - b.mean()
-    size = float(np.linalg.norm(x) * np.linalg.norm(y))
-    return float(x @ y) / size if size > 1e-12 * len(a) * float(np.abs(a).max() * np.abs(b).max()) else None
-
-
-def finite(value: float | None) -> float | None:
-    """The value, None where it is no finite number."""
-    return None if value is None or not math.isfinite(value) else float(value)

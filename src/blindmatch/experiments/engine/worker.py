@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import threading
@@ -20,6 +19,7 @@ from blindmatch import experiments
 from blindmatch.experiments.base import Run
 from blindmatch.experiments.engine.journal import Journal
 from blindmatch.experiments.engine.record import Record
+from blindmatch.io.json_values import json_finite
 
 
 def run_chunk(runs: Sequence[Run], journals: str) -> list[Record]:
@@ -44,7 +44,7 @@ def _computed(compute: Any, run: Run) -> Record:
     result, error = None, None
     start, cpu = time.perf_counter(), time.process_time()
     try:
-        result = plain(compute(run))
+        result = json_finite(compute(run))
     except Exception as problem:  # one bad run must not end a sweep of thousands
         error = f"{type(problem).__name__}: {problem}"
     return Record(
@@ -60,17 +60,6 @@ def _computed(compute: Any, run: Run) -> Record:
         worker=f"{os.uname().nodename}:{os.getpid()}",
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-
-
-def plain(value: Any) -> Any:
-    """JSON values: numpy scalars become Python's, numbers without a finite value become None."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def start_local_worker() -> None:
