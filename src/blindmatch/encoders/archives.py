@@ -9,9 +9,12 @@ import stat
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
 
 MAX_BYTES = 40 * 2**30
 MAX_FILES = 2_000_000
@@ -34,85 +37,66 @@ def unpack(archive: Path, target: Path, max_bytes: int = MAX_BYTES, max_files: i
     if target.exists():
         raise ValueError(f"{target}: it exists already")
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    left = max_bytes
     try:
         scratch.mkdir(parents=True)
-        if zipfile.is_zipfile(archive):
-            _unpack_zip(archive, scratch, max_bytes, max_files)
-        elif tarfile.is_tarfile(archive):
-            _unpack_tar(archive, scratch, max_bytes, max_files)
-        else:
-            raise ValueError(f"{archive}: neither a tar nor a zip archive")
+        for count, member in enumerate(_members(archive), 1):
+            left -= member.size
+            if left < 0:
+                raise ValueError(f"{archive}: unpacked it would take more than {max_bytes:,} bytes")
+            if count > max_files:
+                raise ValueError(f"{archive}: it holds more than {max_files:,} files")
+            _write(archive, member, scratch)
         scratch.rename(target)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
         raise ValueError(f"{archive}: damaged ({error})") from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _unpack_tar(archive: Path, target: Path, max_bytes: int, max_files: int) -> None:
-    left, count = max_bytes, 0
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            count += 1
-            left -= member.size
-            _check_limits(archive, left, max_bytes, count, max_files)
-            path = _safe_path(archive, target, member.name)
-            if member.isdir():
-                path.mkdir(parents=True, exist_ok=True)
-            elif member.isfile():
-                content = tar.extractfile(member)
-                assert content is not None
-                with content:
-                    _write_new(archive, path, content, member.size)
-            else:
-                raise ValueError(
-                    f"{archive}: {member.name!r} is a link or a device; only files and folders are unpacked"
-                )
+class _Member(NamedTuple):
+    """A member of an archive. What `open` gives ends after `size` bytes, whatever the archive holds."""
+
+    name: str
+    size: int
+    kind: str  # "file", "folder" or "other": a link, a device
+    open: Callable[[], IO[bytes] | None]
 
 
-def _unpack_zip(archive: Path, target: Path, max_bytes: int, max_files: int) -> None:
-    left = max_bytes
-    with zipfile.ZipFile(archive) as file:
-        for count, member in enumerate(file.infolist(), 1):
-            left -= member.file_size
-            _check_limits(archive, left, max_bytes, count, max_files)
-            path = _safe_path(archive, target, member.filename)
-            if stat.S_ISLNK(member.external_attr >> 16):
-                raise ValueError(f"{archive}: {member.filename!r} is a link; only files and folders are unpacked")
-            if member.is_dir():
-                path.mkdir(parents=True, exist_ok=True)
-                continue
-            with file.open(member) as content:
-                _write_new(archive, path, content, member.file_size)
+def _members(archive: Path) -> Iterator[_Member]:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as file:
+            for item in file.infolist():
+                link = stat.S_ISLNK(item.external_attr >> 16)
+                kind = "other" if link else "folder" if item.is_dir() else "file"
+                yield _Member(item.filename, item.file_size, kind, partial(file.open, item))
+    elif tarfile.is_tarfile(archive):
+        with tarfile.open(archive) as tar:
+            for entry in tar:
+                kind = "file" if entry.isfile() else "folder" if entry.isdir() else "other"
+                yield _Member(entry.name, entry.size, kind, partial(tar.extractfile, entry))
+    else:
+        raise ValueError(f"{archive}: neither a tar nor a zip archive")
 
 
-def _check_limits(archive: Path, left: int, max_bytes: int, count: int, max_files: int) -> None:
-    if left < 0:
-        raise ValueError(f"{archive}: unpacked it would take more than {max_bytes:,} bytes")
-    if count > max_files:
-        raise ValueError(f"{archive}: it holds more than {max_files:,} files")
-
-
-def _safe_path(archive: Path, target: Path, name: str) -> Path:
-    parts = PurePosixPath(name)
-    if parts.is_absolute() or ".." in parts.parts or "\\" in name or ":" in name or "\0" in name:
-        raise ValueError(f"{archive}: {name!r} would be written outside of the folder")
-    return target.joinpath(*parts.parts)
-
-
-def _write_new(archive: Path, path: Path, content: object, size: int) -> None:
-    """Copy at most the announced number of bytes: a header that lies must not fill the disk."""
+def _write(archive: Path, member: _Member, folder: Path) -> None:
+    """Write one member. This refuses more than tarfile's own filter, and earlier: names, links, duplicates."""
+    name = PurePosixPath(member.name)
+    if name.is_absolute() or ".." in name.parts or any(letter in member.name for letter in "\\:\0"):
+        raise ValueError(f"{archive}: {member.name!r} would be written outside of the folder")
+    path = folder.joinpath(*name.parts)
+    if member.kind == "folder":
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    content = member.open() if member.kind == "file" else None
+    if content is None:
+        raise ValueError(f"{archive}: {member.name!r} is a link or a device; only files and folders are unpacked")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with path.open("xb") as out:
-            while size > 0:
-                chunk = content.read(min(size, 1 << 20))  # type: ignore[attr-defined]
-                if not chunk:
-                    raise ValueError(f"{archive}: {path.name} is shorter than announced")
-                out.write(chunk)
-                size -= len(chunk)
+        with content, path.open("xb") as out:
+            shutil.copyfileobj(content, out)
     except FileExistsError:
-        raise ValueError(f"{archive}: {path.name!r} is in it twice") from None
+        raise ValueError(f"{archive}: {member.name!r} is in it twice") from None
 
 
 @contextmanager
