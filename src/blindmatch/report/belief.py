@@ -94,12 +94,10 @@ def _by_labels(match: Match, clusters: Clusters, scores: Scores) -> Belief:
 
 
 def _at_least(right: int, chance: float) -> float:
-    """How often a random pairing gets so many right: their number is nearly a Poisson variable."""
-    term, below = math.exp(-chance), 0.0
-    for k in range(right):
-        below += term
-        term *= chance / (k + 1)
-    return 1.0 - below
+    """How often a random pairing gets at least `right` pairs right: that number is nearly a Poisson variable."""
+    from scipy.stats import poisson  # takes a while to import, and only reports need it
+
+    return float(poisson.sf(right - 1, chance))
 
 
 def _by_trust(trust: Trust) -> Belief:
