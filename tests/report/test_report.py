@@ -475,7 +475,7 @@ def test_write_report_takes_the_hints_of_match(tmp_path: Path) -> None:
     result = bm.match(X, Y, solver="two-opt", rng=0, **hints)
     text = Page(bm.write_report(tmp_path / "r.html", result, X, Y, **hints).read_text()).text
     assert "Also given: 1 pair." in text
-    assert "Not one pair was given" not in text
+    assert "No pair was given" not in text
     assert "random pairings that keep the given pairs" in text
 
 
@@ -611,3 +611,36 @@ def test_report_command_refuses(run, change: dict, arguments: tuple[str, ...], m
     assert out == ""
     assert message in err
     assert not Path("report.html").exists()
+
+
+def test_only_our_own_files_skip_escaping() -> None:
+    """Styles, scripts and drawings of matplotlib; everything else in the templates is escaped."""
+    package = Path(sys.modules["blindmatch"].__file__ or "").parent
+    text = "".join(path.read_text(encoding="utf-8") for path in package.rglob("assets/*.html"))
+    assert sorted(re.findall(r"\{\{([^}]*)\|\s*safe\b", text)) == [" drawing", " script", " style"]
+    assert "autoescape" not in text
+    assert "Markup" not in "".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+
+
+@pytest.mark.parametrize("place", ["title", "names", "settings", "command", "told_by", "cut", "groups", "truth"])
+def test_text_is_escaped_in_every_place(place: str) -> None:
+    """What closes a tag, an attribute of either kind or a script stays text, wherever it is shown."""
+    evil = "</title></script><b x='\"'>{{ 7 * 7 }}{% raw %}&amp;"
+    names = [evil, "b" * 200 + evil, "c"]
+    given = {
+        "title": {"title": evil},
+        "names": {"source_names": [evil, "b", "c"], "target_names": [evil, "y", "z", evil]},
+        "settings": {"settings": {evil: evil}},
+        "command": {"command": evil},
+        "told_by": {"told_by": evil},
+        "cut": {"source_names": names},
+        "groups": {"source_names": [evil, "b", "c"], "trust": Doubt(np.ones(3), ambiguous=[[0, 1]])},
+        "truth": {"target_names": names, "truth": [1, 0, 2]},
+    }[place]
+    text = render(Match(RESULT, **given))
+    page = Page(text)
+    assert not any("x" in attributes for tag, attributes in page.tags if tag == "b")
+    assert evil in page.text or any(evil in str(value) for _, attributes in page.tags for value in attributes.values())
+    assert json.loads(page.data)["cost"] == RESULT.cost
+    assert text.count("</script>") == 2
+    assert text.count("</title>") == 1

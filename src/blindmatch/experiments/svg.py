@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from xml.etree import ElementTree  # nosec B405 (what matplotlib has just drawn, nothing else)
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -29,13 +28,11 @@ def inline_svg(text: str, prefix: str, title: str) -> str:
         for name, value in element.attrib.items():
             element.set(name, _changed(name, value, prefix))
     root.attrib.pop("height", None)  # follows from the width, which may shrink with the page
-    root.attrib.update(
-        {"role": "img", "fill": "currentColor", "stroke-linejoin": "round", "stroke-linecap": "butt"}
-    )  # the last two stood in the style element
+    root.attrib.update({"aria-label": title, "role": "img", "fill": "currentColor"})
+    root.attrib.update({"stroke-linejoin": "round", "stroke-linecap": "butt"})  # these were in the style element
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _LINK)
-    drawn = ElementTree.tostring(root, encoding="unicode")
-    return drawn.replace("<svg ", f'<svg aria-label="{escape(title)}" ', 1)
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _changed(name: str, value: str, prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables as text, CSV, LaTeX and HTML, from one description."""
+"""Tables as text, CSV and LaTeX, from one description; the page shows them as HTML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 
@@ -53,6 +52,20 @@ class Table:
     def texts(self, plus_minus: str = "±") -> list[list[str]]:
         """The cells as text."""
         return [[shown(cell, d, plus_minus) for cell, d in zip(row, self.digits, strict=True)] for row in self.rows]
+
+    def classes(self) -> list[str | None]:
+        """The CSS classes of each column, for the page: columns of numbers, columns with the paper's values."""
+        found = [
+            ["number"] * _numeric(self, c) + ["paper"] * head.startswith("paper") for c, head in enumerate(self.columns)
+        ]
+        return [" ".join(words) or None for words in found]
+
+    def cells(self) -> list[list[tuple[str, float | None]]]:
+        """Text of each cell, and the number that the page sorts it by."""
+        return [
+            [(text, _sort_value(cell)) for text, cell in zip(texts, row, strict=True)]
+            for texts, row in zip(self.texts(), self.rows, strict=True)
+        ]
 
 
 def table(
@@ -132,36 +145,6 @@ def as_latex(item: Table) -> str:
     )
 
 
-def as_html(item: Table) -> str:
-    """A table element that scripts can sort: numbers are in ``data-v``, the paper's columns have a class."""
-    kinds = [_kind(item, c) for c in range(len(item.columns))]
-    heads = "".join(
-        f'<th scope="col" aria-sort="none"{kind}><button type="button">{escape(head)}'
-        '<span class="arrow" aria-hidden="true"></span></button></th>'
-        for head, kind in zip(item.columns, kinds, strict=True)
-    )
-    body = "\n".join(
-        "<tr>"
-        + "".join(
-            f"<td{kind}{_sort_value(cell)}>{escape(text)}</td>"
-            for cell, text, kind in zip(row, texts, kinds, strict=True)
-        )
-        + "</tr>"
-        for row, texts in zip(item.rows, item.texts(), strict=True)
-    )
-    return f'<table class="sortable"><thead><tr>{heads}</tr></thead>\n<tbody>{body}</tbody></table>'
-
-
-def _kind(item: Table, column: int) -> str:
-    words = ["number"] * _numeric(item, column) + ["paper"] * item.columns[column].startswith("paper")
-    return f' class="{" ".join(words)}"' if words else ""
-
-
-def _sort_value(cell: Cell) -> str:
-    value = cell.mean if isinstance(cell, Spread) else cell
-    return f' data-v="{value!r}"' if isinstance(value, int | float) else ""
-
-
 FORMATS: dict[str, Callable[[Table], str]] = {"txt": as_text, "csv": as_csv, "tex": as_latex}
 
 
@@ -179,6 +162,11 @@ def as_json(item: Table) -> dict[str, Any]:
 
 def _numeric(item: Table, column: int) -> bool:
     return not any(isinstance(row[column], str) for row in item.rows)
+
+
+def _sort_value(cell: Cell) -> float | None:
+    value = cell.mean if isinstance(cell, Spread) else cell
+    return value if isinstance(value, int | float) else None
 
 
 def _csv_cells(cell: Cell, two: bool) -> list[Any]:

@@ -66,9 +66,9 @@ class Clusters:
         inside: list[Counter[int]] = [Counter() for _ in self.classes]
         for cluster, label in zip(self.members, self.labels, strict=True):
             inside[cluster][label] += 1
-        return [self._told(counted) for counted in inside]
+        return [self._described(counted) for counted in inside]
 
-    def _told(self, counted: Counter[int]) -> str:
+    def _described(self, counted: Counter[int]) -> str:
         total = max(counted.total(), 1)
         kinds = [(label, count / total) for label, count in counted.most_common(_MOST_TOLD) if count >= _RARE * total]
         return ", ".join(f"{self.names[label]} {100 * share:.0f} %" for label, share in kinds)

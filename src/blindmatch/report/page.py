@@ -1,65 +1,68 @@
-"""What every page is made of: looks and scripts in one file, and a policy that lets nothing else load or run."""
+"""What every page is made of: a template, styles and scripts in one file, and a policy that lets nothing else run."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import math
-from collections.abc import Mapping, Sequence
-from html import escape
-from importlib.resources import files
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-LOOK, THEME = "style.css", "theme.js"  # of every page
+from blindmatch.io.json_values import json_finite
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 _HERE = "blindmatch.report"
 
 
-def asset(name: str, package: str = _HERE) -> str:
-    """The text of a file of a package's ``assets``."""
-    return files(package).joinpath("assets", name).read_text(encoding="utf-8")
+def fill(
+    template: str, scripts: Sequence[str], styles: Sequence[str], *, package: str = _HERE, data: Any, **values: Any
+) -> str:
+    """Fill in a page template. Everything in `values` is escaped.
+
+    Parameters
+    ----------
+    template, scripts, styles
+        Names of files in the ``assets`` of `package` or of this package. Scripts and styles become part of the page.
+    package
+        Where assets are looked up first.
+    data
+        What the scripts read, as JSON.
+    values
+        What the template shows.
+    """
+    environment = _environment(package)
+
+    def text(names: Sequence[str]) -> str:
+        assert environment.loader is not None
+        return "\n".join(environment.loader.get_source(environment, name)[0] for name in names)
+
+    script, style = f"(() => {{\n'use strict';\n{text(scripts)}\n}})();", text(styles)
+    return environment.get_template(template).render(
+        values, data=json_finite(data), script=script, style=style, policy=_policy(script, style)
+    )
 
 
-def bundle(scripts: Sequence[str]) -> str:
-    """Scripts as one, with names of their own."""
-    return "(() => {\n'use strict';\n" + "\n".join(scripts) + "\n})();"
+@cache
+def _environment(package: str) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # only reports need it
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "assets") for name in (package, _HERE)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.filters["units"] = lambda text: text.replace(" %", "\u00a0%")  # a number and its unit on one line
+    return environment
 
 
-def policy(script: str, style: str) -> str:
-    """What the browser may load and run: nothing but what is written here. Names could never become scripts."""
+def _policy(script: str, style: str) -> str:
+    """What the browser may load and run: only this script and this style. A name can never become a script."""
     script_hash, style_hash = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
     )
     return f"default-src 'none'; img-src data:; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'"
-
-
-def script_json(values: Any) -> str:
-    """JSON that can stand inside a script element: no name can close it."""
-    text = json.dumps(finite(values), separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def finite(value: Any) -> Any:
-    """The same without infinities and nan, which JSON does not have."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def command_box(command: str | None) -> str:
-    """A command that can be copied."""
-    if command is None:
-        return ""
-    return (
-        '<div class="code"><button type="button" class="copy" data-copy="command">Copy</button>'
-        f'<pre id="command" tabindex="0">{escape(command)}</pre></div>'
-    )
-
-
-def facts_rows(facts: Mapping[str, Any]) -> str:
-    """Names and values as rows of a table."""
-    return "\n".join(
-        f'<tr><th scope="row">{escape(key)}</th><td>{escape(str(value))}</td></tr>' for key, value in facts.items()
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from blindmatch.trust.report import SURE
 
 _EXAMPLES = 3  # names told of each side
 _LONG = 24  # characters of a name
-_WIDE = 8  # characters of a figure that fit into a tile in large letters
-_COST = "The cost says how much the two still disagree about what is near what: less is better."
+_COST = "The cost says how much the two sets still disagree about what is near what: less is better."
 
 
 def headline(match: Match) -> str:
@@ -32,11 +30,11 @@ def about(match: Match) -> str:
     """What was matched, and from what."""
     n, m = match.sizes
     if match.kernels is None:
-        return f"{n} items were assigned to {m} places so that what they cost together is as small as possible."
+        return f"{n} items were assigned to {m} places so that their total cost is as small as possible."
     if match.clusters is not None:
         return f"{match.clusters.about} {_COST}"
     told = hints(match)
-    how = "only by what is near what inside each set. Not one pair was given."
+    how = "only by what is near what inside each set. No pair was given."
     if told:
         how = f"by what is near what inside each set. Also given: {', '.join(told)}."
     source = f"{n} sources{_examples(n, match.source_name) if match.source_names is not None else ''}"
@@ -53,10 +51,9 @@ def _examples(count: int, name: Callable[[int], str]) -> str:
     return f" ({between.join([*shown, *(['…'] if count > _EXAMPLES else [])])})"
 
 
-def tiles(match: Match, agreed: float | None) -> str:
-    """The figures at a glance."""
-    result = match.result
-    shown = [*_counted(match)]
+def tiles(match: Match, agreed: float | None) -> list[tuple[str, str, str]]:
+    """The figures at a glance: title, value, what it means."""
+    result, shown = match.result, _counted(match)
     told_by, claimed = match.told_by, result.status == "optimal" or result.gap is not None
     if told_by is not None and claimed:
         claim = "optimal" if result.status == "optimal" else f"gap {percent(result.gap)}"
@@ -64,7 +61,7 @@ def tiles(match: Match, agreed: float | None) -> str:
     elif result.status == "optimal":
         shown.append(("proof", "optimal", "no other pairing costs less"))
     elif result.gap is not None:
-        shown.append(("gap", percent(result.gap), "so much could be gained, at most"))
+        shown.append(("gap", percent(result.gap), "the most that could be saved"))
     else:
         shown.append(("proof", "none", "this run proves nothing"))
     if agreed is not None:
@@ -73,15 +70,7 @@ def tiles(match: Match, agreed: float | None) -> str:
     shown.append(("cost", number(result.cost), best))
     seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
     shown.append(("time", seconds, f"solver {result.solver}"))
-    return "".join(_tile(*tile) for tile in shown)
-
-
-def _tile(name: str, value: str, hint: str) -> str:
-    size = ' class="long"' if len(value) > _WIDE else ""
-    return (
-        f'<div class="tile"><dt>{escape(name)}</dt><dd><b{size}>{escape(value)}</b>'
-        f"<span>{escape(hint)}</span></dd></div>"
-    )
+    return shown
 
 
 def _counted(match: Match) -> list[tuple[str, str, str]]:
