@@ -9,13 +9,13 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.engine.journal import Journal, read_journal
 from blindmatch.experiments.engine.record import Record
 from blindmatch.experiments.engine.store import Store
 
 
-def record(run: Run, result=None, error=None) -> Record:
+def record(run: Trial, result=None, error=None) -> Record:
     return Record(run.key, run.experiment, run.version, dict(run.parameters), {}, result, error, 1.0, 0.5, "w", "now")
 
 
@@ -25,12 +25,12 @@ def note(folder, *records: Record) -> None:
             journal.add(item)
 
 
-def runs(count: int) -> list[Run]:
-    return [Run("ablation", {"seed": seed}) for seed in range(count)]
+def runs(count: int) -> list[Trial]:
+    return [Trial("ablation", {"seed": seed}) for seed in range(count)]
 
 
 def test_the_key_depends_on_parameters_inputs_version_and_revision_but_not_on_paths():
-    run = Run("ablation", {"seed": 0}, {"vision": "a.npz"}, {"vision": "f00"})
+    run = Trial("ablation", {"seed": 0}, {"vision": "a.npz"}, {"vision": "f00"})
     assert replace(run, files={"vision": "elsewhere/a.npz"}).key == run.key
     others = [
         replace(run, parameters={"seed": 1}),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from experiments.in_process import SMALL, InProcess
 
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.engine.engines import Local
 from blindmatch.experiments.engine.store import Store
 from blindmatch.experiments.engine.sweep import missing, select, sweep
@@ -75,7 +75,7 @@ def test_a_run_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
     what = plan("ablation", {**SMALL, "seeds": 3})
     real = ablation.Ablation.compute
 
-    def fails(self, run: Run):
+    def fails(self, run: Trial):
         if run.parameters["seed"] == 1:
             raise ValueError("no luck")
         return real(self, run)

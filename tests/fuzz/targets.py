@@ -14,7 +14,7 @@ import numpy as np
 from strategies import gw_problem, optimum, random_problem, slack
 
 import blindmatch as bm
-from blindmatch.alignment.map import Alignment
+from blindmatch.alignment.map import SpaceMap
 from blindmatch.cli.saved import Saved
 from blindmatch.experiments.formats import read_arrays
 from blindmatch.experiments.settings import Settings, make_settings, read_config
@@ -131,7 +131,7 @@ def targets() -> dict[str, Target]:
         "sln": Target("p.sln", [b"6 578\n 2 1 4 3 6 5\n"], qaplib.read_sln),
         "dd": Target("p.dd", [written("p.dd", lambda path: dd.write_dd(path, random_problem(0, 3)))], dd.read_dd),
         "certificate": Target("c.npz", [certificate()[2]], read_certificate),
-        "alignment": Target("a.npz", [alignment()], Alignment.load),
+        "alignment": Target("a.npz", [alignment()], SpaceMap.load),
         "saved result": Target("r.json", [json.dumps(result.to_dict()).encode()], Saved.load),
         "settings": Target("s.toml", [toml], read_settings),
         "manifest npz": Target("m.npz", [npz(embeddings=VALUES, classes=NAMES)], read_arrays),

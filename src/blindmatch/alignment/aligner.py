@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.frame import Points, as_points, fit_frames
-from blindmatch.alignment.map import Alignment
+from blindmatch.alignment.map import SpaceMap
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.solvers.base import Solver
@@ -133,7 +133,7 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
             frames = fit_frames(source, target, wanted)
             a, b = frames[0].directions(source), frames[1].directions(target)
             found = search(a, b, plan, np.random.default_rng(self.random_state), report)
-        self.alignment_ = Alignment(*frames, found.rotation)
+        self.alignment_ = SpaceMap(*frames, found.rotation)
         self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
         chosen = found.candidates[found.best]
         self.result_ = chosen.result
@@ -194,7 +194,7 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | Path) -> BlindAligner:
         """Read a map that `save` wrote: ready for `transform`, and for `kneighbors` among given candidates."""
         aligner = cls()
-        aligner.alignment_, more = Alignment.load(path)
+        aligner.alignment_, more = SpaceMap.load(path)
         kinds = {name: (value.shape, value.dtype.kind) for name, value in more.items()}
         if kinds != {"score": ((), "f"), "support": ((), "i")}:
             raise ValueError(f"{path}: expected the numbers score and support beside the map; found {', '.join(more)}")

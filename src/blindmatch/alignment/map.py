@@ -17,7 +17,7 @@ _KIND = "blindmatch-alignment-1"
 
 
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class SpaceMap:
     """A similarity transform between the main parts of two spaces: shift, rotation, one scale.
 
     Attributes
@@ -52,7 +52,7 @@ class Alignment:
         write_atomically(path, lambda file: np.savez(file, **arrays))
 
     @classmethod
-    def load(cls, path: str | Path) -> tuple[Alignment, dict[str, NDArray[Any]]]:
+    def load(cls, path: str | Path) -> tuple[SpaceMap, dict[str, NDArray[Any]]]:
         """Read what `save` wrote: the map, and the arrays that were saved beside it."""
         arrays = read_npz(path)
         if str(arrays.pop("kind", "")) != _KIND:

@@ -21,7 +21,7 @@ from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
 from blindmatch.encoders.shards import write_arrays
-from blindmatch.encoders.streaming import Progress
+from blindmatch.encoders.streaming import OnProgress
 from blindmatch.encoders.texts import of_classes
 from blindmatch.encoders.work import ImageWork, TextWork, Work
 
@@ -170,7 +170,7 @@ def _extracted(work: Work, out: Path, means: bool, settings: Settings) -> Extrac
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Progress | None]:
+def _bar(title: str) -> Iterator[OnProgress | None]:
     """A bar with the time that is left, on stderr; None where stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None

@@ -14,7 +14,7 @@ import typer
 from blindmatch.cli.console import complain, echo_json, plain
 from blindmatch.experiments.engine.engines import Engine
 from blindmatch.experiments.engine.sweep import Moment
-from blindmatch.experiments.run import Progress, Sweep, compute, report, status
+from blindmatch.experiments.run import Sweep, SweepStatus, compute, report, status
 from blindmatch.experiments.tables import as_json, as_text
 
 
@@ -64,11 +64,11 @@ def plain_lines(text: str) -> str:
     return "\n".join(plain(line) for line in text.split("\n"))
 
 
-def _counts(progress: Progress) -> dict[str, Any]:
+def _counts(progress: SweepStatus) -> dict[str, Any]:
     return {"done": progress.done, "failed": progress.failed, "total": progress.total, "errors": dict(progress.errors)}
 
 
-def _tell_errors(progress: Progress) -> None:
+def _tell_errors(progress: SweepStatus) -> None:
     for error, count in progress.errors.items():
         complain(f"{count} failed: {error}")
 

@@ -18,7 +18,7 @@ from blindmatch.encoders.datasets import load_images
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder, load_text_encoder
 from blindmatch.encoders.shards import Shard, ShardStore, digest_of, read_arrays, write_arrays
-from blindmatch.encoders.streaming import Progress, stream
+from blindmatch.encoders.streaming import OnProgress, stream
 from blindmatch.encoders.texts import load_texts
 from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
 from blindmatch.encoders.work import ImageWork, TextWork, Work
@@ -52,7 +52,7 @@ def embed_images(
     means: bool = False,
     batch_size: int = 32,
     strict: bool = False,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     device: str = "auto",
     precision: str = "auto",
     download: bool = False,
@@ -110,7 +110,7 @@ def embed_texts(
     *,
     means: bool = True,
     batch_size: int = 32,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     device: str = "auto",
     precision: str = "auto",
     download: bool = False,
@@ -138,7 +138,7 @@ def embed_texts(
     return extract(work, None if out is None else Path(out), batch_size, means, progress).embeddings
 
 
-def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: Progress | None) -> Extracted:
+def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
     """Run a work to its end, in shards, and write what it gives; what is there already is only read."""
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r}; expected at least 1")

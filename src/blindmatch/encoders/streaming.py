@@ -12,11 +12,11 @@ from blindmatch.encoders.devices import shrinking
 from blindmatch.encoders.shards import SHARD, Shard, ShardStore
 from blindmatch.encoders.work import Work
 
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 READERS = 4  # threads; decoding lets go of Python's lock
 
 
-def stream(work: Work, store: ShardStore, batch_size: int, progress: Progress | None) -> list[Shard]:
+def stream(work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> list[Shard]:
     """All shards of a work, in order. Only two batches of images are in memory at a time."""
     size = max(batch_size, SHARD // batch_size * batch_size)  # whole batches: a resumed run forms the same ones
     total = len(work.items)

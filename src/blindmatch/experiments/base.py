@@ -22,7 +22,7 @@ VERSION = version("blindmatch")
 
 
 @dataclass(frozen=True)
-class Run:
+class Trial:
     """One row to be: everything that decides its result.
 
     Attributes
@@ -80,11 +80,11 @@ class Experiment(ABC):
     revision: ClassVar[int] = 1
 
     @abstractmethod
-    def plan(self, settings: Any, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: Any, catalogue: Catalogue) -> list[Trial]:
         """All runs of these settings; those that share inputs stand together."""
 
     @abstractmethod
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """Do the work of one run, in a worker: plain JSON values back."""
 
     @abstractmethod
@@ -95,6 +95,6 @@ class Experiment(ABC):
         """What the paper's figures show."""
         return []
 
-    def run(self, parameters: Mapping[str, Any], files: Mapping[str, str], digests: Mapping[str, str]) -> Run:
+    def run(self, parameters: Mapping[str, Any], files: Mapping[str, str], digests: Mapping[str, str]) -> Trial:
         """A run of this experiment."""
-        return Run(self.name, parameters, files, digests, self.revision)
+        return Trial(self.name, parameters, files, digests, self.revision)

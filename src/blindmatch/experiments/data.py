@@ -22,7 +22,7 @@ from blindmatch.geometry.prototypes import prompt_means
 from blindmatch.validation import FloatArray
 
 if TYPE_CHECKING:
-    from blindmatch.experiments.base import Run
+    from blindmatch.experiments.base import Trial
 
 Modality = Literal["vision", "language"]
 KINDS = (".npz", ".safetensors")
@@ -133,7 +133,7 @@ def _images(path: str, expected: str, normalize: bool) -> Images:
     return Images(values, numbers, names, False, _parameters(arrays))
 
 
-def read_ahead(runs: Iterable[Run]) -> None:
+def read_ahead(runs: Iterable[Trial]) -> None:
     """Read the images that the runs begin with, if they are not many: workers that are forked then have them."""
     files = dict.fromkeys((run.files["vision"], run.digests["vision"]) for run in runs if "vision" in run.files)
     left = _BYTES_AHEAD

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from blindmatch import experiments
-from blindmatch.experiments.base import Experiment, Run
+from blindmatch.experiments.base import Experiment, Trial
 from blindmatch.experiments.data import Catalogue, read_catalogue
 from blindmatch.experiments.engine.engines import Engine, Local
 from blindmatch.experiments.engine.record import Record
@@ -27,12 +27,12 @@ class Sweep:
 
     experiment: Experiment
     settings: Settings
-    runs: tuple[Run, ...]
+    runs: tuple[Trial, ...]
     about: str = ""
 
 
 @dataclass(frozen=True)
-class Progress:
+class SweepStatus:
     """How much of a plan is done; `kinds` counts (done, failed, all) for each kind of run."""
 
     done: int
@@ -108,7 +108,7 @@ def compute(
 
 def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
     """Write tables, figures and the page from the results that there are; `command` is told in the page."""
-    from blindmatch.experiments.report import Facts, write_report  # the sweep starts without it
+    from blindmatch.experiments.sweep_report import Facts, write_report  # the sweep starts without it
 
     records = stored(what, out)
     rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
@@ -124,7 +124,7 @@ def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[li
     return write_report(what.experiment, what.settings, rows, Path(out) / what.experiment.name, facts)
 
 
-def status(what: Sweep, out: str | Path) -> Progress:
+def status(what: Sweep, out: str | Path) -> SweepStatus:
     """Count what is done, computing nothing."""
     records = stored(what, out)
     kinds: dict[str, list[int]] = {}
@@ -135,7 +135,7 @@ def status(what: Sweep, out: str | Path) -> Progress:
         entry[2] += 1
     done, failed, total = (sum(entry[i] for entry in kinds.values()) for i in range(3))
     errors = Counter(record.error for record in records.values() if record.error is not None)
-    return Progress(done, failed, total, {kind: (a, b, c) for kind, (a, b, c) in kinds.items()}, errors)
+    return SweepStatus(done, failed, total, {kind: (a, b, c) for kind, (a, b, c) in kinds.items()}, errors)
 
 
 def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
@@ -147,10 +147,10 @@ def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
         return store.get(what.runs)
 
 
-def _is_done(records: Mapping[str, Record], run: Run) -> bool:
+def _is_done(records: Mapping[str, Record], run: Trial) -> bool:
     return run.key in records and records[run.key].result is not None
 
 
-def _kind(run: Run) -> str:
+def _kind(run: Trial) -> str:
     names: Sequence[str] = ("dataset", "variant", "solver", "measure", "size")
     return ", ".join(f"{name}={run.parameters[name]}" for name in names if name in run.parameters) or "all"

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blindmatch.io.columns import NamedRows
 from blindmatch.io.files import Arrays, read_npy, read_npz, reading
 from blindmatch.io.table_files import missing_package, read_parquet, read_text
-from blindmatch.io.tables import Table
 from blindmatch.validation import FloatArray, as_floats
 
 
@@ -94,7 +94,7 @@ def _from_arrays(path: Path, arrays: Arrays) -> Embeddings:
     return _checked(path, values, arrays.get("names"), arrays.get("labels"))
 
 
-def _from_table(path: Path, table: Table) -> Embeddings:
+def _from_table(path: Path, table: NamedRows) -> Embeddings:
     return _checked(path, table.values, table.names, table.labels)
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from blindmatch.io.columns import UNNAMED, WORDS, Column, NamedRows, as_number, has_titles, named_rows
 from blindmatch.io.files import reading, refuse_bomb
-from blindmatch.io.tables import UNNAMED, WORDS, Column, Table, as_number, as_table, has_titles
 
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
 
 
-def read_text(path: Path) -> Table:
+def read_text(path: Path) -> NamedRows:
     """A table of text, separated by commas, semicolons or tabs."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -39,7 +39,7 @@ def read_text(path: Path) -> Table:
         if not rows:
             raise ValueError("empty, no row of numbers in it")
         lines = [line for line, _ in rows]
-        return as_table(
+        return named_rows(
             [
                 _text_column(place, None if titles is None else titles[place], column, lines)
                 for place, column in enumerate(zip(*(row for _, row in rows), strict=True))
@@ -66,7 +66,7 @@ def _text_column(place: int, title: str | None, cells: Sequence[str], lines: lis
     return Column("" if index else (title or "").lower(), cells, numbers, text, index, fault)
 
 
-def read_parquet(path: Path) -> Table:
+def read_parquet(path: Path) -> NamedRows:
     """Columns of numbers or one of lists, with pandas's index where a data frame was written."""
     try:
         from pyarrow import parquet
@@ -93,7 +93,7 @@ def read_parquet(path: Path) -> Table:
     if lists:
         ordered = [column for column in ordered if column in lists or column.role != "number"]
     try:
-        return as_table(ordered)
+        return named_rows(ordered)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.engine.journal import read_journal
 from blindmatch.experiments.engine.record import Record
 
@@ -81,17 +81,17 @@ class Store:
                 rows,
             )
 
-    def get(self, runs: Sequence[Run]) -> dict[str, Record]:
+    def get(self, runs: Sequence[Trial]) -> dict[str, Record]:
         """Records of these runs by key, failures included; runs that are missing do not appear."""
         wanted = {run.key for run in runs}
         rows = self._rows("SELECT * FROM runs WHERE experiment = ?", runs)
         return {row[0]: _decoded(row) for row in rows if row[0] in wanted}
 
-    def done(self, runs: Sequence[Run]) -> set[str]:
+    def done(self, runs: Sequence[Trial]) -> set[str]:
         """Keys of the runs that have a result, among others of the same experiment."""
         return {row[0] for row in self._rows("SELECT key FROM runs WHERE experiment = ? AND result NOTNULL", runs)}
 
-    def _rows(self, query: str, runs: Sequence[Run]) -> Iterator[Any]:
+    def _rows(self, query: str, runs: Sequence[Trial]) -> Iterator[Any]:
         for name in sorted({run.experiment for run in runs}):
             yield from self._database.execute(query, (name,))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
 
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.data import read_ahead
 from blindmatch.experiments.engine.engines import Engine, Local
 from blindmatch.experiments.engine.record import Record
@@ -47,7 +47,7 @@ Watch = Callable[[Moment], object]
 
 
 def sweep(
-    runs: Sequence[Run],
+    runs: Sequence[Trial],
     store: Store,
     engine: Engine,
     *,
@@ -81,21 +81,21 @@ def sweep(
             store.clear_journals(name)
 
 
-def missing(runs: Sequence[Run], store: Store) -> list[Run]:
+def missing(runs: Sequence[Trial], store: Store) -> list[Trial]:
     """The runs without a result, each key once."""
     done = store.done(runs)
     return list({run.key: run for run in runs if run.key not in done}.values())
 
 
-def chunks(runs: Sequence[Run], size: int) -> list[list[Run]]:
+def chunks(runs: Sequence[Trial], size: int) -> list[list[Trial]]:
     """Cut into pieces of at most `size`, neighbours together."""
     return [list(runs[first : first + size]) for first in range(0, len(runs), size)]
 
 
-def select(runs: Sequence[Run], only: Iterable[str]) -> list[Run]:
+def select(runs: Sequence[Trial], only: Iterable[str]) -> list[Trial]:
     """The runs whose parameters match all of some ``name=pattern`` texts; patterns of one name are alternatives.
 
-    >>> runs = [Run("ablation", {"size": size, "seed": 0}) for size in (40, 100)]
+    >>> runs = [Trial("ablation", {"size": size, "seed": 0}) for size in (40, 100)]
     >>> [run.parameters["size"] for run in select(runs, ["size=4?"])]
     [40]
     """
@@ -118,7 +118,7 @@ def select(runs: Sequence[Run], only: Iterable[str]) -> list[Run]:
     ]
 
 
-def _until_done(runs: Sequence[Run], store: Store, engine: Engine, chunk: int | None, watch: Watch | None) -> None:
+def _until_done(runs: Sequence[Trial], store: Store, engine: Engine, chunk: int | None, watch: Watch | None) -> None:
     tried: dict[str, Record] = {}
     error: Exception | None = None
     for _ in range(_LIVES):
@@ -130,7 +130,7 @@ def _until_done(runs: Sequence[Run], store: Store, engine: Engine, chunk: int | 
         if isinstance(engine, Local) and engine.forks:
             read_ahead(todo)
         with engine.open(store.folder) as executor:
-            error = _collect(chunks(todo, size), store, executor, _Progress(todo, workers, tried, watch))
+            error = _collect(chunks(todo, size), store, executor, _Tracker(todo, workers, tried, watch))
     if any(run.key not in tried for run in missing(runs, store)):
         raise ChildProcessError(
             f"workers were lost {_LIVES} times ({type(error).__name__}: {error}); out of memory? "
@@ -138,7 +138,7 @@ def _until_done(runs: Sequence[Run], store: Store, engine: Engine, chunk: int | 
         ) from error
 
 
-def _collect(work: Sequence[list[Run]], store: Store, executor: Executor, progress: _Progress) -> Exception | None:
+def _collect(work: Sequence[list[Trial]], store: Store, executor: Executor, tracker: _Tracker) -> Exception | None:
     """Send the work, keep what comes back; returns the error with which a chunk was lost, if one was."""
     name = work[0][0].experiment
     journals = str(store.journals(name).absolute())
@@ -149,26 +149,26 @@ def _collect(work: Sequence[list[Run]], store: Store, executor: Executor, progre
             waiting.add(executor.submit(run_chunk, piece, journals))
     except BrokenExecutor as error:  # a worker died while the others were still getting their work
         lost = error
-    progress.show()
+    tracker.show()
     while waiting:
         done, waiting = wait(waiting, timeout=_TICK_SECONDS, return_when=FIRST_COMPLETED)
-        progress.note(store.take_in(name))
+        tracker.note(store.take_in(name))
         for future in done:
             try:
-                unseen = [record for record in future.result() if record.key not in progress.tried]
+                unseen = [record for record in future.result() if record.key not in tracker.tried]
             except Exception as error:  # an engine's own, for a worker that died; runs that fail give a record
                 lost = error
                 continue
             store.add(unseen)  # of a worker whose journal is out of reach
-            progress.note(unseen)
-        progress.show()
+            tracker.note(unseen)
+        tracker.show()
     return lost
 
 
-class _Progress:
+class _Tracker:
     """Counts what has ended, and guesses the rest from runs of the same kind."""
 
-    def __init__(self, todo: Sequence[Run], workers: int, tried: dict[str, Record], watch: Watch | None) -> None:
+    def __init__(self, todo: Sequence[Trial], workers: int, tried: dict[str, Record], watch: Watch | None) -> None:
         self.todo = {run.key: run for run in todo}
         self.tried = tried
         self._workers = workers

@@ -16,13 +16,13 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from blindmatch import experiments
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.engine.journal import Journal
 from blindmatch.experiments.engine.record import Record
 from blindmatch.io.json_values import json_finite
 
 
-def run_chunk(runs: Sequence[Run], journals: str) -> list[Record]:
+def run_chunk(runs: Sequence[Trial], journals: str) -> list[Record]:
     """Compute runs of one experiment, on one thread; a run that fails is a record too, and the others go on."""
     experiment = experiments.load(runs[0].experiment)
     records = []
@@ -40,7 +40,7 @@ def _pools(experiment: str) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _computed(compute: Any, run: Run) -> Record:
+def _computed(compute: Any, run: Trial) -> Record:
     result, error = None, None
     start, cpu = time.perf_counter(), time.process_time()
     try:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.errors import unknown_name
-from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.paper.values import paper_value
 from blindmatch.experiments.settings import Settings
@@ -82,7 +82,7 @@ class Ablation(Experiment):
     quick: ClassVar[Mapping[str, Any]] = {"sizes": (16,), "time_limits": (4.0,), "seeds": 2, "share": 0.25}
     needs_embeddings: ClassVar[bool] = False
 
-    def plan(self, settings: AblationSettings, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: AblationSettings, catalogue: Catalogue) -> list[Trial]:
         """Each variant on each instance."""
         limits = settings.time_limits * (len(settings.sizes) if len(settings.time_limits) == 1 else 1)
         return [
@@ -102,7 +102,7 @@ class Ablation(Experiment):
             for variant in settings.variants
         ]
 
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """Solve one instance; cost and bound are those of a pair of items."""
         p = run.parameters
         problem = InnerProduct(standardize=False, normalize=True).problem(

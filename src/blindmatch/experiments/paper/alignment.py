@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.data import Source, class_texts, half_means, images, texts
 from blindmatch.experiments.formats import read_arrays
 from blindmatch.geometry.kernels import distances
@@ -64,7 +64,7 @@ def partial_shuffle(n: int, level: float, rng: np.random.Generator) -> IntArray:
     return permutation
 
 
-def shuffled_values(run: Run) -> dict[str, Any]:
+def shuffled_values(run: Trial) -> dict[str, Any]:
     """The measure at one level, for all seeds."""
     p = run.parameters
     files = (run.files["vision"], run.digests["vision"], run.files["language"], run.digests["language"])
@@ -81,7 +81,7 @@ def shuffled_values(run: Run) -> dict[str, Any]:
     return {"mean": float(np.mean(values)), "deviation": deviation, "values": values, "items": n}
 
 
-def lipschitz(run: Run) -> dict[str, Any]:
+def lipschitz(run: Trial) -> dict[str, Any]:
     """The density of |f(x) - f(y)| / |x - y| over all pairs of images."""
     x = images(run.files["inputs"], run.digests["inputs"], False).values
     y = images(run.files["vision"], run.digests["vision"], False).values

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_texts, images
 from blindmatch.experiments.paper.lineup import (
     PAPER_NAMES,
@@ -62,7 +62,7 @@ class Classification(Experiment):
     settings: ClassVar[type[Settings]] = ClassificationSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "starts": 10, "time_limit": 10.0}
 
-    def plan(self, settings: ClassificationSettings, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: ClassificationSettings, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each clustering; runs of one clustering stand together, so that a worker makes it once."""
         return [
             self.run(
@@ -74,7 +74,7 @@ class Classification(Experiment):
             for solver in installed(settings.solvers)
         ]  # fmt: skip
 
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """Match the centres; accuracy over images, and over clusters against their best classes."""
         p = run.parameters
         vision, seen = run.files["vision"], run.digests["vision"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_count
 from blindmatch.experiments.figures import Figure, lines
 from blindmatch.experiments.paper.lineup import check_solvers
@@ -49,7 +49,7 @@ class LargerScale(Experiment):
     settings: ClassVar[type[Settings]] = LargerScaleSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "sizes": (5, 8, 10), "subsets": 3, "time_limit": 5.0}
 
-    def plan(self, settings: LargerScaleSettings, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: LargerScaleSettings, catalogue: Catalogue) -> list[Trial]:
         """Each subset of each size, with each seed."""
         common = {"solver": settings.solver, "fraction": settings.fraction, "time_limit": settings.time_limit}
         runs = []
@@ -68,7 +68,7 @@ class LargerScale(Experiment):
                 ]  # fmt: skip
         return runs
 
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """Match one subset."""
         return match_subset(run)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
 from blindmatch.experiments.paper.lineup import lineup_solver
 from blindmatch.experiments.settings import Settings
@@ -77,7 +77,7 @@ def inputs(vision: Source, language: Source) -> tuple[dict[str, str], dict[str, 
     )
 
 
-def prototypes(run: Run, seed: int | None) -> tuple[FloatArray, FloatArray]:
+def prototypes(run: Trial, seed: int | None) -> tuple[FloatArray, FloatArray]:
     """One image embedding and one text embedding for each class, row by row the same class."""
     vision, language = run.files["vision"], run.files["language"]
     seen, read = run.digests["vision"], run.digests["language"]

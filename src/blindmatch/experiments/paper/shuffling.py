@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from blindmatch.errors import unknown_name
-from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source
 from blindmatch.experiments.figures import Figure, lines
 from blindmatch.experiments.paper.alignment import MEASURES, UNITS, lipschitz, repeated_texts, shuffled_values
@@ -73,7 +73,7 @@ class Shuffling(Experiment):
     settings: ClassVar[type[Settings]] = ShufflingSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 20, "levels": 6, "images": 200}
 
-    def plan(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:
         """Each level of each pair and measure (all its seeds in one run), and Fig. 9 where there are inputs."""
         common = {"seeds": settings.seeds, "unit": settings.unit, "images": settings.images}
         runs = []
@@ -90,7 +90,7 @@ class Shuffling(Experiment):
             ]  # fmt: skip
         return [*runs, *self._lipschitz_runs(settings, catalogue)]
 
-    def _lipschitz_runs(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Run]:
+    def _lipschitz_runs(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:
         runs = []
         for dataset in catalogue.datasets(settings.datasets):
             models = {source.model: source for source in catalogue.models("vision", dataset)}
@@ -105,7 +105,7 @@ class Shuffling(Experiment):
                     runs.append(self.run(parameters, files, digests))
         return runs
 
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """One level, or one density."""
         return lipschitz(run) if run.parameters["measure"] == LIPSCHITZ else shuffled_values(run)
 

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 from blindmatch.errors import unknown_name
-from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_texts, half_means, images
 from blindmatch.experiments.figures import Figure, heat_map
 from blindmatch.experiments.paper.lineup import check_solvers
@@ -64,7 +64,7 @@ class SmallScale(Experiment):
     settings: ClassVar[type[Settings]] = SmallScaleSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 5.0}
 
-    def plan(self, settings: SmallScaleSettings, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: SmallScaleSettings, catalogue: Catalogue) -> list[Trial]:
         """Each pair, measure and seed."""
         common = {"solver": settings.solver, "fraction": settings.fraction, "time_limit": settings.time_limit}
         return [
@@ -77,7 +77,7 @@ class SmallScale(Experiment):
             for measure in settings.measures
         ]  # fmt: skip
 
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """Match, and measure the alignment at the true pairing."""
         p = run.parameters
         X, Y = prototypes(run, p["seed"])

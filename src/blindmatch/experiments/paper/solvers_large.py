@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_count
 from blindmatch.experiments.figures import Figure
 from blindmatch.experiments.paper.lineup import LINEUP, check_solvers, installed, missing_note
@@ -49,7 +49,7 @@ class SolversLarge(Experiment):
     settings: ClassVar[type[Settings]] = SolversLargeSettings
     quick: ClassVar[Mapping[str, Any]] = {"sizes": (5, 10), "time_limit": 5.0}
 
-    def plan(self, settings: SolversLargeSettings, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: SolversLargeSettings, catalogue: Catalogue) -> list[Trial]:
         """Each solver on the best subset of each size."""
         runs = []
         for dataset, vision, language in model_pairs(settings, catalogue):
@@ -70,7 +70,7 @@ class SolversLarge(Experiment):
                 ]  # fmt: skip
         return runs
 
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """Match the best subset."""
         return match_subset(run)
 

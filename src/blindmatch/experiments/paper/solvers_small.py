@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from blindmatch.experiments.base import Experiment, Row, Run
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.paper.lineup import LINEUP, PAPER_NAMES, check_solvers, installed, label, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, matched, prototypes, seeded_pairs
@@ -46,7 +46,7 @@ class SolversSmall(Experiment):
     settings: ClassVar[type[Settings]] = SolversSmallSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "time_limit": 10.0}
 
-    def plan(self, settings: SolversSmallSettings, catalogue: Catalogue) -> list[Run]:
+    def plan(self, settings: SolversSmallSettings, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each problem."""
         solvers = dict.fromkeys([REFERENCE, *installed(settings.solvers)])
         return [
@@ -59,7 +59,7 @@ class SolversSmall(Experiment):
             for solver in solvers
         ]  # fmt: skip
 
-    def compute(self, run: Run) -> dict[str, Any]:
+    def compute(self, run: Trial) -> dict[str, Any]:
         """Match the classes."""
         return matched(*prototypes(run, run.parameters["seed"]), run.parameters)
 

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from blindmatch.experiments.base import Run
+from blindmatch.experiments.base import Trial
 from blindmatch.experiments.data import class_texts, half_means
 from blindmatch.experiments.paper.matching_runs import matched, prototypes
 from blindmatch.matching.subsets import best_subsets
@@ -28,7 +28,7 @@ def subset_count(classes: int, size: int, wanted: int) -> int:
     return min(wanted, math.comb(classes, size))
 
 
-def match_subset(run: Run) -> dict[str, Any]:
+def match_subset(run: Trial) -> dict[str, Any]:
     """Match the classes of one of the best subsets."""
     p = run.parameters
     X, Y = prototypes(run, p["seed"])

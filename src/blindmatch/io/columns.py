@@ -67,7 +67,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NamedRows:
     """The columns of a table by what they are for."""
 
     names: list[str] | None
@@ -75,7 +75,7 @@ class Table:
     values: FloatArray
 
 
-def as_table(columns: Sequence[Column]) -> Table:
+def named_rows(columns: Sequence[Column]) -> NamedRows:
     """Tell numbers from what says what a row is; every column of the latter kind leaves the numbers.
 
     The names are `name`, or else the first of these that tells the rows apart: a column of text, a `label` of text,
@@ -95,7 +95,7 @@ def as_table(columns: Sequence[Column]) -> Table:
     vectors = [column.numbers for column in dimensions if column.numbers is not None]
     if not vectors:
         raise ValueError(f"no column of numbers in it; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
-    return Table(
+    return NamedRows(
         None if names is None else [_name(cell, row) for row, cell in enumerate(names.cells)],
         list(found["label"][0].cells) if found["label"] else None,
         vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1),
