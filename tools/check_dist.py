@@ -12,6 +12,8 @@ IN_WHEEL = (
     r"blindmatch/_core\.[\w.-]+\.so",
     r"blindmatch/data/cifar10\.npz",
     r"blindmatch/report/assets/base\.html",
+    r"blindmatch/report/assets/match\.html",
+    r"blindmatch/report/assets/pairs\.html",
     r"blindmatch/experiments/assets/sweep\.html",
     r"blindmatch-[\d.]+\.dist-info/licenses/LICENSE",
     r"blindmatch-[\d.]+\.dist-info/entry_points\.txt",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from blindmatch.io.json_values import json_finite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,12 +118,4 @@ def _nearest(path: Path) -> str:
 
 def echo_json(values: dict[str, Any] | list[Any]) -> None:
     """Print JSON that every parser takes: numbers without a finite value become null."""
-    typer.echo(json.dumps(_finite(values), allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json.dumps(json_finite(values), allow_nan=False))

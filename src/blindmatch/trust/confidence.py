@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from blindmatch.geometry.correlation import kernel_correlation
 from blindmatch.trust.alternatives import Alternatives
 from blindmatch.validation import FloatArray, IntArray
 
@@ -38,11 +39,7 @@ def features(
 def correlation(kernels: tuple[FloatArray, FloatArray], match: IntArray) -> float:
     """Correlation of the relations inside the source with those between their partners; 0.0 where one is constant."""
     rows = np.flatnonzero(match >= 0)
-    off = ~np.eye(len(rows), dtype=bool)
-    a, b = (K[np.ix_(side, side)][off] for K, side in zip(kernels, (rows, match[rows]), strict=True))
-    if len(a) < 2 or min(a.std(), b.std()) <= 1e-12 * max(np.abs(a).max(), np.abs(b).max()):
-        return 0.0
-    return float(np.corrcoef(a, b)[0, 1])
+    return kernel_correlation(kernels, rows, match[rows]) or 0.0
 
 
 def probability(values: FloatArray) -> FloatArray:

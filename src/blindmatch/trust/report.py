@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.io.json_values import json_finite
 from blindmatch.validation import FloatArray
 
 SURE = 0.8  # a pair with at least this confidence is called sure
@@ -110,19 +110,15 @@ class Trust:
             "p_value_error": self.p_value_error,
             "z": self.z,
             "draws": self.draws,
-            "confidence": _plain(self.confidence),
-            "regret": _plain(self.regret),
-            "found_regret": _plain(self.found_regret),
-            "stability": _plain(self.stability),
-            "agreement": _plain(self.agreement),
+            "confidence": json_finite(self.confidence),
+            "regret": json_finite(self.regret),
+            "found_regret": json_finite(self.found_regret),
+            "stability": json_finite(self.stability),
+            "agreement": json_finite(self.agreement),
             "ambiguous": [list(group) for group in self.ambiguous],
             "better": self.better,
             "seconds": self.seconds,
         }
-
-
-def _plain(values: FloatArray | None) -> list[float | None] | None:
-    return None if values is None else [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _listed(words: list[str], most: int = 8) -> str:
