@@ -199,6 +199,34 @@ def test_archives_have_limits(tmp_path):
         unpack(tmp_path / "b.zip", tmp_path / "other")
 
 
+def forged(path, field, size, value):
+    """A zip of 10,000 zeros whose central directory holds another value at `field`."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(10_000))
+    data = bytearray(path.read_bytes())
+    start = data.rindex(b"PK\x01\x02") + field
+    data[start : start + size] = value.to_bytes(size, "little")
+    path.write_bytes(data)
+    return path
+
+
+def test_damaged_archives(tmp_path):
+    small, secret = forged(tmp_path / "small.zip", 24, 4, 100), forged(tmp_path / "secret.zip", 8, 2, 1)
+    for path in (small, secret):  # a size that lies, and a password
+        with pytest.raises(ValueError, match=rf"{path.name}: damaged"):
+            unpack(path, tmp_path / "out")
+    cut = tar_of(tmp_path / "cut.tar.gz", {"random": np.random.default_rng(0).bytes(50_000)})
+    cut.write_bytes(cut.read_bytes()[:30_000])
+    with pytest.raises(ValueError, match=r"cut.tar.gz: damaged"):
+        unpack(cut, tmp_path / "out")
+    with tarfile.open(tmp_path / "twice.tar", "w") as archive:
+        for _ in range(2):
+            archive.addfile(tarfile.TarInfo("same"))
+    with pytest.raises(ValueError, match="'same' is in it twice"):
+        unpack(tmp_path / "twice.tar", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_fetching_checks_the_hash_before_the_file_gets_its_name(tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(b"content")
