@@ -69,7 +69,7 @@ def column(browser: Browser, at: int) -> list[str]:
 
 def test_it_tells_what_was_run_and_what_failed(page):
     text = page.read_text()
-    assert "11 of 12 runs are done" in text
+    assert "11 of 12 runs are finished" in text
     assert "1 time: ValueError: &lt;img src=x onerror=alert(1)&gt;" in text
     assert "blindmatch experiment small-scale --vision &#34;&lt;b&gt;&#34;" in text
     assert re.search(r'<th scope="row">seeds</th><td>2</td>', text)

@@ -17,7 +17,7 @@ def test_counts_and_contents_of_the_clusters() -> None:
     assert CLUSTERS.counts == [3, 2, 1]
     assert CLUSTERS.contents == ["bee 67 %, ant 33 %", "ant 100 %", "bee 100 %"]
     assert replace(CLUSTERS, labels=None).contents is None
-    assert CLUSTERS.adopted(2) == "1 image, bee as the nearest cluster with a name"
+    assert CLUSTERS.adopted(2) == "1 image, bee like the nearest named cluster"
     rare = Clusters([0] * 100, [0], ["ant", "bee"], [0] * 97 + [1] * 3)
     assert rare.contents == ["ant 97 %"]
 
@@ -29,9 +29,9 @@ def test_the_page_speaks_of_clusters_and_classes() -> None:
     assert "42 images sorted into" in page
     assert "75.0\u00a0% of them right." in page
     assert "2 clusters have no partner" in page
-    assert "as the nearest cluster with a name" in page
+    assert "like the nearest named cluster" in page
     assert "75.0\u00a0% of the images get their class (chance: 20.0\u00a0%)" in page
-    assert "No label was given; those in the file only check the answer." in page
+    assert "No label was given; the labels in the file only check the answer." in page
     assert EVIL[0] not in page  # but escaped it is there
     assert "source<" not in page.partition("<script")[0]
 

@@ -1,4 +1,4 @@
-"""Tables, figures and one page with all of them, written into the folder of results."""
+"""Write tables, figures and one page with all of them into the folder of results."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from blindmatch.report.page import fill
 
 @dataclass(frozen=True)
 class Facts:
-    """What a page tells about a sweep beside its tables.
+    """What a page says about a sweep in addition to its tables.
 
     Attributes
     ----------
     planned, failed
-        Runs of the plan, and those that ended badly.
+        Planned runs, and failed runs.
     cpu_seconds
-        Of the runs that are done, all together.
+        Total of the finished runs.
     errors
-        Why runs failed, and how often.
+        Error messages of failed runs, and their counts.
     data
-        A word about the embeddings.
+        A description of the embeddings.
     command
-        What was typed.
+        The command line.
     """
 
     planned: int
@@ -62,7 +62,7 @@ def write_report(
         data={"csv": {item.name: as_csv(item) for item in tables}},
         title=f"{experiment.about} ({experiment.shows})",
         verdict=_verdict(len(rows), facts),
-        about='Our numbers. Columns named "paper" hold the paper\'s, where it has the same case.',
+        about="Our numbers, with the paper's in separate columns if it has the same case.",
         tiles=_tiles(len(rows), facts),
         tables=tables,
         figures=figures,
@@ -87,16 +87,16 @@ def _settings(experiment: Experiment, settings: Settings, facts: Facts) -> dict[
 
 def _verdict(done: int, facts: Facts) -> str:
     if done == facts.planned:
-        return f"All {done} runs are done."
-    return f"{done} of {facts.planned} runs are done. The tables show only these."
+        return f"All {done} runs are finished."
+    return f"{done} of {facts.planned} runs are finished: the tables show only these."
 
 
 def _tiles(done: int, facts: Facts) -> list[tuple[str, str, str]]:
     """The figures at a glance: title, value, what it means."""
     return [
-        ("runs", f"{done} of {facts.planned}", "done, of those that were planned"),
+        ("runs", f"{done} of {facts.planned}", "finished, of those planned"),
         ("failed", str(facts.failed), "tried again next time" if facts.failed else "none"),
-        ("CPU time", f"{facts.cpu_seconds:.0f} s", "of the runs that are done, together"),
+        ("CPU time", f"{facts.cpu_seconds:.0f} s", "total of the finished runs"),
         ("version", VERSION, "of blindmatch"),
     ]
 

@@ -1,6 +1,6 @@
-"""What a report says where the sources are clusters and the targets are classes: a classification without labels.
+"""What a report says about a classification without labels: the sources are clusters, the targets are classes.
 
-It speaks of images, as the command ``classify`` does; they may be anything that was embedded.
+It says "images", like the command ``classify``; they may be anything that was embedded.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Protocol
 
 import numpy as np
 
-_MOST_TOLD = 3  # kinds of images in a cluster
-_RARE = 0.05  # kinds with a smaller share are not told
+_MOST_SHOWN = 3  # classes listed for a cluster
+_RARE = 0.05  # classes with a smaller share are not listed
 
 
 class Scores(Protocol):
-    """How an unsupervised classifier did; ``BlindClassifier.evaluate`` tells."""
+    """How well an unsupervised classifier did, as ``BlindClassifier.evaluate`` returns it."""
 
     @property
     def accuracy(self) -> float: ...  # noqa: D102
@@ -55,12 +55,12 @@ class Clusters:
 
     @cached_property
     def counts(self) -> list[int]:
-        """How many images each cluster has."""
+        """Number of images in each cluster."""
         return [int(count) for count in np.bincount(np.asarray(self.members), minlength=len(self.classes))]
 
     @cached_property
     def contents(self) -> list[str] | None:
-        """What is in each cluster by the labels: the most frequent classes and their shares."""
+        """The most frequent classes in each cluster and their shares, by the labels."""
         if self.labels is None:
             return None
         inside: list[Counter[int]] = [Counter() for _ in self.classes]
@@ -70,33 +70,33 @@ class Clusters:
 
     def _described(self, counted: Counter[int]) -> str:
         total = max(counted.total(), 1)
-        kinds = [(label, count / total) for label, count in counted.most_common(_MOST_TOLD) if count >= _RARE * total]
+        kinds = [(label, count / total) for label, count in counted.most_common(_MOST_SHOWN) if count >= _RARE * total]
         return ", ".join(f"{self.names[label]} {100 * share:.0f} %" for label, share in kinds)
 
     def adopted(self, cluster: int) -> str:
-        """What became of a cluster without a partner."""
+        """Size and class of a cluster without a partner."""
         count = self.counts[cluster]
         images = "1 image" if count == 1 else f"{count} images"
-        return f"{images}, {self.names[self.classes[cluster]]} as the nearest cluster with a name"
+        return f"{images}, {self.names[self.classes[cluster]]} like the nearest named cluster"
 
     @property
     def about(self) -> str:
         """What was classified, and how."""
-        told = (
-            f"{len(self.members)} images were put into {len(self.classes)} groups (k-means), and these paired with "
-            f"{len(self.names)} names of classes only by what is near what on each side."
+        labels = "" if self.labels is None else "; the labels in the file only check the answer"
+        return (
+            f"{len(self.members)} images were put into {len(self.classes)} clusters (k-means). These were paired with "
+            f"{len(self.names)} class names only by what is near what on each side. No label was given{labels}."
         )
-        return f"{told} No label was given{'' if self.labels is None else '; those in the file only check the answer'}."
 
     def tiles(self) -> list[tuple[str, str, str]]:
         """Figures at a glance: title, value, what it means."""
         if self.scores is None:
             return [("images", str(len(self.members)), f"in {len(self.classes)} clusters")]
         scores = self.scores
-        named = "named as in the naming that makes most images right"
-        told = f"by chance {_percent(1 / len(self.names))}, with the best naming {_percent(scores.ceiling)}"
+        named = "named as in the naming with the most images right"
+        limits = f"by chance {_percent(1 / len(self.names))}, with the best naming {_percent(scores.ceiling)}"
         return [
-            ("images right", _percent(scores.accuracy), told.replace(" %", "\u00a0%")),  # units stay with numbers
+            ("images right", _percent(scores.accuracy), limits),
             ("clusters right", _percent(scores.matching_accuracy), named),
         ]
 
@@ -108,7 +108,7 @@ class Clusters:
         return (
             f"{_percent(scores.accuracy)} of the images get their class (chance: {_percent(chance)}); with the best "
             f"assignment of these clusters it would be {_percent(scores.ceiling)}. "
-            f"{_percent(scores.matching_accuracy)} of the clusters are matched as in that one."
+            f"{_percent(scores.matching_accuracy)} of the clusters are matched as in the best assignment."
         )
 
 

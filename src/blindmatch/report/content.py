@@ -12,7 +12,7 @@ from blindmatch.report.match import Match
 from blindmatch.report.measures import history, matched_kernels, random_costs
 from blindmatch.validation import FloatArray, IntArray
 
-MOST_DRAWN = 800  # pairs in the matrices and in the plane; of more, evenly spread ones are drawn
+MOST_DRAWN = 800  # pairs in the matrices and in the plane; of more pairs, an even selection is drawn
 MOST_MOMENTS = 400
 BARS = 40
 
@@ -33,7 +33,7 @@ def drawings(match: Match) -> dict[str, Any]:
 
 
 def moments(match: Match) -> list[tuple[float, float | None, float | None]]:
-    """Seconds, bound and cost at the moments where one of the two changed; at most 400, the end among them."""
+    """Seconds, bound and cost at the moments where one of the two changed; at most 400, with the last."""
     kept = history(match.result)
     if len(kept) > MOST_MOMENTS:
         kept = [kept[int(at)] for at in np.linspace(0, len(kept) - 1, MOST_MOMENTS)]
@@ -96,7 +96,7 @@ def _off_diagonal(matrix: FloatArray) -> FloatArray:
 
 
 def _plane(match: Match) -> dict[str, Any] | None:
-    """Both sets in the plane, the target turned onto the source; items left over as well, if they are not too many."""
+    """Both sets in the plane, the target rotated onto the source, with the items left over unless they are too many."""
     if match.kernels is None or len(match.pairs[0]) < 3:
         return None
     drawn = _drawn(match)
@@ -123,7 +123,7 @@ def _plane(match: Match) -> dict[str, Any] | None:
 
 
 def _random(match: Match) -> dict[str, Any] | None:
-    """How the costs of random pairings are spread; the same pairings for the same size, whenever the report is made."""
+    """The distribution of the costs of random pairings. Their seed is fixed, so a report can be made again."""
     if match.problem is None or match.problem.n < 3:
         return None
     costs = random_costs(match, match.problem, np.random.default_rng(0))

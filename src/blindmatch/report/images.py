@@ -20,14 +20,14 @@ _KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", 
 
 
 def addresses(images: Images | None, items: Iterable[int], name: str, sides: int = 2) -> dict[int, str]:
-    """A data address for each item that has a picture. `sides` share the room that there is for pictures.
+    """A data address for each item that has a picture. `sides` share the bytes that pictures may take.
 
     Raises
     ------
     ValueError
-        If something is no picture; `name` says whose it is.
+        If an item is not a picture; the message begins with `name`.
     ImportError
-        If files take too much room, and Pillow is missing to shrink them.
+        If the files are too large, and Pillow is not installed to shrink them.
     """
     if images is None:
         return {}
@@ -35,7 +35,7 @@ def addresses(images: Images | None, items: Iterable[int], name: str, sides: int
         images = dict(enumerate(images))
     wanted = [item for item in items if item in images]
     room = ALL_OF_THEM // sides
-    # A pixel takes three bytes, four thirds of that in base64; what noise leaves of compression is next to nothing.
+    # A pixel takes three bytes, and base64 four thirds of that. Noise hardly compresses.
     side = int(np.clip(np.sqrt(room / (4 * max(len(wanted), 1))), 8, _SIDE))
     found = {item: _address(images[item], side, f"{name}[{item}]") for item in wanted}
     if sum(map(len, found.values())) <= room:

@@ -7,11 +7,11 @@ import numpy as np
 from blindmatch.geometry.scaling import classical_scaling
 from blindmatch.validation import FloatArray, IntArray
 
-_OPTIMAL_UP_TO = 150  # the best order of the leaves takes n^3
+_OPTIMAL_UP_TO = 150  # items: the best order of the leaves takes time n^3
 
 
 def dissimilarity(kernel: FloatArray, similarity: bool) -> FloatArray:
-    """A kernel of either kind as something like distances: symmetric, zero between the nearest two."""
+    """Turn a kernel of either kind into dissimilarities: symmetric, and zero between the nearest two."""
     n = len(kernel)
     if n < 2:
         return np.zeros_like(kernel)
@@ -39,7 +39,7 @@ def plane(distances: FloatArray) -> tuple[FloatArray, float]:
 
 
 def laid_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> FloatArray:
-    """Turn, mirror and scale `points` (Procrustes) so that `anchors`, some of them, come to lie near `onto`.
+    """Rotate, mirror and scale `points` (Procrustes) so that `anchors`, a part of them, lie near `onto`.
 
     The scale is that of `onto`, not the one with the least error: a bad match must not shrink to a dot.
 
@@ -60,7 +60,7 @@ def laid_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> Floa
 
 
 def similar_together(*matrices: FloatArray) -> IntArray:
-    """An order of the rows that puts those next to each other that look alike in all of the matrices."""
+    """An order of the rows that puts similar rows of all matrices next to each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage  # takes a while to import, and only reports need it
 
     n = len(matrices[0])

@@ -11,13 +11,14 @@ from blindmatch.report.match import Match
 from blindmatch.solving.result import Result
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
-_FEWEST, _MOST, _WORK = 200, 2000, 5e7  # random pairings: how many, and numbers to be summed in all
+_FEWEST, _MOST = 200, 2000  # random pairings
+_WORK = 5e7  # numbers to sum for all of them
 
 
 def history(result: Result) -> list[tuple[float, float | None, float | None]]:
     """Seconds, bound and cost at the moments where one of the two changed, and at the end.
 
-    The end is that of the result: what the checker proved, not what the solver last said. Nothing traced: empty.
+    The last entry is the result itself: what the checker proved, not what the solver last said. Empty without a trace.
     """
     kept: list[tuple[float, float | None, float | None]] = []
     for moment in result.trace:
@@ -25,7 +26,7 @@ def history(result: Result) -> list[tuple[float, float | None, float | None]]:
         if now[1:] != (None, None) and (not kept or kept[-1][1:] != now[1:]):
             kept.append(now)
     if kept:
-        # In this order, so that seconds that are not known (nan) lose.
+        # max returns its first argument where the seconds of the result are nan.
         end = max(kept[-1][0], round(result.seconds, 4)), json_finite(result.lower_bound), json_finite(result.cost)
         kept += [end] if end != kept[-1] else []
     return kept
@@ -55,7 +56,7 @@ def pair_agreement(match: Match) -> list[float | None] | None:
 
 
 def pair_costs(match: Match) -> list[float] | None:
-    """For each pair, its share of the cost (half of what it costs with each other pair), where a problem is plain."""
+    """The share of the cost of each pair: half of each term with another pair. None where kernels were compared."""
     problem = match.problem
     if match.kernels is not None or problem is None or len(match.pairs[0]) != problem.n:
         return None
@@ -70,7 +71,7 @@ def pair_costs(match: Match) -> list[float] | None:
 def random_costs(match: Match, problem: QAP, rng: np.random.Generator) -> FloatArray:
     """Costs of random pairings with as many pairs as the match has.
 
-    Pairs that were given are kept in all of them, and none uses a forbidden pair.
+    All of them keep the given pairs, and none uses a forbidden pair.
     """
     n, m = match.sizes
     count = int(np.clip(_WORK / (problem.n**2 * len(problem.factors)), _FEWEST, _MOST))
@@ -94,13 +95,13 @@ def random_costs(match: Match, problem: QAP, rng: np.random.Generator) -> FloatA
 def _random_pairs(
     sizes: tuple[int, int], count: int, forbidden: BoolArray | None, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """So many random pairs of rows and columns, none of them forbidden."""
+    """Up to `count` random pairs of rows and columns, none of them forbidden."""
     if forbidden is None or not forbidden.any():
         return rng.permutation(sizes[0])[:count], rng.permutation(sizes[1])[:count]
     from scipy.optimize import linear_sum_assignment  # takes a while to import, and only reports need it
 
-    # The best assignment of random numbers is a random one. A forbidden pair costs more than all others together, so it
-    # turns up only where a row has nothing else, and is then left out.
+    # The best assignment of random costs is a random assignment. A forbidden pair costs more than all others together:
+    # it appears only where a row has no other column, and is then left out.
     weights = np.where(forbidden, 1.0 + min(sizes), rng.random(sizes))
     rows, columns = linear_sum_assignment(weights)
     allowed = np.flatnonzero(~forbidden[rows, columns])
@@ -109,7 +110,7 @@ def _random_pairs(
 
 
 def given_pairs(match: Match) -> list[tuple[int, int]]:
-    """Pairs of the match that had no alternative."""
+    """Pairs of the match whose source had no other target."""
     forbidden = None if match.problem is None else match.problem.forbidden
     if forbidden is None:
         return []
@@ -117,7 +118,7 @@ def given_pairs(match: Match) -> list[tuple[int, int]]:
 
 
 def hints(match: Match) -> list[str]:
-    """What was told about the pairs beside the relations inside each set, in words."""
+    """What was known about the pairs besides the relations inside each set, in words."""
     if match.problem is None:
         return []
     (n, m), given = match.sizes, given_pairs(match)

@@ -30,7 +30,7 @@ def record(match: Match) -> dict[str, Any]:
 
 
 def fingerprint(certificate: Certificate) -> str:
-    """SHA-256 of all that a certificate says, whether it was saved or not."""
+    """SHA-256 of the contents of a certificate, whether it was saved or not."""
     digest = hashlib.sha256(repr((certificate.size, certificate.forced)).encode())
     for side, image in certificate.symmetries:
         digest.update(repr((side, image.tolist())).encode())

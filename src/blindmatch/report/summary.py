@@ -1,4 +1,4 @@
-"""The first screen of the page: what was matched and how well. `belief.py` has whether to believe it."""
+"""The first screen of the page: what was matched, and how well. `belief.py` says whether to believe it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blindmatch.report.measures import hints
 from blindmatch.report.verdict import number, percent, quality, verdict
 from blindmatch.trust.report import SURE
 
-_EXAMPLES = 3  # names told of each side
+_EXAMPLES = 3  # names shown for each side
 _LONG = 24  # characters of a name
 _COST = "The cost says how much the two sets still disagree about what is near what: less is better."
 
