@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.geometry.kernels import unit_rows
+from blindmatch.geometry.scaling import classical_scaling
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.qap import QAP
@@ -114,10 +115,4 @@ def points_of(kernel: FloatArray, similarities: bool) -> FloatArray:
     >>> round(float(np.linalg.norm(points[0] - points[1])), 9)
     3.0
     """
-    matrix = (kernel + kernel.T) / 2
-    if not similarities:
-        matrix = -0.5 * matrix**2
-        matrix = matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean()
-    values, vectors = np.linalg.eigh(matrix)
-    kept = values > 1e-12 * max(float(np.abs(values).max()), 1e-300)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept])) if kept.any() else np.zeros((len(kernel), 1))
+    return classical_scaling(kernel, similarities)[0]
