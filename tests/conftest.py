@@ -1,9 +1,11 @@
 """What all tests share: the folder of helpers on the path, and hypothesis without deadlines (cores are shared)."""
 
+import os
 import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # pytest's importlib mode leaves sys.path alone; the helpers in strategies.py are meant to be imported.
@@ -20,3 +22,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("blindmatch")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that take long are left to CI: BLINDMATCH_SLOW=1 runs them."""
+    if os.environ.get("BLINDMATCH_SLOW"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="takes long; BLINDMATCH_SLOW=1 runs it, as CI does"))
