@@ -1,4 +1,4 @@
-"""Ten classes of images, ten words: which belongs to which? Not one pair is known."""
+"""Match ten classes of images with ten words; no pair is known."""
 
 import blindmatch as bm
 from blindmatch.demo import load_demo
@@ -12,7 +12,7 @@ for image_class, word in result.pairs:
 right = bm.matching_accuracy(result.permutation, demo.truth)
 print(f"{right:.0%} are right; the match is {result.status}: cost {result.cost:.4f}, bound {result.lower_bound:.4f}")
 
-# A proof is about the cost. Whether the cheapest pairing is the true one is up to the embeddings:
+# A proof is about the cost. Whether the cheapest pairing is the true one depends on the embeddings:
 report = bm.evaluate(demo.source, demo.target, result.permutation, demo.truth, rng=0)
 for name, alignment in (("found", report.found), ("true", report.true), ("random", report.random)):
     print(f"{name:>6} pairing: distortion {alignment.gw:.3f}, CKA {alignment.cka:.3f}")

@@ -1,11 +1,11 @@
-"""A quadratic assignment problem in QAPLIB's format: solve it, keep the proof, check the proof."""
+"""Solve a quadratic assignment problem in QAPLIB format, save the proof and check it."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import blindmatch as bm
 
-# Six machines with the flow between them, six places on a grid of two by three with the distance between them.
+# The flow between six machines, and the distances between six places on a grid of two by three.
 PROBLEM = """6
 
 0 5 2 4 1 0
@@ -29,6 +29,6 @@ with TemporaryDirectory() as folder:
     problem = bm.QAP.from_qaplib(path)
     result = bm.solve(problem, rng=0)
     result.certificate.save(proof)
-    print(f"machines go to the places {result.permutation.tolist()} at a cost of {result.cost:g}: {result.status}")
+    print(f"machines go to places {result.permutation.tolist()} at a cost of {result.cost:g}: {result.status}")
     bound = bm.verify(bm.QAP.from_qaplib(path), bm.Certificate.load(proof))
-    print(f"the checker, which knows no solver, finds in {proof.name}: no arrangement costs less than {bound:g}")
+    print(f"the checker, which uses no solver, proves with {proof.name}: no arrangement costs less than {bound:g}")

@@ -1,4 +1,4 @@
-"""Two language models embed the same ten words, in spaces that have nothing in common but their geometry."""
+"""Match the same ten words across two language models, whose spaces share nothing but their geometry."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""Real sets have different sizes, and items that have no counterpart at all."""
+"""Match sets of different sizes, in which some items have no counterpart."""
 
 import numpy as np
 
@@ -11,11 +11,11 @@ X = np.vstack([points, rng.normal(size=(only_source, 6))])
 Y = np.vstack([points @ np.linalg.qr(rng.normal(size=(6, 6)))[0], rng.normal(size=(only_target, 6))])
 Y += 0.05 * rng.normal(size=Y.shape)  # source i and target i are the same for i < 16
 
-# As many as possible: each of the 18 sources gets one of the 21 targets, outlier or not.
+# By default, each of the 18 sources gets one of the 21 targets, outlier or not.
 everything = bm.match(X, Y, rng=0)
 print(f"all matched: outliers {everything.permutation[shared:].tolist()} got partners, {everything.status}")
 
-# For a price, items stay alone if their relations to the others disagree by more than 0.3 on average.
+# With a price, items stay unmatched if their relations to the others disagree by more than 0.3 on average.
 result = bm.match(X, Y, unmatched_cost=0.3 * len(X), rng=0)
 print(f"with a price: outliers {result.permutation[shared:].tolist()}, {result.status}")
 print(f"{np.mean(result.permutation[:shared] == np.arange(shared)):.0%} of the others are right")
