@@ -19,30 +19,30 @@ Kernels = tuple[ArrayLike, ArrayLike]
 
 @dataclass(frozen=True)
 class Distortion:
-    """A loss between relations of one set and relations of the other, summed over all ordered pairs.
+    """A loss between the kernel of one set and the kernel of the other, summed over all ordered pairs of items.
 
     Parameters
     ----------
     standardize
-        Bring both kernels to a common scale first. What that means is up to the distortion.
+        Bring both kernels to a common scale first. Each distortion defines how.
     normalize
-        Scale each embedding to unit length before its kernel is taken (the paper does so with model outputs).
+        Scale each embedding to unit length before computing the kernel (the paper does this with model outputs).
     """
 
     standardize: bool = True
     normalize: bool = False
 
-    # No loss is below this; -inf where that depends on the data.
+    # A lower bound on every loss; -inf if there is none that is independent of the data.
     least_loss: ClassVar[float] = -math.inf
     # Whether a kernel holds similarities (larger means nearer) rather than distances.
     similarities: ClassVar[bool] = False
 
     def kernel(self, embeddings: FloatArray) -> FloatArray:
-        """Relations inside one set of embeddings."""
+        """The kernel of one set of embeddings."""
         raise NotImplementedError
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
-        """A kernel on the scale at which the two sides are compared."""
+        """The kernel on the common scale on which the two sides are compared."""
         return kernel_functions.standardized(kernel) if self.standardize else kernel
 
     def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -68,7 +68,7 @@ class Distortion:
     def kernels(
         self, source: ArrayLike | None = None, target: ArrayLike | None = None, *, kernels: Kernels | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Both kernel matrices on the common scale, from embeddings or from precomputed `kernels`."""
+        """Return both kernels on the common scale, from embeddings or from precomputed `kernels`."""
         if kernels is not None:
             if source is not None or target is not None:
                 raise ValueError("kernels is given together with embeddings; pass one or the other")
@@ -86,9 +86,9 @@ class Distortion:
     ) -> QAP:
         """The quadratic assignment problem whose objective is this distortion under a pairing.
 
-        Of unequal sets, the smaller one is matched completely: the problem has the larger size n, and partners from
-        the dummies (indices beyond the smaller set) mean "left over". Then the part of the loss that belongs to the
-        larger set alone depends on the choice, so the cost is a sum of two products.
+        If the sets differ in size, the smaller one is matched completely. The problem has the larger size n, and a
+        partner among the dummies (indices beyond the smaller set) means "unmatched". The part of the loss that belongs
+        to the larger set alone then depends on which items are matched, so the cost is a sum of two products.
 
         Examples
         --------
@@ -101,10 +101,10 @@ class Distortion:
         return self.problem_of(*self.kernels(source, target, kernels=kernels))
 
     def problem_of(self, K: FloatArray, G: FloatArray, dummies: int = 0) -> QAP:
-        """The problem of two kernels that are on their common scale already, of size ``max(n, m) + dummies``.
+        """The problem of two kernels that are already on the common scale, of size ``max(n, m) + dummies``.
 
-        Each side is filled up with dummies, whose relations cost nothing: so many of the smaller set may stay without
-        a partner, and as many more of the larger one.
+        Each side is padded with dummies, whose relations cost nothing. With `dummies` more than the larger set needs,
+        that many items of the smaller set may stay unmatched, and as many more of the larger set.
         """
         n, m = len(K), len(G)
         size = max(n, m) + dummies
@@ -112,7 +112,7 @@ class Distortion:
             factors = [(-self.h1(K), self.h2(G))]
             own_source, own_target = self.f1(K), self.f2(G)
         constant = 0.0
-        # What a side costs by itself is a constant where all of it is matched, or else a product with ones.
+        # The own cost of a side is a constant if all of it is matched; otherwise it is a product with ones.
         if size == m:
             constant += float(own_source.sum())
         elif own_source.any():
@@ -131,7 +131,7 @@ class Distortion:
         *,
         kernels: Kernels | None = None,
     ) -> float:
-        """The distortion of a given pairing (by default: row i with row i), by the direct double sum."""
+        """The distortion of a given pairing (by default row i with row i), computed as the direct double sum."""
         K, G = self.kernels(source, target, kernels=kernels)
         if len(K) != len(G):
             raise ValueError(f"source has {len(K)} items and target has {len(G)}; expected equal numbers")
@@ -158,45 +158,45 @@ class GromovWasserstein(Distortion):
         return kernel_functions.distances(embeddings)
 
     def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """(a - b)^2."""
+        """The loss (a - b)^2."""
         return np.asarray((a - b) ** 2)
 
     def f1(self, a: FloatArray) -> FloatArray:
-        """a^2."""
+        """The term a^2."""
         return np.asarray(a**2)
 
     def f2(self, b: FloatArray) -> FloatArray:
-        """b^2."""
+        """The term b^2."""
         return np.asarray(b**2)
 
     def h2(self, b: FloatArray) -> FloatArray:
-        """2 b."""
+        """The factor 2 b."""
         return 2.0 * b
 
 
 @dataclass(frozen=True)
 class Gaussian(GromovWasserstein):
-    """Squared difference of distances that saturate: 1 - exp(-(d / w)^2), w being `bandwidth` times the mean distance.
+    """Squared difference of saturated distances 1 - exp(-(d / w)^2), where w is `bandwidth` times the mean distance.
 
-    Who is near whom counts, and how far the far ones are does not. Where two models agree on neighbourhoods, such a
-    match can be proved where one by plain distances cannot. The smaller the bandwidth, the fewer relations count: below
-    0.4 or so, too few are left. A precomputed kernel holds distances.
+    Only neighbourhoods count; how far apart distant items are does not. If two models agree on neighbourhoods, such a
+    match can be proved optimal even if a match by plain distances cannot. The smaller the bandwidth, the fewer
+    relations count: below about 0.4, too few are left. A precomputed kernel must hold distances.
     """
 
     bandwidth: float = 0.6
 
     def __post_init__(self) -> None:
         if math.isinf(positive(self.bandwidth, "bandwidth")):
-            raise ValueError(f"bandwidth={self.bandwidth!r}; expected a finite number: no relation would count")
+            raise ValueError(f"bandwidth={self.bandwidth!r}; expected a finite number: inf would count no relation")
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
-        """Saturated, then on the common scale."""
+        """Saturate the distances, then bring them to the common scale."""
         return super().scaled(kernel_functions.saturated(kernel, self.bandwidth))
 
 
 @dataclass(frozen=True)
 class InnerProduct(Distortion):
-    """Negative inner product of Euclidean distances (the loss of the paper's ablation)."""
+    """Negative inner product of Euclidean distances (the loss in the paper's ablation)."""
 
     def kernel(self, embeddings: FloatArray) -> FloatArray:
         """Euclidean distances."""
@@ -205,7 +205,7 @@ class InnerProduct(Distortion):
 
 @dataclass(frozen=True)
 class CKA(Distortion):
-    """Negative centred kernel alignment of linear kernels; `standardize` is the CKA's own centring and scaling."""
+    """Negative centred kernel alignment of linear kernels; `standardize` applies CKA's centring and scaling."""
 
     similarities: ClassVar[bool] = True
 
@@ -214,15 +214,15 @@ class CKA(Distortion):
         return kernel_functions.inner_products(embeddings)
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
-        """Centre both sides, unit Frobenius norm."""
+        """Centre both sides and scale to unit Frobenius norm."""
         return kernel_functions.cka_kernel(kernel) if self.standardize else kernel
 
 
 @dataclass(frozen=True)
 class MutualKNN(Distortion):
-    """Negative share of common neighbours among the k nearest (by inner product, without the point itself).
+    """Negative share of common neighbours among the k nearest (by inner product, excluding the point itself).
 
-    A precomputed kernel holds similarities: larger means nearer. Neighbour lists have no scale, so `standardize`
+    A precomputed kernel must hold similarities (larger means nearer). Neighbour lists have no scale, so `standardize`
     changes nothing.
     """
 
@@ -238,7 +238,7 @@ class MutualKNN(Distortion):
         return kernel_functions.inner_products(embeddings)
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
-        """Indicators of the k nearest."""
+        """Indicators of the k nearest neighbours."""
         return kernel_functions.knn_kernel(kernel, self.k)
 
 
@@ -246,8 +246,8 @@ class MutualKNN(Distortion):
 class KL(Distortion):
     """Generalised Kullback-Leibler divergence a log(a/b) - a + b of Euclidean distances.
 
-    `standardize` divides each kernel by its off-diagonal mean. Relations below `floor` (the diagonal, duplicates) count
-    as `floor`: log 0 has no value.
+    `standardize` divides each kernel by its off-diagonal mean. Relations below `floor` (the diagonal, duplicates) are
+    set to `floor`, because log 0 is undefined.
     """
 
     floor: float = 1e-6
@@ -263,33 +263,33 @@ class KL(Distortion):
         return kernel_functions.distances(embeddings)
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
-        """Positive, with off-diagonal mean one."""
+        """Make the kernel positive, with off-diagonal mean 1 if standardised."""
         if kernel.min() < 0:
-            raise ValueError(f"kernels holds {kernel.min()}; KL needs values that are not negative")
+            raise ValueError(f"kernels holds {kernel.min()}; KL needs non-negative values")
         n = len(kernel)
         mean = kernel[~np.eye(n, dtype=bool)].mean() if n > 1 else 0.0
         scale = mean if self.standardize and mean > 0 else 1.0
         return np.maximum(kernel / scale, self.floor)
 
     def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """A log(a/b) - a + b."""
+        """The loss a log(a/b) - a + b."""
         return np.asarray(a * np.log(a / b) - a + b)
 
     def f1(self, a: FloatArray) -> FloatArray:
-        """A log a - a."""
+        """The term a log a - a."""
         return np.asarray(a * np.log(a) - a)
 
     def f2(self, b: FloatArray) -> FloatArray:
-        """B itself."""
+        """The term b."""
         return b
 
     def h2(self, b: FloatArray) -> FloatArray:
-        """Log b."""
+        """The factor log b."""
         return np.asarray(np.log(b))
 
 
 def _padded(matrix: FloatArray, n: int) -> FloatArray:
-    """The matrix with zero rows and columns appended: relations of dummies cost nothing."""
+    """Append zero rows and columns: relations of dummies cost nothing."""
     return np.pad(matrix, (0, n - len(matrix)))
 
 
@@ -304,7 +304,7 @@ DISTORTIONS: dict[str, type[Distortion]] = {
 
 
 def as_distortion(distortion: str | Distortion, standardize: bool = True) -> Distortion:
-    """Look a distortion up by its name, or take an object; `standardize=False` turns that off in either."""
+    """Return a distortion from its name or object; `standardize=False` turns standardisation off in either case."""
     if isinstance(distortion, str):
         if distortion not in DISTORTIONS:
             raise unknown_name("distortion", distortion, DISTORTIONS)
