@@ -1,4 +1,4 @@
-"""The errors that are ours, and the words that help to mend a mistyped name."""
+"""Our own errors, and the suggestion for a mistyped name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class SolverUnavailable(ImportError):  # noqa: N818 (the public name)
 
 
 def shown(value: object, longest: int = 100) -> str:
-    """`repr(value)` on one line, cut where it is long (an array in place of a number, say).
+    """`repr(value)` on one line, truncated if it is long (for example an array in place of a number).
 
     >>> shown("ab"), shown(list(range(1000)), longest=12)
     ("'ab'", '[0, 1, 2, 3,...')
@@ -21,7 +21,7 @@ def shown(value: object, longest: int = 100) -> str:
 
 
 def unknown_name(argument: str, value: object, known: Iterable[str]) -> ValueError:
-    """Return the error for a name that is not known, with the nearest known one.
+    """Return the error for an unknown name, with the nearest known one.
 
     >>> str(unknown_name("solver", "tubu", ["tabu", "faq"]))
     "solver='tubu' is not known; did you mean 'tabu'? Known: faq, tabu"

@@ -1,4 +1,4 @@
-"""Turn what a user hands over into clean arrays, or say exactly what is wrong with it."""
+"""Turn user input into clean arrays, or say exactly what is wrong with it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
         raise ValueError(f"{name} has shape {raw.shape}; expected {ndim} axes{prompts}")
     if raw.size == 0:
         raise ValueError(f"{name} is empty: its shape is {raw.shape}")
-    with np.errstate(over="ignore"):  # numbers beyond float64 become infinite, and are named below
+    with np.errstate(over="ignore"):  # numbers beyond float64 become infinite and are reported below
         array = np.array(raw, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
@@ -41,9 +41,9 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return `values` as an array of whatever kind, or say that it is ragged."""
+    """Return `values` as an array of any dtype, or say that it is ragged."""
     if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(f"{name} is a masked array; fill or drop what is masked first")
+        raise ValueError(f"{name} is a masked array; fill or drop the masked values first")
     try:
         return np.asarray(plain(values))
     except ValueError as error:
@@ -51,10 +51,10 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def plain(values: Any) -> Any:
-    """What numpy can read: torch tensors and pandas's own kinds of numbers as arrays, everything else as it is."""
+    """Convert torch tensors and pandas' own numeric types to arrays that numpy can read; return the rest unchanged."""
     package = type(values).__module__.split(".")[0]
     if package == "torch":
-        tensor = values.detach().cpu().resolve_conj()  # without its device, gradient and bfloat16
+        tensor = values.detach().cpu().resolve_conj()  # drops device, gradient and bfloat16
         return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
     if package == "pandas" and hasattr(values, "to_numpy"):
         return _from_pandas(values)
@@ -62,7 +62,7 @@ def plain(values: Any) -> Any:
 
 
 def _from_pandas(values: Any) -> Any:
-    """Numbers that may be missing, and those of Arrow, are objects to numpy; here a missing one is nan."""
+    """Convert pandas' nullable and Arrow numbers, which numpy reads as objects; a missing number becomes nan."""
     dtypes = list(values.dtypes) if values.ndim == 2 else [values.dtype]
     kinds = [getattr(dtype, "numpy_dtype", dtype) for dtype in dtypes]
     if not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds) or kinds == dtypes:
@@ -73,7 +73,7 @@ def _from_pandas(values: Any) -> Any:
 
 
 def as_square(values: ArrayLike, name: str, size: int | None = None) -> FloatArray:
-    """Return a float64 copy of a square matrix, of side `size` where that is given."""
+    """Return a float64 copy of a square matrix, with `size` rows if it is given."""
     array = as_floats(values, name)
     if array.shape[0] != array.shape[1]:
         raise ValueError(f"{name} has shape {array.shape}; expected a square matrix")
@@ -93,10 +93,10 @@ def as_permutation(values: ArrayLike, size: int, name: str = "permutation") -> I
 
 
 def as_pairs(pairs: Any, sizes: tuple[int, int], name: str) -> list[tuple[int, int]]:
-    """Return pairs (source, target) of indices in range; a data frame has a row for each."""
+    """Return pairs (source, target) of indices in range; a data frame has one row per pair."""
     checked = []
     try:
-        # A data frame would list its columns.
+        # list() of a data frame would give its columns.
         listed = list(as_array(pairs, name) if hasattr(pairs, "__array__") else pairs)
     except TypeError:
         raise ValueError(f"{name}={shown(pairs)}; expected pairs (source index, target index)") from None
@@ -119,7 +119,7 @@ def positive(value: float, name: str) -> float:
 
 
 def not_negative(value: float, name: str) -> float:
-    """Return `value` if it is a finite number, not below zero."""
+    """Return `value` if it is a finite number of at least zero."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < float("inf"):
         raise ValueError(f"{name}={shown(value)}; expected a number of at least 0")
     return float(value)
@@ -140,7 +140,7 @@ def at_least(value: int, least: int, name: str) -> int:
 
 
 def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """A generator from a seed; a generator is returned as it is."""
+    """Return a generator from a seed; a generator is returned unchanged."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:

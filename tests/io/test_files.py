@@ -149,13 +149,13 @@ BAD = {
     "word.csv": (b"a,1,2\nb,1,two\n", "line 2, column 3: 'two' is not a number"),
     "hole.csv": (b"1,2\n3,\n", "line 2, column 2: '' is not a number"),
     "nan.csv": (b"1,2\n3,nan\n", r"holds nan at \[1, 1\]"),
-    "prose.csv": (b"hello\nworld\n", "no column of numbers"),
+    "prose.csv": (b"hello\nworld\n", "no numeric column"),
     "binary.csv": (bytes(range(256)), "not a text file in UTF-8"),
     "long.csv": (b'"' + b"x" * 200_000, "not a readable"),
     "text.safetensors": (b"not tensors", "not a readable"),
     "huge.safetensors": (struct.pack("<Q", 2**60) + b"{}", "not a readable"),
     "text.parquet": (b"not a table", "not a readable"),
-    "what.xyz": (b"1", r"unknown kind of file '.xyz'; expected .npy"),
+    "what.xyz": (b"1", r"unknown file type '.xyz'; expected .npy"),
 }
 
 
@@ -183,7 +183,7 @@ def test_a_missing_file_and_a_folder(suffix: str) -> None:
 def test_parquet_without_numbers() -> None:
     pa = pytest.importorskip("pyarrow")
     pytest.importorskip("pyarrow.parquet").write_table(pa.table({"name": NAMES}), "e.parquet")
-    with pytest.raises(ValueError, match="no column of numbers in it; it holds name"):
+    with pytest.raises(ValueError, match="it has no numeric column; it holds name"):
         load_embeddings("e.parquet")
 
 

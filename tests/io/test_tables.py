@@ -143,17 +143,17 @@ def test_small_tables(text: str, values: list, names: tuple[str, ...] | None) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0,1\n1,0\n1,1\n", r"line 1 \(0,1\) may be titles or an item; .* write the item's numbers as 0.0,1.0"),
-        ("0\n0.5\n", r"line 1 \(0\) may be titles"),
-        ("zero,0,1\none,1,0\n", r"line 1 \(zero,0,1\) may be titles"),
+        ("0,1\n1,0\n1,1\n", r"line 1 \(0,1\) may be a header or an item; .* write the item's numbers as 0.0,1.0"),
+        ("0\n0.5\n", r"line 1 \(0\) may be a header"),
+        ("zero,0,1\none,1,0\n", r"line 1 \(zero,0,1\) may be a header"),
         ("x,y\n1,2\nNA,4\n5,6\n", "line 3, column 1: 'NA' is not a number"),  # a hole, not a name
         ("x,y\n1,2\n,4\n", "line 3, column 1: '' is not a number"),
         ("x,y\n1,2\n,\n3,4\n", "line 3, column 1: '' is not a number"),  # an item must not get lost
         ("x;y;z\n1;1,5;2\n2;2,5;2\n", "line 2, column 2: '1,5' is not a number"),
         ("name,x,when\na,1,2020-01-01\n", "line 2, column 3: '2020-01-01' is not a number"),
         ("x,y\n1,\n2,\n", "line 2, column 2: '' is not a number"),
-        ("name,0,1,2\n", "empty"),
-        ("name,label\na,b\n", "no column of numbers in it; it holds name, label"),
+        ("name,0,1,2\n", "it is empty"),
+        ("name,label\na,b\n", "it has no numeric column; it holds name, label"),
     ],
 )
 def test_what_is_not_certain_is_refused(text: str, message: str) -> None:

@@ -261,7 +261,7 @@ def test_options_are_checked():
     for bandwidth in (0, -1.0, np.nan, np.inf, "0.5"):
         with pytest.raises(ValueError, match=r"^bandwidth="):
             bm.Gaussian(bandwidth=bandwidth)
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="non-negative"):
         bm.Gaussian().problem(kernels=(-np.ones((3, 3)), np.ones((3, 3))))
     for k in (0, 1.5, True, "5"):
         with pytest.raises(ValueError, match=r"^k="):
@@ -269,7 +269,7 @@ def test_options_are_checked():
     for floor in (0, 1, -1.0, np.nan):
         with pytest.raises(ValueError, match=r"^floor="):
             bm.KL(floor=floor)
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="non-negative"):
         bm.KL().problem(kernels=(-np.ones((3, 3)), np.ones((3, 3))))
 
 

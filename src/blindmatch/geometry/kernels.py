@@ -1,4 +1,4 @@
-"""Embeddings to n x n matrices of relations inside one set (the paper's Sec. 3 and its first appendix)."""
+"""Kernels: n x n matrices of relations between the items of one set (the paper's Sec. 3 and its first appendix)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from scipy.spatial.distance import pdist, squareform
 
 from blindmatch.validation import FloatArray
 
-_SMALL, _LARGE = 1e-100, 1e100  # lengths between these are computed as they are
-_VANISHES = 1e-153  # products of numbers below this have no 16 digits in float64
+_SMALL, _LARGE = 1e-100, 1e100  # lengths between these need no rescaling
+_VANISHES = 1e-153  # products of numbers below this lose digits in float64
 
 
 def distances(points: FloatArray) -> FloatArray:
     """Euclidean distances, exactly symmetric with an exact zero diagonal."""
     if len(points) < 2:
         return np.zeros((1, 1))
-    # From the differences: |x|^2 + |y|^2 - 2xy is faster but loses its digits where points are near, or far from zero.
+    # Computed from the differences: |x|^2 + |y|^2 - 2xy is faster but loses digits for points that are close together
+    # or far from zero.
     found = pdist(points)
-    if found.max() < _SMALL:  # squares of such numbers vanish; those of huge ones are infinite, and refused
+    if found.max() < _SMALL:  # such squares underflow; those of huge numbers overflow and are refused
         exponent = _exponents(points, axis=None)
         found = np.ldexp(pdist(np.ldexp(points, -exponent)), exponent[0])
     return np.asarray(squareform(found))
 
 
 def saturated(kernel: FloatArray, bandwidth: float) -> FloatArray:
-    """1 - exp(-(d / w)^2) of distances d, with w = `bandwidth` times their mean: small for neighbours, else near 1."""
+    """1 - exp(-(d / w)^2) of distances d, w = `bandwidth` times their mean: near 0 for neighbours, else near 1."""
     n = len(kernel)
     if kernel.min() < 0:
-        raise ValueError(f"kernels holds {kernel.min()}; expected distances, which are not negative")
+        raise ValueError(f"kernels holds {kernel.min()}; expected distances, which are non-negative")
     off = kernel[~np.eye(n, dtype=bool)]
     largest = off.max(initial=0.0)
     if largest == 0:
@@ -42,13 +43,13 @@ def inner_products(points: FloatArray) -> FloatArray:
     """The linear kernel X X^T."""
     size = np.abs(points).max()
     if 0 < size < _VANISHES:
-        raise ValueError(f"embeddings hold no number above {size:.3g}; their inner products vanish: scale them up")
+        raise ValueError(f"embeddings hold no number above {size:.3g}; their inner products underflow: scale them up")
     matrix = points @ points.T
     return np.asarray((matrix + matrix.T) / 2)
 
 
 def centred(kernel: FloatArray) -> FloatArray:
-    """H K H with H = I - 11^T/n; both sides, so that it stays the same kernel under any reordering."""
+    """H K H with H = I - 11^T/n. Centring both sides makes the result independent of the order of the items."""
     half = kernel - kernel.mean(axis=0, keepdims=True)
     matrix = half - half.mean(axis=1, keepdims=True)
     # Rounding must not make a symmetric kernel asymmetric: the problem would need a second factor pair.
@@ -62,12 +63,12 @@ def cka_kernel(kernel: FloatArray) -> FloatArray:
         return np.zeros_like(kernel)
     matrix = centred(kernel / size)
     norm = np.linalg.norm(matrix)
-    # Centring a constant kernel leaves rounding noise: a unit norm would make a kernel out of nothing.
+    # Centring a constant kernel leaves rounding noise, which must not be scaled up to unit norm.
     return matrix / norm if norm > 1e-12 * len(kernel) else np.zeros_like(kernel)
 
 
 def knn_kernel(similarity: FloatArray, k: int) -> FloatArray:
-    """Indicator of the k most similar others of each row, over sqrt(n k); ties go to the lower index."""
+    """Indicator of the k most similar other items of each row, divided by sqrt(n k); ties go to the lower index."""
     n = len(similarity)
     if not 1 <= k <= n - 1:
         raise ValueError(f"k={k}; expected 1 <= k <= {n - 1} for {n} points")
@@ -88,9 +89,9 @@ def standardized(kernel: FloatArray) -> FloatArray:
     size = np.abs(kernel[off]).max()
     result = np.zeros_like(kernel)
     if size > 0:
-        values = kernel[off] / size  # squares of huge or tiny numbers would overflow or vanish
+        values = kernel[off] / size  # squares of huge or tiny numbers would overflow or underflow
         deviation = values.std()
-        # Rounding leaves a tiny deviation in constant kernels: dividing by it would make noise out of nothing.
+        # Rounding leaves a tiny deviation in constant kernels; dividing by it would amplify noise.
         if deviation > 1e-12:
             result[off] = (values - values.mean()) / deviation
     return result
@@ -100,9 +101,9 @@ def unit_rows(points: FloatArray) -> FloatArray:
     """Scale each row to unit length; a zero row stays zero."""
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(points, axis=1, keepdims=True)
-    lengths = norms[:, 0].astype(np.float64)  # points may be of fewer digits
+    lengths = norms[:, 0].astype(np.float64)  # points may be float32
     odd = ~((lengths > _SMALL) & (lengths < _LARGE))
-    if odd.any():  # squares of such numbers overflow or vanish
+    if odd.any():  # squares of such numbers overflow or underflow
         points = points.copy()
         points[odd] = np.ldexp(points[odd], -_exponents(points[odd], axis=1))
         norms[odd] = np.linalg.norm(points[odd], axis=1, keepdims=True)
@@ -110,5 +111,5 @@ def unit_rows(points: FloatArray) -> FloatArray:
 
 
 def _exponents(points: FloatArray, axis: int | None) -> NDArray[np.int32]:
-    """The power of two of the largest number, of each row or of all: a scale that costs no digit."""
+    """The binary exponent of the largest number, of each row or of all: scaling by it is exact."""
     return np.asarray(np.frexp(np.abs(points).max(axis=axis, keepdims=True))[1], dtype=np.int32)

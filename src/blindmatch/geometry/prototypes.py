@@ -27,14 +27,14 @@ def class_means(
     Parameters
     ----------
     embeddings, labels
-        (n, d) outputs of a model, and the class of each: integers, strings or anything hashable that can be sorted.
+        (n, d) outputs of a model, and the class of each: integers, strings or any hashable, sortable values.
     classes
-        The classes in the order of the means; by default all that occur, sorted.
+        The classes in the order of the means; by default all classes that occur, sorted.
     fraction
-        Average only this share of each class (rounded down, at least one), drawn by `rng`. The paper's seeds each use
-        a random half: ``fraction=0.5, rng=seed``.
+        Average only this share of each class (rounded down, at least one item), drawn with `rng`. The paper's seeds
+        each use a random half: ``fraction=0.5, rng=seed``.
     normalize
-        Scale each embedding to unit length before averaging. False: average them as they are.
+        Scale each embedding to unit length before averaging. If False, average them unchanged.
 
     Returns
     -------
@@ -77,12 +77,12 @@ def prompt_means(embeddings: ArrayLike | Sequence[ArrayLike], *, normalize: bool
         raise ValueError("embeddings is empty; expected (classes, prompts, d)")
     widths = sorted({group.shape[1] for group in groups})
     if len(widths) > 1:
-        raise ValueError(f"embeddings has classes of {widths[0]} and of {widths[-1]} dimensions; expected one number")
+        raise ValueError(f"embeddings has classes of {widths[0]} and of {widths[-1]} dimensions; expected the same")
     return unit_rows(np.array([(unit_rows(group) if normalize else group).mean(axis=0) for group in groups]))
 
 
 def as_labels(labels: Iterable[Hashable], name: str, length: int | None = None) -> list[Any]:
-    """Return plain Python labels: hashable, none of them missing, `length` many where that is given."""
+    """Return plain Python labels: hashable, none missing, and `length` of them if it is given."""
     items = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if not isinstance(items, list) or (isinstance(labels, np.ndarray) and labels.ndim != 1):
         raise ValueError(f"{name} has shape {getattr(labels, 'shape', ())}; expected one axis")
@@ -97,7 +97,7 @@ def as_labels(labels: Iterable[Hashable], name: str, length: int | None = None) 
 
 
 def _is_missing(item: Any) -> bool:
-    """None, nan and NaT; and NA of pandas, which does not even say whether it equals itself."""
+    """Whether a label is None, nan, NaT or pandas' NA (which raises when compared with itself)."""
     try:
         return item is None or bool(item != item)
     except (TypeError, ValueError):
@@ -115,7 +115,7 @@ def _sorted(members: dict[Any, list[int]]) -> list[Any]:
     try:
         return sorted(members)
     except TypeError as error:
-        raise ValueError(f"labels cannot be sorted ({error}); give their order as classes=") from None
+        raise ValueError(f"labels cannot be sorted ({error}); pass their order as classes=") from None
 
 
 def _check_classes(names: list[Any], members: dict[Any, list[int]]) -> None:
@@ -133,6 +133,6 @@ def _as_array(names: list[Any]) -> NDArray[Any]:
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {bool, int, float, str}:
         return np.array(names)
-    array = np.empty(len(names), dtype=object)  # tuples must not become a second axis, nor numbers strings
+    array = np.empty(len(names), dtype=object)  # or tuples become a second axis, and numbers become strings
     array[:] = names
     return array

@@ -1,4 +1,4 @@
-"""Tables: which columns are numbers and which say what a row is, and whether the first row has titles."""
+"""Tables: which columns form the embedding, which describe the rows, and whether the first row is a header."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("name", "names")
 LABELS = ("label", "labels", "class")
 IDS = ("id", "index")
 WORDS = (*NAMES, *LABELS, *IDS)
-UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # how pandas calls an index that has no name
+UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # pandas' names for an unnamed index
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +26,17 @@ class Column:
     Attributes
     ----------
     title
-        In lower case; empty where there is none.
+        In lower case; empty if there is none.
     cells
         As they are in the file.
     numbers
-        The cells as numbers; None if they are none.
+        The cells as numbers; None if they are not numeric.
     text
-        Whether it holds words: it may name the rows, and is no dimension.
+        Whether it holds text: it may name the rows and is not a dimension of the embedding.
     index
         Whether pandas wrote it as the index of a data frame.
     fault
-        Why a column that should be numbers is none.
+        Why a column that should be numeric is not.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Column:
 
     @property
     def role(self) -> str:
-        """What it is for: "name", "label", "id", "text" or "number"."""
+        """The role of the column: "name", "label", "id", "text" or "number"."""
         words = {**dict.fromkeys(NAMES, "name"), **dict.fromkeys(LABELS, "label"), **dict.fromkeys(IDS, "id")}
         if self.title in words:
             return words[self.title]
@@ -56,19 +56,19 @@ class Column:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it is an index without a name and only counts: 0, 1, 2, ..."""
+        """Whether it is an unnamed index that only counts the rows: 0, 1, 2, ..."""
         plain = self.index and not self.title
         return plain and [str(cell) for cell in self.cells] == [str(row) for row in range(len(self.cells))]
 
     @property
     def tells_rows_apart(self) -> bool:
-        """Whether no cell is empty and no two are the same."""
+        """Whether no cell is empty and no two cells are equal."""
         return len({str(cell) for cell in self.cells if cell not in (None, "")}) == len(self.cells)
 
 
 @dataclass(frozen=True, eq=False)
 class NamedRows:
-    """The columns of a table by what they are for."""
+    """The columns of a table, sorted by role."""
 
     names: list[str] | None
     labels: list[Any] | None
@@ -76,10 +76,11 @@ class NamedRows:
 
 
 def named_rows(columns: Sequence[Column]) -> NamedRows:
-    """Tell numbers from what says what a row is; every column of the latter kind leaves the numbers.
+    """Separate the embedding from the columns that describe the rows.
 
-    The names are `name`, or else the first of these that tells the rows apart: a column of text, a `label` of text,
-    `id` or `index`, the index of a data frame. Where columns are called 0, 1, 2, ... the others are no dimensions.
+    The names are `name`, or else the first of these that is different in every row: a column of text, a text `label`,
+    `id` or `index`, the index of a data frame. If there are columns called 0, 1, 2, ..., the other numeric columns are
+    not dimensions.
     """
     found: dict[str, list[Column]] = {"name": [], "label": [], "id": [], "text": [], "number": []}
     for column in columns:
@@ -94,7 +95,7 @@ def named_rows(columns: Sequence[Column]) -> NamedRows:
             raise ValueError(column.fault)
     vectors = [column.numbers for column in dimensions if column.numbers is not None]
     if not vectors:
-        raise ValueError(f"no column of numbers in it; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
+        raise ValueError(f"it has no numeric column; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
     return NamedRows(
         None if names is None else [_name(cell, row) for row, cell in enumerate(names.cells)],
         list(found["label"][0].cells) if found["label"] else None,
@@ -103,24 +104,24 @@ def named_rows(columns: Sequence[Column]) -> NamedRows:
 
 
 def _numbered(columns: list[Column]) -> list[Column]:
-    """The columns that are called 0, 1, 2, ... if there are such: what is beside them describes the row."""
+    """The columns called 0, 1, 2, ... if there are any; the other columns then describe the row."""
     numbered = [column for column in columns if column.title.isdecimal()]
     counted = {column.title for column in numbered} == {str(k) for k in range(len(numbered))}
     return numbered if counted and len(numbered) > 1 else columns
 
 
 def _name(cell: Any, row: int) -> str:
-    """A row without a name is called by its place."""
+    """The name of a row; a row without a name is called by its position."""
     text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else "" if cell is None else str(cell)
     return text or str(row)
 
 
 def has_titles(rows: list[list[str]]) -> bool:
-    """Whether the first row of a table of text has the titles of the columns.
+    """Whether the first row of a text table is a header.
 
-    It has if none of its cells is a number; under a word such as "name" also if they are different integers or ascend;
-    and otherwise if they are 0, 1, 2, ... or ascending integers above rows without any. A word with other numbers
-    behind it is an item and its values.
+    It is a header if none of its cells is a number. If it contains a column name such as "name", it is also a header if
+    its numbers ascend or are distinct integers. Otherwise it is a header if its numbers are 0, 1, 2, ... or ascending
+    integers with no integer below them. A word followed by other numbers is an item with its values.
 
     >>> has_titles([["word", "0", "1", "2"], ["cat", "3", "1", "5"]])
     True
@@ -147,8 +148,8 @@ def has_titles(rows: list[list[str]]) -> bool:
     if len(cells) == 2 and not integers_below:
         return True
     points = ",".join(f"{cell}.0" for cell in cells)
-    told = "may be titles or an item; give titles that are words, or write the item's numbers as"
-    raise ValueError(f"line 1 ({','.join(first)}) {told} {points}")
+    advice = "may be a header or an item; use titles that are words, or write the item's numbers as"
+    raise ValueError(f"line 1 ({','.join(first)}) {advice} {points}")
 
 
 def _is_integer(cell: str) -> bool:
@@ -156,7 +157,7 @@ def _is_integer(cell: str) -> bool:
 
 
 def as_number(cell: str) -> float | None:
-    """The number that a cell holds, or None."""
+    """The number in a cell, or None."""
     try:
         return float(cell)
     except ValueError:

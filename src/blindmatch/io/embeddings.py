@@ -1,4 +1,4 @@
-"""Embeddings from files: numbers, and the names and labels that may come with them."""
+"""Read embeddings from files, with their names and labels if there are any."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Embeddings:
     values
         (n, d) float64, all finite.
     names
-        What each row is, for people.
+        A human-readable name for each row.
     labels
         (n,) the class of each row.
     """
@@ -40,17 +40,17 @@ class Embeddings:
 
 
 def load_embeddings(path: str | Path) -> Embeddings:
-    """Read embeddings from a file; what is wrong with it is told in a ValueError that names the file.
+    """Read embeddings from a file; a ValueError names the file and says what is wrong with it.
 
     Parameters
     ----------
     path
-        ``.npy``: an (n, d) array. ``.npz`` and ``.safetensors``: the array ``embeddings`` or the only one with two
-        axes, with ``names`` and ``labels`` beside it. ``.csv``, ``.tsv`` and ``.parquet``: a row for each item and
-        columns of numbers. Columns called ``name``, ``label``, ``class``, ``id`` or ``index``, columns of words and the
-        index of a data frame are no numbers; the first of them names the items, ``name`` before all others, and
-        ``label`` or ``class`` is their class. In text the first row may hold the titles (``docs/embeddings.md`` tells
-        how it is told from an item). ``.parquet`` may hold one column of lists instead.
+        ``.npy``: an (n, d) array. ``.npz`` and ``.safetensors``: the array ``embeddings`` or the only two-dimensional
+        array, and optionally ``names`` and ``labels``. ``.csv``, ``.tsv`` and ``.parquet``: one row per item with
+        numeric columns. Columns called ``name``, ``label``, ``class``, ``id`` or ``index``, text columns and the index
+        of a data frame are not part of the embedding. The first of them names the items, with ``name`` before all
+        others, and ``label`` or ``class`` is their class. In text files the first row may be a header
+        (``docs/embeddings.md`` has the rules). A ``.parquet`` file may have one column of lists instead.
     """
     readers: dict[str, Callable[[Path], Embeddings]] = {
         ".npy": lambda file: _checked(file, read_npy(file)),
@@ -62,12 +62,12 @@ def load_embeddings(path: str | Path) -> Embeddings:
     }
     suffix = Path(path).suffix.lower()
     if suffix not in readers:
-        raise ValueError(f"{path}: unknown kind of file {suffix!r}; expected {', '.join(readers)}")
+        raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(readers)}")
     return readers[suffix](Path(path))
 
 
 def _checked(path: Path, values: ArrayLike, names: Any = None, labels: Any = None) -> Embeddings:
-    """Put together what a file holds; each part is checked."""
+    """Build the embeddings from the contents of a file, and check each part."""
     numbers = as_floats(values, str(path))
     for what, column in (("names", names), ("labels", labels)):
         if column is not None and np.shape(column) != (len(numbers),):
@@ -99,15 +99,15 @@ def _from_table(path: Path, table: NamedRows) -> Embeddings:
 
 
 def _read_safetensors(path: Path) -> Embeddings:
-    """Tensors by name; names of rows as a JSON list in the file's metadata, for tensors hold no text."""
+    """Read tensors by name; row names are a JSON list in the file's metadata, because tensors hold no text."""
     try:
         from safetensors import safe_open
     except ImportError:
         raise missing_package(path, "safetensors") from None
     with reading(path, ".safetensors"):
-        path.open("rb").close()  # for the error of a file that is missing
+        path.open("rb").close()  # raises the usual error if the file is missing
         with safe_open(str(path), framework="numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a mapping)
             metadata = file.metadata() or {}
         if "names" in metadata:
             arrays["names"] = np.array(json.loads(metadata["names"]), dtype=str)

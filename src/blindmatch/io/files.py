@@ -1,4 +1,4 @@
-"""Read arrays from files that nobody vouches for; write files whole or not at all."""
+"""Read arrays from untrusted files; write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
-UNPACKED = 1 << 28  # bytes that any file may unpack to; a larger one,
-RATIO = 100  # so many times its own size. Arrays of floats hardly shrink; what grows more than this is made to.
+UNPACKED = 1 << 28  # bytes that any file may unpack to
+RATIO = 100  # a file may also unpack to this many times its size; arrays of floats hardly compress
 _MEMBERS = 10_000  # arrays in an archive
 
 
 def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place: a reader never sees half a file.
+    """Let `write` fill a temporary file next to `path`, then rename it, so that a reader never sees a partial file.
 
-    A pipe or a device such as ``/dev/stdout`` is no file to be replaced: it is written to.
+    A pipe or a device such as ``/dev/stdout`` is written to, not replaced.
     """
     target = Path(path)
     if is_stream(target):
@@ -47,15 +47,15 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
 
 
 def is_stream(path: Path) -> bool:
-    """Whether there is a pipe, a device or a descriptor of a process, behind links too."""
+    """Whether the path is a pipe, a device or a file descriptor of a process, directly or through links."""
     try:
         mode = path.stat().st_mode
-    except OSError:  # nothing is there
+    except OSError:  # it does not exist
         return False
     if stat.S_ISBLK(mode):
-        raise ValueError(f"{path} is a disk; expected a file")
+        raise ValueError(f"{path} is a block device; expected a file")
     while path.is_symlink():
-        # /dev/stdout leads to /proc/self/fd/1, and that to a file where the shell sent it there.
+        # /dev/stdout links to /proc/self/fd/1, which links to a file if the shell redirects stdout.
         if path.parent.resolve().is_relative_to("/proc"):
             return True
         path = path.parent / path.readlink()
@@ -64,15 +64,15 @@ def is_stream(path: Path) -> bool:
 
 @contextmanager
 def reading(path: str | Path, kind: str) -> Iterator[None]:
-    """Turn whatever a parser raises on a broken file into one ValueError that names the file.
+    """Turn any exception that a parser raises on a broken file into one ValueError that names the file.
 
-    What says itself which file is meant (a missing file, a folder) or asks for a package passes through.
+    Errors that already name the file (a missing file, a folder) and missing packages pass through.
     """
     try:
         yield
     except ImportError:
         raise
-    except Exception as error:  # parsers of foreign bytes raise anything: zlib.error, ArrowInvalid, struct.error, ...
+    except Exception as error:  # parsers of untrusted bytes raise anything: zlib.error, ArrowInvalid, struct.error, ...
         if isinstance(error, OSError) and error.filename is not None:
             raise
         if isinstance(error, ValueError) and str(error).startswith(str(path)):
@@ -85,8 +85,8 @@ def read_npy(path: str | Path) -> NDArray[Any]:
     with reading(path, ".npy"):
         with Path(path).open("rb") as file:
             if file.read(6) != b"\x93NUMPY":
-                raise ValueError("it does not start as a numpy array does")
-        # A map compares the announced shape with the size of the file before any memory is taken.
+                raise ValueError("it does not start like a numpy array")
+        # Memory mapping compares the announced shape with the file size before memory is allocated.
         try:
             return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
         except ValueError as error:
@@ -98,7 +98,7 @@ def read_npz(path: str | Path, only: Collection[str] | None = None) -> Arrays:
     arrays: Arrays = {}
     with reading(path, ".npz"), Path(path).open("rb") as file:
         if file.read(2) != b"PK":
-            raise ValueError("it does not start as a zip archive does")
+            raise ValueError("it does not start like a zip archive")
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if len(members) > _MEMBERS:
@@ -122,9 +122,9 @@ def refuse_bomb(unpacked: int, packed: int) -> None:
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array. Its header must fit what the archive holds before memory is taken for it."""
+    """Read one array; its header is compared with its size in the archive before memory is allocated."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError("it is packed in a way that numpy never uses")
+        raise ValueError("it uses a compression that numpy never uses")
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         if version not in ((1, 0), (2, 0)):
@@ -138,7 +138,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def _explained(error: ValueError) -> str:
-    """Numpy's words for the two common faults, in words that help."""
+    """Explain numpy's messages for the two common faults."""
     text = str(error)
     if "pickle" in text or "Python objects" in text:
         return "it holds pickled Python objects, which are never loaded; save numbers, and text with dtype=str"

@@ -8,7 +8,7 @@ import numpy as np
 
 from blindmatch.validation import FloatArray, IntArray
 
-_LIMIT = 10_000  # a size above this is a broken or hostile file, not a problem that anyone solves
+_LIMIT = 10_000  # a larger size means a broken or hostile file
 
 
 def read_dat(path: str | Path) -> tuple[FloatArray, FloatArray]:
@@ -24,7 +24,7 @@ def read_dat(path: str | Path) -> tuple[FloatArray, FloatArray]:
 def read_sln(path: str | Path) -> tuple[float, IntArray]:
     """Return the stated cost and the permutation (0-based, as the file lists it) of a ``.sln`` file.
 
-    Some public files list the inverse permutation, so check against the problem: ``np.argsort(p)`` is the other one.
+    Some public files list the inverse permutation, so check it against the problem: ``np.argsort(p)`` is the inverse.
     """
     numbers = _numbers(path)
     n = _size(numbers, path)

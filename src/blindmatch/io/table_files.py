@@ -1,4 +1,4 @@
-"""Tables from text and parquet files. What their columns are for is decided by the same rules, in `tables`."""
+"""Read tables from text and parquet files; `columns` has the rules that decide what each column is for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
 
 
 def read_text(path: Path) -> NamedRows:
-    """A table of text, separated by commas, semicolons or tabs."""
+    """Read a text table separated by commas, semicolons or tabs."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -37,7 +37,7 @@ def read_text(path: Path) -> NamedRows:
     try:
         titles = rows.pop(0)[1] if rows and has_titles([row for _, row in rows]) else None
         if not rows:
-            raise ValueError("empty, no row of numbers in it")
+            raise ValueError("it is empty: no row of numbers in it")
         lines = [line for line, _ in rows]
         return named_rows(
             [
@@ -56,9 +56,9 @@ def _text_column(place: int, title: str | None, cells: Sequence[str], lines: lis
     if (title or "").lower() in WORDS:
         text = bool(filled)
     elif place == 0:
-        text = 2 * len(filled) > len(cells)  # one bad cell among numbers is a mistake, not a name
+        text = 2 * len(filled) > len(cells)  # a single bad cell in a numeric column is an error, not a name
     else:
-        # "1,5" or "3 kg" is a number gone wrong, and must not be left out as a word.
+        # "1,5" or "3 kg" is a malformed number, and must not be skipped as text.
         text = bool(filled) and len(bad) == len(cells) and not any(_STARTS_AS_NUMBER.match(cell) for cell in filled)
     index = title is not None and (UNNAMED.fullmatch(title) is not None or (place == 0 and not title))
     fault = f"line {lines[bad[0]]}, column {place + 1}: {cells[bad[0]][:80]!r} is not a number" if bad else ""
@@ -67,13 +67,13 @@ def _text_column(place: int, title: str | None, cells: Sequence[str], lines: lis
 
 
 def read_parquet(path: Path) -> NamedRows:
-    """Columns of numbers or one of lists, with pandas's index where a data frame was written."""
+    """Read numeric columns or one column of lists, with the index if pandas wrote the file."""
     try:
         from pyarrow import parquet
     except ImportError:
         raise missing_package(path, "pyarrow") from None
     with reading(path, ".parquet"):
-        path.open("rb").close()  # for the error of a file that is missing
+        path.open("rb").close()  # raises the usual error if the file is missing
         file = parquet.ParquetFile(str(path))
         refuse_bomb(_decoded_bytes(file.metadata), path.stat().st_size)
         table = file.read()
@@ -83,7 +83,7 @@ def read_parquet(path: Path) -> NamedRows:
             for place, title in enumerate(table.column_names)
         ]
         columns += [_range_column(index, table.num_rows) for index in indices if isinstance(index, dict)]
-    # In text the index comes first; a column of lists is the embedding, whatever numbers stand beside it.
+    # As in text files, the index comes first. A column of lists is the embedding; other numeric columns are dropped.
     ordered = sorted((column for column in columns if column is not None), key=lambda column: not column.index)
     lists = [column for column in ordered if column.numbers is not None and column.numbers.ndim == 2]
     if len(lists) > 1:
@@ -99,7 +99,7 @@ def read_parquet(path: Path) -> NamedRows:
 
 
 def _arrow_column(title: str, column: Any, index: bool) -> Column | None:
-    """A column of a parquet file; None if it is of a kind that has no use here, such as a date."""
+    """A column of a parquet file; None for a type that is not used here, such as a date."""
     from pyarrow import float64, types
 
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
@@ -120,17 +120,17 @@ def _arrow_column(title: str, column: Any, index: bool) -> Column | None:
 
 
 def _range_column(index: dict[str, Any], rows: int) -> Column | None:
-    """The index that pandas does not store because it is a range; None unless it tells more than the row's place."""
+    """The index that pandas stores only as a range; None if its length does not fit the table."""
     span = range(index["start"], index["stop"], index["step"])
     return None if len(span) != rows else Column(str(index["name"] or "").lower(), span, None, False, index=True)
 
 
 def _decoded_bytes(metadata: Any) -> int:
-    """What the values of a parquet file take, at 8 bytes each: run lengths may stand for any number of them."""
+    """The decoded size of a parquet file at 8 bytes per value: run-length encoding can hide any number of values."""
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     return sum(8 * group.column(index).num_values for group in groups for index in range(group.num_columns))
 
 
 def missing_package(path: Path, package: str) -> ImportError:
-    """The error for a kind of file that needs a package."""
-    return ImportError(f"{path}: this kind of file needs the package {package}: pip install 'blindmatch[files]'")
+    """The error for a file type that needs a package."""
+    return ImportError(f"{path}: this file type needs the package {package}: pip install 'blindmatch[files]'")

@@ -17,8 +17,8 @@ def load_problem(path: str | Path) -> QAP:
     Parameters
     ----------
     path
-        A QAPLIB ``.dat`` file, or an ``.npz`` file with the arrays ``source_cost`` and ``target_cost`` and, if you
-        like, ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others.
+        A QAPLIB ``.dat`` file, or an ``.npz`` file with the arrays ``source_cost`` and ``target_cost`` and optionally
+        ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".dat":

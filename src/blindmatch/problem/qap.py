@@ -25,14 +25,14 @@ from blindmatch.validation import (
 
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 FactorPair = tuple[FloatArray, FloatArray]
-_LARGEST = 1e200  # far below what overflows in sums and products of costs
+_LARGEST = 1e200  # sums and products of such costs stay far from overflow
 
 
 @dataclass(frozen=True)
 class NormalForm:
-    """The problem as the solvers see it: zero diagonals, each factor pair both symmetric or both antisymmetric.
+    """The problem as the solvers see it: zero diagonals, and each factor pair either symmetric or antisymmetric.
 
-    Then the cost of pairing i with j and k with l at once is 2 * sum_f A_f[i, k] * B_f[j, l].
+    The cost of pairing both i with j and k with l is then 2 * sum_f A_f[i, k] * B_f[j, l].
     """
 
     factors: tuple[FactorPair, ...]
@@ -51,11 +51,11 @@ class QAP:
     source_cost, target_cost
         A and B, both (n, n).
     linear
-        L, (n, n): what pairing source i with target j costs by itself.
+        L, (n, n): the cost of pairing source i with target j by itself.
     constant
         Added to every cost.
     forbidden
-        (n, n) booleans; True at [i, j] means that source i must not be paired with target j. None if all is allowed.
+        (n, n) booleans; True at [i, j] means that source i must not be paired with target j. None allows all pairs.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class QAP:
             try:
                 A, B = factor
             except (TypeError, ValueError):
-                raise ValueError(f"factors[{index}] is no pair of matrices (A, B)") from None
+                raise ValueError(f"factors[{index}] is not a pair of matrices (A, B)") from None
             size = len(pairs[0][0]) if pairs else None
             source = as_square(A, f"factors[{index}][0]", size)
             pairs.append((source, as_square(B, f"factors[{index}][1]", len(source))))
@@ -131,7 +131,7 @@ class QAP:
     def _keep(
         self, factors: tuple[FactorPair, ...], linear: FloatArray, constant: float, forbidden: BoolArray | None
     ) -> None:
-        """Take over numbers that are valid and belong to nobody else."""
+        """Store arrays that are valid and not shared with anyone."""
         self.n = len(linear)
         self.factors, self.linear, self.constant = factors, linear, constant
         self.forbidden = forbidden if forbidden is not None and forbidden.any() else None
@@ -164,9 +164,9 @@ class QAP:
         return self._derived(r, c, self.linear[np.ix_(r, c)], self.constant)
 
     def reduced(self, pairs: Sequence[tuple[int, int]]) -> tuple[QAP, IntArray, IntArray]:
-        """Fix pairs: the problem that is left, and its source and target indices here.
+        """Fix pairs: return the remaining problem and the indices of its sources and targets in this one.
 
-        What the fixed pairs cost with each other goes into the constant, what they cost with the rest into the linear
+        The cost of the fixed pairs with each other goes into the constant, and their cost with the rest into the linear
         term.
         """
         fixed = as_pairs(pairs, (self.n, self.n), "pairs")
@@ -184,7 +184,7 @@ class QAP:
         return self._derived(rows, columns, linear, constant), rows, columns
 
     def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float) -> QAP:
-        """The problem of these sources and targets: no need to validate again what is made of valid numbers."""
+        """The problem of these sources and targets, without validating numbers that are already valid."""
         problem = QAP.__new__(QAP)
         problem._keep(
             tuple((_taken(A, rows, rows), _taken(B, columns, columns)) for A, B in self.factors),
@@ -195,7 +195,7 @@ class QAP:
         return problem
 
     def with_known_pairs(self, pairs: Iterable[Any]) -> QAP:
-        """The same problem in which the given pairs (source, target) must be used."""
+        """The same problem with the given pairs (source, target) required."""
         mask = np.zeros((self.n, self.n), dtype=bool) if self.forbidden is None else self.forbidden.copy()
         known = as_pairs(pairs, (self.n, self.n), "known_pairs")
         for i, j in known:
@@ -237,20 +237,20 @@ class QAP:
 
     @cached_property
     def scale(self) -> float:
-        """Size of the numbers that are summed up to a cost: rounding errors are a small multiple of eps times this."""
+        """Magnitude of the numbers that add up to a cost: rounding errors are a small multiple of eps times this."""
         with np.errstate(over="ignore", invalid="ignore"):
             quadratic = sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in self.factors)
         return abs(self.constant) + quadratic + float(np.abs(self.linear).max(axis=1).sum())
 
     @cached_property
     def vanishes(self) -> bool:
-        """Whether every cost is zero because all numbers are, and not because products are too small for float64."""
+        """Whether every cost is zero because all numbers are zero, not because products underflow in float64."""
         products = any(A.any() and B.any() for A, B in self.factors)
         return not products and not self.linear.any() and self.constant == 0.0
 
     @cached_property
     def exact(self) -> bool:
-        """Whether all numbers are integers, and so small that float64 rounds no sum and no product of them."""
+        """Whether all numbers are integers small enough that float64 computes their sums and products exactly."""
         arrays = [matrix for pair in self.factors for matrix in pair] + [self.linear, np.array([self.constant])]
         if self.scale >= 2.0**52 or any((array != np.rint(array)).any() for array in arrays):
             return False
@@ -258,7 +258,7 @@ class QAP:
 
     @cached_property
     def granularity(self) -> float:
-        """Costs differ by multiples of this number; 0.0 where no such step is known (data that are not integers)."""
+        """Costs differ by multiples of this number; 0.0 if no such step is known (the data are not integers)."""
         if not self.exact:
             return 0.0
         step = _gcd(self.linear - self.linear[0, 0])
@@ -270,11 +270,11 @@ class QAP:
         return float(step)
 
     def round_up(self, bound: float) -> float:
-        """Raise a lower bound to the least value that a cost can take, where the data are integers."""
+        """Raise a lower bound to the next value that a cost can take, if the data are integers."""
         step = self.granularity
         if step <= 0 or not math.isfinite(bound):
             return bound
-        # Any one cost anchors the lattice of all costs.
+        # All costs lie on a lattice that contains this one.
         anchor = self.objective(np.arange(self.n))
         return anchor + step * math.ceil((bound - anchor) / step)
 
