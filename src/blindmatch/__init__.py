@@ -67,8 +67,8 @@ __all__ = [
     "write_report",
 ]
 
-# Where each name is. scipy and scikit-learn take a second to import, which nobody should wait for who asks for the
-# version or for help: a name is imported when it is first used. The imports above say the same to type checkers.
+# The module of each public name. scipy and scikit-learn take a second to import, too long for --version or --help, so a
+# name is imported when it is first used. The imports above tell type checkers the same.
 _PLACES = {
     "alignment.aligner": ("BlindAligner",),
     "encoders.extract": ("embed_images", "embed_texts"),

@@ -1,4 +1,4 @@
-"""The data that come with the package: two views of the same things, made by models that never met."""
+"""The bundled data: two views of the same things, made by models that were not trained together."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Demo:
     source, target
         (n, d) and (n, e) embeddings; the target is shuffled.
     source_names, target_names
-        What each row is.
+        The name of each row.
     truth
         Source i and target truth[i] are the same thing.
     about, source_model, target_model, licence
-        Text for people.
+        Human-readable text.
     """
 
     source: FloatArray
@@ -44,7 +44,7 @@ class Demo:
 
 
 def load_demo(name: str = "cifar10", seed: int = 0) -> Demo:
-    """Load bundled data and shuffle its target, so that the order of the rows tells nothing.
+    """Load bundled data and shuffle its target, so that the order of the rows reveals nothing.
 
     Examples
     --------

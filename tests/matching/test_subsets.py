@@ -197,7 +197,7 @@ def test_known_values_of_a_hundred_classes(size, known):
         ({"cost": np.eye(4), "size": 2, "rng": "x"}, "rng='x'"),
         ({"cost": np.ones((2, 3)), "size": 2}, "cost has shape"),
         ({"cost": np.full((3, 3), np.nan), "size": 2}, "cost holds nan"),
-        ({"cost": np.full((3, 3), 1e300), "size": 2}, "leave the range of float64"),
+        ({"cost": np.full((3, 3), 1e300), "size": 2}, "overflow float64"),
         ({"cost": np.eye(4), "source": np.eye(4), "size": 2}, "one or the other"),
         ({"source": np.eye(4), "size": 2}, "source and target are needed"),
         ({"source": np.eye(4), "target": np.eye(3), "size": 2}, "source has 4 items and target has 3"),

@@ -1,1 +1,1 @@
-"""The steps of ``bm.BlindAligner``: frames, centres, refinement, neighbours, and the map that comes out."""
+"""``bm.BlindAligner`` and its steps: frames, centres, refinement, neighbours, and the resulting map."""

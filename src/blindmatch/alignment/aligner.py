@@ -1,4 +1,4 @@
-"""Two spaces joined without a pair: different items on each side, any numbers of them, any dimensions."""
+"""Align two spaces without known pairs: different items on each side, in any numbers and dimensions."""
 
 from __future__ import annotations
 
@@ -19,66 +19,66 @@ from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
-_COMPONENTS = 256  # of the common space, unless told otherwise
-_LEAST, _POINTS = 32, 40  # but of small sets so many at least, and one for so many points
-_ALIKE = 0.2  # share of equal nearest neighbours from which two maps count as the same (benchmarks/README.md)
-_CLEAR = 0.1  # share of the ceiling that it must be above the floor; images 0.4, normal points without a shape 0.02
+_COMPONENTS = 256  # default dimension of the common space
+_LEAST, _POINTS = 32, 40  # small sets get one dimension per _POINTS points, and at least _LEAST
+_ALIKE = 0.2  # two maps are the same if they share this many nearest neighbours (benchmarks/README.md)
+_CLEAR = 0.1  # least (ceiling - floor) / ceiling for a score; images have 0.4, shapeless normal points 0.02
 
 
 class BlindAligner(BaseEstimator):  # type: ignore[misc]
-    """Map one embedding space to another without a single pair: different items on each side, in any numbers.
+    """Map one embedding space to another without known pairs; the sides need not share items or have the same size.
 
-    Both sides are centred, turned to their principal axes and scaled to unit length. k-means gives several sets of
-    centres on each side; every two are matched blind, and the cheapest matches are solved with a proof. Each gives a
-    rotation (Procrustes) that is refined on mutual nearest neighbours. The rotation under which the two sets lie best
-    on each other is kept.
+    Both sides are centred, rotated to their principal axes and scaled to unit length. k-means gives several sets of
+    centres on each side. Every two sets are matched blindly, and the cheapest matches are solved with a proof. Each
+    match gives a rotation (Procrustes) that is refined on mutual nearest neighbours. The rotation under which the two
+    sets overlap best is kept.
 
     Parameters
     ----------
     n_components
-        Dimension of the common space, at most that of the smaller space: by default one for 40 points of the smaller
+        Dimension of the common space, at most that of the smaller space. By default one per 40 points of the smaller
         set, between 32 and 256.
     n_clusters
         Centres on each side.
     n_clusterings
-        Runs of k-means on each side; each is matched with each of the other side.
+        Number of k-means runs on each side; each run is matched with each run of the other side.
     n_candidates
-        How many of the cheapest matches are solved with a proof and refined.
+        Number of the cheapest matches that are solved with a proof and refined.
     solver, time_limit
-        As in ``bm.match``, for the match of the centres of one candidate.
+        As in ``bm.match``, for matching the centres of one candidate.
     n_iterations
-        Rounds of refinement, of each candidate and again of the best.
+        Rounds of refinement of each candidate, and again of the best one.
     sample_size
-        Points on each side that the last rounds look at.
+        Points on each side that the last rounds use.
     random_state
-        Seed. The same one gives the same map, unless the time limit cuts a match short and the clock decides.
+        Seed. The same seed gives the same map, unless the time limit stops a match early.
     threads
-        How many to use; all cores by default.
+        Number of threads; all cores by default.
 
     Attributes
     ----------
     alignment_
         The map: frames of both sides and the rotation between them.
     result_
-        The match of the centres that the map grew from, with its bound and its certificate.
+        The match of the centres from which the map was refined, with its bound and its certificate.
     source_centres_, target_centres_
-        These centres, along the leading axes of their sides.
+        These centres, in coordinates along the leading axes of their side.
     candidates_, best_
-        What was refined, in the order of the costs of a first quick match, and the index of the one that was kept.
+        The refined candidates, ordered by the cost of a first quick match, and the index of the one that was kept.
     support_
-        How many of the other candidates led to the same map, from starts of their own: for at least a fifth of the
-        unseen points (of all points, if there are fewer than 50) both have the same nearest target. Maps between sets
-        without a common shape differ from start to start, so do not trust a map without support. It is no proof: in
-        very few dimensions wrong maps agree too.
+        Number of the other candidates that led to the same map from different starts: for at least a fifth of the
+        unseen points (of all points, if there are fewer than 50) both maps have the same nearest target. Maps between
+        sets without a common shape differ from start to start, so do not trust a map with support 0. Support is not a
+        proof: in very few dimensions wrong maps agree too.
     score_
-        How well the two sets lie on each other. 0: as after a random rotation. 1: as two halves of one set do. In few
-        dimensions any two clouds can be laid on each other quite well, so compare scores of the same two sets only. nan
-        where it would say nothing: of clouds without a shape two halves lie on each other hardly better than after a
-        random rotation, and of fewer than 50 points none can be kept unseen.
+        How well the two sets overlap. 0: like after a random rotation. 1: like two halves of one set. In few dimensions
+        any two clouds can be made to overlap quite well, so only compare scores of the same two sets. nan if the score
+        would mean nothing: two halves of a shapeless cloud overlap hardly better than after a random rotation, and
+        fewer than 50 points leave none to keep unseen.
     interrupted_
-        Whether Ctrl-C cut the search short: fewer candidates, or the best of them less refined.
+        Whether Ctrl-C stopped the search: fewer candidates, or a best candidate that is less refined.
     agreement_, floor_, ceiling_
-        What the score is made of; `ceiling_` is nan for fewer than 50 points.
+        The parts of the score; `ceiling_` is nan for fewer than 50 points.
 
     Examples
     --------
@@ -120,9 +120,9 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
         self.threads = threads
 
     def fit(self, X: ArrayLike, Y: ArrayLike, *, callback: Step | None = None) -> BlindAligner:
-        """Align X (n, d) with Y (m, e); `callback` hears of each step: its name, how many are done, and of how many.
+        """Align X (n, d) with Y (m, e); `callback` gets the name of each step, the parts that are done and their total.
 
-        Ctrl-C ends it with the best so far, once a first candidate has been refined.
+        After a first candidate has been refined, Ctrl-C ends the fit with the best map so far.
         """
         source, target = as_points(X, "X"), as_points(Y, "Y")
         plan = self._plan(len(source), len(target))
@@ -142,18 +142,18 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
         room = found.ceiling - found.floor
         self.score_ = (found.agreement - found.floor) / room if room > _CLEAR * abs(found.ceiling) else math.nan
         alike = sum(candidate.likeness > _ALIKE for candidate in found.candidates)
-        self.support_ = alike - 1  # the one that was kept is like itself
+        self.support_ = alike - 1  # do not count the one that was kept
         self.target_directions_: Points | None = b
         self.n_features_in_ = source.shape[1]
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Points of X's space in Y's space."""
+        """Map points of X's space to Y's space."""
         check_is_fitted(self, "alignment_")
         return self.alignment_.forward(as_points(X, "X", len(self.alignment_.source.mean)))
 
     def inverse_transform(self, Y: ArrayLike) -> FloatArray:
-        """Points of Y's space in X's space."""
+        """Map points of Y's space to X's space."""
         check_is_fitted(self, "alignment_")
         return self.alignment_.backward(as_points(Y, "Y", len(self.alignment_.target.mean)))
 
@@ -177,7 +177,7 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
             among = as_points(candidates, "candidates", len(self.alignment_.target.mean))
             pool = self.alignment_.target.directions(among)
         elif self.target_directions_ is None:
-            raise ValueError("candidates=None: a map that was loaded knows no targets; give it some")
+            raise ValueError("candidates=None: a loaded map has no targets; pass candidates")
         else:
             pool = self.target_directions_
         if at_least(n_neighbors, 1, "n_neighbors") > len(pool):
@@ -186,30 +186,30 @@ class BlindAligner(BaseEstimator):  # type: ignore[misc]
         return 1.0 - cosines, indices
 
     def save(self, path: str | Path) -> None:
-        """Write the map to an ``.npz`` file, without the points it was fitted to."""
+        """Write the map to an ``.npz`` file, without the points that it was fitted to."""
         check_is_fitted(self, "alignment_")
         self.alignment_.save(path, score=np.array(self.score_), support=np.array(self.support_))
 
     @classmethod
     def load(cls, path: str | Path) -> BlindAligner:
-        """Read a map that `save` wrote: ready for `transform`, and for `kneighbors` among given candidates."""
+        """Read a map that `save` wrote, for `transform` and for `kneighbors` among given candidates."""
         aligner = cls()
         aligner.alignment_, more = SpaceMap.load(path)
         kinds = {name: (value.shape, value.dtype.kind) for name, value in more.items()}
         if kinds != {"score": ((), "f"), "support": ((), "i")}:
-            raise ValueError(f"{path}: expected the numbers score and support beside the map; found {', '.join(more)}")
+            raise ValueError(f"{path}: expected the numbers score and support with the map; found {', '.join(more)}")
         aligner.score_, aligner.support_ = float(more["score"]), int(more["support"])
         aligner.target_directions_ = None
         aligner.n_features_in_ = len(aligner.alignment_.source.mean)
         return aligner
 
     def _plan(self, *sizes: int) -> Plan:
-        """The options, checked."""
+        """Check the options."""
         if self.n_components is not None:
             at_least(self.n_components, 2, "n_components")
         clusters = at_least(self.n_clusters, 3, "n_clusters")
         for name, size in zip("XY", sizes, strict=True):
-            # A fifth of the points is kept unseen.
+            # A fifth of the points is held out.
             if size < 2 * clusters:
                 raise ValueError(f"{name} has {size} rows; n_clusters={clusters} needs at least {2 * clusters}")
         return Plan(

@@ -1,4 +1,4 @@
-"""A few cluster centres on each side, matched blind: the start of an alignment."""
+"""Match a few cluster centres on each side: the starts of an alignment."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray
 
-_SAMPLE = 10_000  # points that k-means sees: a few hundred for each centre are enough
-_SCREEN = Tabu(streams=2)  # without a clock, so that the same seed screens the same
+_SAMPLE = 10_000  # points that k-means uses: a few hundred per centre are enough
+_SCREEN = Tabu(streams=2)  # no time limit, so that the same seed gives the same result
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class Start:
     Attributes
     ----------
     clusterings
-        Which one of each side.
+        The index of the clustering on each side.
     source_centres, target_centres
         (k, c) unit rows.
     cost
-        Distortion of the match over k^2: comparable from start to start.
+        Distortion of the match divided by k^2, comparable across starts.
     """
 
     clusterings: tuple[int, int]
@@ -50,12 +50,12 @@ class Start:
 
 
 def clusterings(points: Points, clusters: int, count: int, rng: np.random.Generator) -> list[FloatArray]:
-    """Unit centres of `count` independent runs of k-means, each on a sample of its own."""
+    """Unit centres of `count` independent runs of k-means, each on its own sample."""
     found = []
     for _ in range(count):
         sample = points[np.sort(rng.choice(len(points), min(len(points), _SAMPLE), replace=False))]
         means = KMeans(clusters, n_init=1, max_iter=100, random_state=int(rng.integers(2**31)))
-        # The order in which threads add up would change the last digits, and with them the clustering.
+        # The order of summation across threads would change the last digits, and with them the clustering.
         with threadpool_limits(1):
             means.fit(sample)
         found.append(unit_rows(means.cluster_centers_.astype(np.float64)))
@@ -63,10 +63,10 @@ def clusterings(points: Points, clusters: int, count: int, rng: np.random.Genera
 
 
 def screened(sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: np.random.Generator) -> Iterable[Start]:
-    """Match every clustering of one side with every one of the other, quickly.
+    """Match every clustering of one side quickly with every clustering of the other.
 
-    k-means cuts the same cloud differently from run to run. With s runs on each side there are s^2 chances that two of
-    them cut alike, and the cost of the match tells which did.
+    k-means partitions the same cloud differently from run to run. With s runs on each side there are s^2 chances that
+    two of them partition alike, and the cost of the match shows which do.
     """
     for i, source in enumerate(sources):
         for j, target in enumerate(targets):
@@ -82,6 +82,6 @@ def matched(start: Start, solver: Solver, time_limit: float | None, seed: int, t
 
 def _solved(start: Start, solver: Solver, **options: Any) -> Result:
     result = solve(start.problem, solver, **options)
-    if result.status == "interrupted":  # solve() keeps its best so far; half an alignment is of no use
+    if result.status == "interrupted":  # solve() returns its best so far, but half an alignment is useless
         raise KeyboardInterrupt
     return result

@@ -1,4 +1,4 @@
-"""Two spaces of different dimensions, each seen from its own centre along its own principal axes."""
+"""The frame of a space: its centre and its principal axes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from blindmatch.validation import FloatArray, as_array
 
-Points = NDArray[np.float32]  # many points, on the unit sphere of the common space: half the memory, twice the speed
+Points = NDArray[np.float32]  # many points on the unit sphere of the common space; float32 halves memory and time
 
-_ROWS = 8192  # float64 copies are taken of so many rows at a time
-_RANK = 1e-10  # axes with less than this share of the largest variance are rounding
+_ROWS = 8192  # rows that are copied to float64 at a time
+_RANK = 1e-10  # axes with less than this share of the largest variance are rounding errors
 
 
 def as_points(values: ArrayLike, name: str, features: int | None = None) -> NDArray[Any]:
-    """Return `values` as an array of real, finite numbers with two axes, without a copy where it is one already."""
+    """Return `values` as a two-dimensional array of real, finite numbers, without a copy if it is one already."""
     points = as_array(values, name)
     if points.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {points.dtype}; expected real numbers")
@@ -37,21 +37,21 @@ def as_points(values: ArrayLike, name: str, features: int | None = None) -> NDAr
 
 
 def blocks(points: NDArray[Any]) -> Iterator[tuple[int, FloatArray]]:
-    """The rows in float64, a block at a time, each with the index of its first row."""
+    """Yield blocks of rows in float64, each with the index of its first row."""
     for start in range(0, len(points), _ROWS):
         yield start, np.asarray(points[start : start + _ROWS], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Where a space has its centre and its principal axes.
+    """The centre and the principal axes of a space.
 
     Attributes
     ----------
     mean
         (d,) the centre.
     axes
-        (d, c) orthonormal columns, those of the largest variance first.
+        (d, c) orthonormal columns, largest variance first.
     spread
         Root mean square distance of the points from the centre, along the axes.
     """
@@ -76,7 +76,7 @@ class Frame:
 
 
 def fit_frames(source: NDArray[Any], target: NDArray[Any], components: int) -> tuple[Frame, Frame]:
-    """Frames of two sets with equally many axes: `components`, or fewer where a set spans fewer dimensions."""
+    """Frames of two sets with the same number of axes: `components`, or fewer if a set spans fewer dimensions."""
     moments = [_moments(source, "X"), _moments(target, "Y")]
     kept = min(components, *(len(variances) for _, variances, _ in moments))
     frames = (
@@ -87,7 +87,7 @@ def fit_frames(source: NDArray[Any], target: NDArray[Any], components: int) -> t
 
 
 def _moments(points: NDArray[Any], name: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean, variances along the principal axes (largest first, none that is rounding only), and these axes."""
+    """The mean, the variances along the principal axes (largest first, without rounding errors), and these axes."""
     mean = np.zeros(points.shape[1])
     covariance = np.zeros((points.shape[1], points.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -100,7 +100,7 @@ def _moments(points: NDArray[Any], name: str) -> tuple[FloatArray, FloatArray, F
         raise ValueError(f"{name} holds numbers so large that their squares overflow")
     variances, axes = np.linalg.eigh(covariance / len(points))
     variances, axes = variances[::-1], axes[:, ::-1]
-    # What rounding leaves of the mean makes a variance too, where the points are far from the origin.
+    # If the points are far from the origin, the rounding error of the mean adds a variance too.
     noise = max(_RANK * float(variances[0]), (1e-14 * float(np.abs(mean).max())) ** 2)
     rank = int((variances > noise).sum())
     if rank < 2:

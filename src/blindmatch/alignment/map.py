@@ -23,7 +23,7 @@ class SpaceMap:
     Attributes
     ----------
     source, target
-        The frames of the two spaces, with equally many axes.
+        The frames of the two spaces, with the same number of axes.
     rotation
         (c, c) orthogonal: directions of the source times `rotation` are directions of the target.
     """
@@ -33,19 +33,19 @@ class SpaceMap:
     rotation: Points
 
     def forward(self, points: NDArray[Any]) -> FloatArray:
-        """Source points in the target's space."""
+        """Map source points to the target's space."""
         return _carried(points, self.source, self.target, self.rotation.astype(np.float64))
 
     def backward(self, points: NDArray[Any]) -> FloatArray:
-        """Target points in the source's space."""
+        """Map target points to the source's space."""
         return _carried(points, self.target, self.source, self.rotation.T.astype(np.float64))
 
     def directions(self, points: NDArray[Any]) -> Points:
-        """Directions of source points among those of the target."""
+        """Directions of source points in the target's frame."""
         return np.asarray(self.source.directions(points) @ self.rotation)
 
     def save(self, path: str | Path, **more: NDArray[Any]) -> None:
-        """Write an ``.npz`` file, whole or not at all; nothing in it is pickled."""
+        """Write an ``.npz`` file atomically; nothing in it is pickled."""
         arrays: dict[str, Any] = {"kind": np.array(_KIND), "rotation": self.rotation, **more}
         for side, frame in (("source", self.source), ("target", self.target)):
             arrays |= {f"{side}_mean": frame.mean, f"{side}_axes": frame.axes, f"{side}_spread": np.array(frame.spread)}
@@ -53,7 +53,7 @@ class SpaceMap:
 
     @classmethod
     def load(cls, path: str | Path) -> tuple[SpaceMap, dict[str, NDArray[Any]]]:
-        """Read what `save` wrote: the map, and the arrays that were saved beside it."""
+        """Read a file written by `save`: the map, and the additional arrays in it."""
         arrays = read_npz(path)
         if str(arrays.pop("kind", "")) != _KIND:
             found = ", ".join(arrays) or "nothing"
@@ -67,7 +67,7 @@ class SpaceMap:
             if not source.components == target.components == size:
                 raise ValueError(f"frames of {source.components} and {target.components} axes, rotation of {size}")
         except KeyError as error:
-            raise ValueError(f"{path}: no array {error} in it") from None
+            raise ValueError(f"{path}: it has no array {error}") from None
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         return cls(source, target, rotation), arrays
@@ -83,6 +83,6 @@ def _frame(arrays: dict[str, NDArray[Any]], side: str) -> Frame:
 
 
 def _carried(points: NDArray[Any], here: Frame, there: Frame, rotation: FloatArray) -> FloatArray:
-    """Points of one space in the other. The scale makes the spread of the two sets equal."""
+    """Map points of one space to the other; the scale makes the spread of the two sets equal."""
     linear = here.axes @ rotation @ there.axes.T * (there.spread / here.spread)
     return np.asarray((np.asarray(points, dtype=np.float64) - here.mean) @ linear + there.mean)

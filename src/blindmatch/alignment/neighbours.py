@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from blindmatch.alignment.frame import Points
 from blindmatch.validation import FloatArray, IntArray
 
-_CELLS = 2**24  # similarities held at once: 64 MB
+_CELLS = 2**24  # similarities in memory at once: 64 MB
 
 
 def nearest(queries: Points, candidates: Points, count: int) -> tuple[FloatArray, IntArray]:
@@ -27,9 +27,10 @@ def nearest(queries: Points, candidates: Points, count: int) -> tuple[FloatArray
 
 
 def adjusted_similarity(a: Points, b: Points, neighbourhood: int) -> NDArray[np.float32]:
-    """Cosines less the mean cosine of each point with its nearest few on the other side (CSLS).
+    """Cosines minus the mean cosine of each point with its nearest neighbours on the other side (CSLS).
 
-    In many dimensions a few points are near to everything; without this they would take every match.
+    In high dimensions a few points ("hubs") are close to everything; without this correction they would take every
+    match.
     """
     similarity = a @ b.T
     k = min(neighbourhood, *similarity.shape)

@@ -1,4 +1,4 @@
-"""From a rough rotation to a fine one: pair mutual neighbours, fit the rotation to the pairs, and again."""
+"""Refine a rough rotation: pair mutual neighbours, fit the rotation to the pairs, and repeat."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unit(points: Points) -> Points:
 
 
 def sample(points: Points, size: int, rng: np.random.Generator) -> Points:
-    """Some rows, in their order; all of them where there are no more."""
+    """A random sample of the rows, in their order; all rows if there are no more."""
     if len(points) <= size:
         return points
     return points[np.sort(rng.choice(len(points), size, replace=False))]
@@ -59,17 +59,17 @@ def refine(
     Parameters
     ----------
     rotation
-        Of the leading axes, as many as it has rows.
+        The start: a rotation of as many leading axes as it has rows.
     schedule
-        The number of leading axes whose rotation each round fits. A rough start knows the few main directions only;
-        in the others it would pair noise with noise, and the fit would learn it. So the axes come in step by step.
+        The number of leading axes whose rotation each round fits. A rough start only knows the few main directions. In
+        the others it would pair noise with noise, and the fit would learn it, so the axes are added step by step.
     size
-        Points of each side that a round looks at.
+        Points of each side that a round uses.
     weight
-        Pairs are sought with each direction weighted by this power of how strongly it agreed in the last round (its
-        singular value). 1/2 finds the way from rougher starts, 0 ends nearer to the truth.
+        In the search for pairs, each direction is weighted by this power of how strongly it agreed in the last round
+        (its singular value). 1/2 works from rougher starts, 0 ends closer to the truth.
     memory
-        Share of the pairs of earlier rounds that counts on.
+        Weight that the pairs of earlier rounds keep in each new round.
     """
     left, right = rotation, np.eye(len(rotation), dtype=np.float32)
     sums = np.zeros(rotation.shape)
@@ -89,6 +89,6 @@ def refine(
 
 
 def agreement(a: Points, b: Points) -> float:
-    """How well two sets lie on each other: the mean adjusted similarity of each point's best partner, both ways."""
+    """How well two sets overlap: the mean adjusted similarity of each point's best partner, in both directions."""
     similarity = adjusted_similarity(a, b, _NEIGHBOURHOOD)
     return float(similarity.max(axis=1).mean() + similarity.max(axis=0).mean()) / 2

@@ -1,4 +1,4 @@
-"""Try several starts and keep the rotation that serves best points that no step has seen."""
+"""Try several starts and keep the rotation that fits held-out points best."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from blindmatch.validation import FloatArray
 
 Step = Callable[[str, int, int], None]
 
-_COARSE = 32  # leading axes that the first match sees: those of small variance are noise to k-means
+_COARSE = 32  # leading axes that the first match uses: axes of small variance are noise to k-means
 _QUICK = 2000  # points on each side while candidates compete
-_UNSEEN = 2000  # points on each side that only the choice among candidates looks at, or a fifth of them
-_FEWEST = 10  # so few unseen points would choose by chance: all points of the set are looked at then
+_UNSEEN = 2000  # held-out points on each side for the choice among candidates; at most a fifth
+_FEWEST = 10  # with fewer held-out points the choice would be random, so all points are used
 _MEMORY = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One start, and the alignment that grew from it.
+    """One start, and the alignment refined from it.
 
     Attributes
     ----------
     clusterings
-        Which clustering of each side.
+        The index of the clustering on each side.
     source_centres, target_centres
-        (k, c) their centres, as directions along the leading axes.
+        (k, c) centres, as directions along the leading axes.
     result
         The match of the centres, with its bound and its certificate.
     agreement
-        How well unseen points of the two sides lie on each other after the refinement.
+        How well held-out points of the two sides overlap after the refinement.
     likeness
-        Share of the unseen points that this alignment and the one that was kept carry to the same nearest target.
+        Share of the held-out points that this alignment and the one that was kept map to the same nearest target.
     """
 
     clusterings: tuple[int, int]
@@ -53,7 +53,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is tried; the arguments of ``bm.BlindAligner``."""
+    """The effort of the search: the arguments of ``bm.BlindAligner``."""
 
     clusters: int
     clusterings: int
@@ -67,9 +67,9 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The rotation, what it came from and how good it is.
+    """The rotation, its candidates and how good it is.
 
-    `ceiling` is nan where no points were kept unseen; `interrupted`: Ctrl-C cut the search short.
+    `ceiling` is nan if no points were held out; `interrupted` means that Ctrl-C stopped the search.
     """
 
     rotation: Points
@@ -82,9 +82,9 @@ class Found:
 
 
 def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> Found:
-    """Find the rotation of the source directions that lays them on the target directions.
+    """Find the rotation that maps the source directions onto the target directions.
 
-    Ctrl-C ends it with the best so far, once there is a first candidate.
+    After the first candidate, Ctrl-C ends the search with the best rotation so far.
     """
     (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in (source, target))
     starts = _starts(source, target, plan, rng, report)
@@ -103,7 +103,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     partners = [nearest(points, unseen_target, 1)[1] for points in carried]
     likenesses = [float((mine == partners[best]).mean()) for mine in partners]
     rotation = grown[best][1]
-    # Half of a small set at most: rounds that see the same points again and again keep their mistakes.
+    # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
     size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
     schedule = _told([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
     try:
@@ -137,13 +137,13 @@ def _grown(
     rng: np.random.Generator,
     report: Step,
 ) -> tuple[Result, Points]:
-    """The match of the centres of a start, and the rotation that grows from it."""
+    """The match of the centres of a start, and the rotation refined from it."""
     rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
     schedule = _told(rounds, "refining candidates", turn, report)
-    report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # its match takes a while too
+    report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
     result = matched(start, plan.solver, plan.time_limit, int(rng.integers(2**31)), plan.threads)
     rough = procrustes(start.source_centres, start.target_centres[result.permutation])
-    fresh = min(len(source), len(target)) >= 4 * _QUICK  # else rounds see the same points, and keep mistakes
+    fresh = min(len(source), len(target)) >= 4 * _QUICK  # otherwise rounds use the same points and keep mistakes
     memory = _MEMORY if fresh else 0.0
     return result, refine(source, target, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
 
@@ -164,7 +164,7 @@ def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator
 
 
 def _told(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:
-    """The parts of a step one by one, with a word before each: this is one of several turns with as many parts."""
+    """Yield the parts of a step and report each; a step has several turns with equally many parts."""
     before, turns = turn
     for done, part in enumerate(parts):
         report(step, before * len(parts) + done, turns * len(parts))
@@ -172,14 +172,14 @@ def _told(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) 
 
 
 def _split(points: Points, rng: np.random.Generator) -> tuple[Points, Points]:
-    """Some points to judge by, and the others; all of them for both where there are few."""
+    """Split off held-out points; if there are few, use all points for both."""
     order = rng.permutation(len(points))
     count = min(_UNSEEN, len(points) // 5)
     return (points[order[:count]], points[order[count:]]) if count >= _FEWEST else (points, points)
 
 
 def _growing(first: int, last: int, rounds: int) -> list[int]:
-    """Numbers of axes that double from `first` to `last`, each for about as many rounds."""
+    """Numbers of axes that double from `first` to `last`, each for about the same number of rounds."""
     sizes = [first]
     while sizes[-1] < last:
         sizes.append(min(2 * sizes[-1], last))

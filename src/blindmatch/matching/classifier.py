@@ -35,13 +35,13 @@ class ClassifierScores:
     Attributes
     ----------
     accuracy
-        Share of the images that get their class.
+        Share of the images that get their true class.
     matching_accuracy
-        Share of the classes whose cluster is that of the best one-to-one assignment of clusters to classes (the one
-        that makes most images right).
+        Share of the classes whose cluster is that of the best one-to-one assignment of clusters to classes (the
+        assignment under which most images are right).
     ceiling
-        Accuracy with that assignment in place of the match (the row "GT" of the paper): no match of these clusters
-        does better, where there are as many clusters as classes.
+        Accuracy with that assignment instead of the match (the row "GT" of the paper). If there are as many clusters as
+        classes, no match of these clusters does better.
     """
 
     accuracy: float
@@ -54,15 +54,15 @@ class ClassifierScores:
 
 
 class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
-    """Classify without a single label: k-means centres, matched blind with one embedding a class.
+    """Classify without labels: k-means centres, matched blindly with one embedding per class.
 
     Parameters
     ----------
     n_clusters
-        By default as many as there are classes. With more, the clusters left over join the nearest matched one;
-        with fewer, some classes are never predicted.
+        By default the number of classes. With more clusters, the unmatched ones join the nearest matched one; with
+        fewer, some classes are never predicted.
     n_init
-        Starts of k-means++.
+        Number of k-means++ starts.
     normalize
         Scale each embedding to unit length first, as the paper does.
     distortion, solver, standardize, time_limit, threads
@@ -73,13 +73,13 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_
-        Names of the classes: by default 0, 1, 2...
+        Names of the classes; by default 0, 1, 2, ...
     centres_
-        Cluster centres; cluster c stands for class ``classes_[cluster_class_[c]]``.
+        Cluster centres; cluster c is assigned to class ``classes_[cluster_class_[c]]``.
     n_init_
-        Starts of k-means that were made: fewer than `n_init` if Ctrl-C cut them short.
+        Number of k-means starts that were completed: fewer than `n_init` after Ctrl-C.
     result_
-        The match of centres with classes.
+        The match between centres and classes.
 
     Examples
     --------
@@ -126,9 +126,9 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
     ) -> BlindClassifier:
         """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e).
 
-        `callback` hears of each start of k-means and of the match: the name of the step, how many are done, and of how
-        many. `match_callback` is that of ``bm.match``. Ctrl-C keeps the best so far: of the match, or of the
-        clusterings, which is then matched within a second.
+        `callback` is called for each k-means start and for the match with the name of the step, the number of parts
+        that are done and their total. `match_callback` is the callback of ``bm.match``. Ctrl-C keeps the best so far:
+        the best match, or the best clustering, which is then matched within a second.
         """
         images, texts = self._scaled(self._fitted_set(X)), self._scaled(self._second_set(Y))
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
@@ -156,12 +156,12 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each image: that of its nearest centre."""
+        """The class of each image: the class of its nearest centre."""
         clusters = self.clusters(X)
         return np.asarray(self.classes_[self.cluster_class_[clusters]])
 
     def clusters(self, X: ArrayLike) -> IntArray:
-        """The cluster of each image: that of the nearest centre."""
+        """The cluster of each image: the one with the nearest centre."""
         check_is_fitted(self)
         return np.asarray(pairwise_distances_argmin(self._scaled(self._new_points(X)), self.centres_))
 
@@ -188,11 +188,11 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
 
 
 def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
-    """The names of the classes: as many as there are, none missing, no two the same."""
+    """The names of the classes: one for each class, none missing, all different."""
     names = np.asarray(classes)
     if names.shape != (count,):
         raise ValueError(f"classes has shape {names.shape}; Y has {count} rows")
-    as_labels(classes, "classes")  # type: ignore[arg-type]  # before numpy made a string of a missing one
+    as_labels(classes, "classes")  # type: ignore[arg-type]  # checked before numpy turns a missing name into a string
     seen: dict[Any, int] = {}
     for at, name in enumerate(names.tolist()):
         if seen.setdefault(name, at) != at:
@@ -201,8 +201,8 @@ def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> tuple[FloatArray, int]:
-    """The best centres of several starts of k-means, one at a time so that progress shows, and how many starts ran."""
-    rng = check_random_state(seed)  # one for all of them, as KMeans(n_init=starts) has it
+    """The best centres of several k-means starts, and the number of starts; one at a time, to report progress."""
+    rng = check_random_state(seed)  # shared by all starts, as in KMeans(n_init=starts)
     best: Any = None
     for start in range(starts):
         try:

@@ -1,4 +1,4 @@
-"""What the estimators share: how scikit-learn wants inputs checked, and tags that say what `fit` takes."""
+"""The base class of the estimators: input checks and tags for scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from sklearn.utils.validation import check_array, validate_data
 
 from blindmatch.validation import plain
 
-_FLOATS = [np.float64, np.float32]  # float32 stays as it is: k-means on it takes half the time and memory
+_FLOATS = [np.float64, np.float32]  # float32 is kept: k-means on it takes half the time and memory
 
 
 class TwoSetEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose `fit` takes two sets of embeddings; the second one stands where others take labels."""
+    """An estimator whose `fit` takes two sets of embeddings; the second one takes the place of labels."""
 
     def _fitted_set(self, X: ArrayLike) -> NDArray[Any]:
-        """The first set: remembers how many features it has, and their names."""
+        """Check the first set, and remember the number of features and their names."""
         return np.asarray(validate_data(self, plain(X), dtype=_FLOATS))
 
     def _new_points(self, X: ArrayLike) -> NDArray[Any]:
-        """Points of the first space: as many features as in `fit`, and the same names."""
+        """Check points of the first space: the same features, with the same names, as in `fit`."""
         return np.asarray(validate_data(self, plain(X), dtype=_FLOATS, reset=False))
 
     def _second_set(self, Y: ArrayLike | None) -> NDArray[Any]:

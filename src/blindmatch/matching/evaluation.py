@@ -1,4 +1,4 @@
-"""How good a match is where the truth is known, and how well the two spaces agree under it."""
+"""Accuracy of a match if the truth is known, and agreement of the two spaces under it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Alignment:
     cka
         Centred kernel alignment of the linear kernels, at most 1: higher is better.
     gw
-        Gromov-Wasserstein distortion of the standardised distances, over N^2: lower is better, about 2 for a random
-        pairing.
+        Gromov-Wasserstein distortion of the standardised distances, divided by N^2: lower is better, about 2 for a
+        random pairing.
     """
 
     mutual_knn: float
@@ -37,21 +37,21 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A pairing beside the true one and random ones.
+    """A pairing compared with the true one and random ones.
 
     Attributes
     ----------
     accuracy
-        Share of the sources with a true partner that got it; None without truth.
+        Share of the sources with a true partner that were matched to it; None without truth.
     precision
-        Share of the matched sources whose partner is the true one, so that a partner for an outlier counts as an error;
-        None without truth.
+        Share of the matched sources whose partner is the true one, so a partner for an outlier counts as an error; None
+        without truth.
     pairs
-        How many sources were matched.
+        Number of matched sources.
     found, true
-        Alignment at the found and at the true pairing (None without truth).
+        Alignment under the found and under the true pairing (None without truth).
     random, random_deviation
-        Mean and standard deviation over random pairings of the items that were matched.
+        Mean and standard deviation over random pairings of the matched items.
     """
 
     accuracy: float | None
@@ -77,9 +77,9 @@ def evaluate(
     random_pairings: int = 100,
     neighbors: int = 5,
 ) -> Evaluation:
-    """Accuracy and alignment of a pairing: source i with target permutation[i], -1 for a source left over.
+    """Accuracy and alignment of a pairing: source i with target permutation[i], -1 for an unmatched source.
 
-    The alignment is that of the paired items alone. `neighbors` is the k of Mutual k-NN (fewer in smaller sets).
+    The alignment is computed on the paired items only. `neighbors` is the k of Mutual k-NN (smaller in small sets).
 
     Examples
     --------
@@ -115,7 +115,7 @@ def evaluate(
 
 
 def matching_accuracy(permutation: ArrayLike, truth: ArrayLike) -> float:
-    """Share of the sources with a true partner (truth >= 0) that were given this partner.
+    """Share of the sources with a true partner (truth >= 0) that were matched to it.
 
     >>> matching_accuracy([0, 2, 1, 3], truth=[0, 1, 2, 3])
     0.5
@@ -128,7 +128,7 @@ def matching_accuracy(permutation: ArrayLike, truth: ArrayLike) -> float:
         raise ValueError(f"permutation has {len(found)} items and truth has {len(true)}; expected equal numbers")
     known = true >= 0
     if not known.any():
-        raise ValueError("truth names no partner at all: there is nothing to compare with")
+        raise ValueError("truth has no partner for any source: there is nothing to compare with")
     return float((found[known] == true[known]).mean())
 
 
@@ -145,7 +145,7 @@ def top_k_accuracy(scores: ArrayLike, truth: ArrayLike, k: int = 5, *, largest: 
     at_least(k, 1, "k")
     rows = np.flatnonzero(true >= 0)
     if not len(rows):
-        raise ValueError("truth names no partner at all: there is nothing to compare with")
+        raise ValueError("truth has no partner for any source: there is nothing to compare with")
     values = matrix[rows] if largest else -matrix[rows]
     own = values[np.arange(len(rows)), true[rows]][:, None]
     better, equal = (values > own).sum(axis=1), (values == own).sum(axis=1)
@@ -153,9 +153,9 @@ def top_k_accuracy(scores: ArrayLike, truth: ArrayLike, k: int = 5, *, largest: 
 
 
 def cluster_assignment(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> dict[Any, Any]:
-    """The one-to-one assignment {cluster: class} that makes most items right.
+    """The one-to-one assignment {cluster: class} under which most items are right.
 
-    Of more clusters than classes (or fewer), those left over do not appear.
+    If there are more clusters than classes (or fewer), the unassigned ones do not appear.
 
     >>> cluster_assignment(["cat", "cat", "dog", "dog"], [1, 1, 0, 1])
     {1: 'cat', 0: 'dog'}
@@ -166,7 +166,7 @@ def cluster_assignment(labels: Iterable[Hashable], clusters: Iterable[Hashable])
 
 
 def clustering_accuracy(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> float:
-    """Share of the items whose class is that of their cluster under the best assignment: the classifier's ceiling.
+    """Share of the items whose class is that of their cluster under the best assignment: an upper limit.
 
     >>> clustering_accuracy(["cat", "cat", "dog", "dog"], [1, 1, 0, 1])
     0.75
@@ -177,7 +177,7 @@ def clustering_accuracy(labels: Iterable[Hashable], clusters: Iterable[Hashable]
 
 
 def _contingency(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> tuple[IntArray, list[Any], list[Any]]:
-    """How many items of each class (column) each cluster (row) holds; both in order of appearance."""
+    """The number of items of each class (column) in each cluster (row); both in order of appearance."""
     classes, groups = as_labels(labels, "labels"), as_labels(clusters, "clusters")
     if not classes or len(classes) != len(groups):
         raise ValueError(
@@ -191,7 +191,7 @@ def _contingency(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> tu
 
 
 def _partners(values: ArrayLike, n: int, m: int, name: str) -> IntArray:
-    """A target index or -1 for each of n sources, no target twice."""
+    """Return a target index or -1 for each of n sources, with no target twice."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or array.shape != (n,):
         raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}; expected {n} integers")
@@ -202,7 +202,7 @@ def _partners(values: ArrayLike, n: int, m: int, name: str) -> IntArray:
 
 
 def _alignments(X: FloatArray, Y: FloatArray, orders: list[IntArray], neighbors: int, name: str) -> list[Alignment]:
-    """The measures with source i beside target order[i], for each order."""
+    """The measures with source i paired with target order[i], for each order."""
     n = len(X)
     if n < 2:
         raise ValueError(f"{name} pairs {n} items; relations need at least 2")

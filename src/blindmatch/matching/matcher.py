@@ -26,7 +26,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
     distortion, solver, standardize, similarity_weight, unmatched_cost, max_unmatched, time_limit, threads
         As in ``bm.match``.
     kernel
-        "embeddings": X and Y hold a point in each row, and the distortion takes its own kernel. "precomputed": they are
+        "embeddings": X and Y hold one point per row, and the distortion computes its kernel. "precomputed": they are
         the square kernels themselves, and the X of `predict` and `transform` holds the relations of new points (rows)
         to the sources of `fit` (columns).
     random_state
@@ -35,9 +35,9 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
     Attributes
     ----------
     permutation_, cost_, lower_bound_
-        The match: source i belongs to target ``permutation_[i]``, or to none where that is -1.
+        The match: source i belongs to target ``permutation_[i]``, or is unmatched if that is -1.
     result_
-        All of the ``bm.Result``.
+        The full ``bm.Result``.
     source_, target_
         The embeddings (or kernels) that were matched.
 
@@ -110,7 +110,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """The target row for each new source point: that of the nearest source that has one."""
+        """The target row for each new source point: the partner of the nearest matched source."""
         check_is_fitted(self)
         points = self._new_points(X)
         matched = np.flatnonzero(self.permutation_ >= 0)

@@ -29,15 +29,15 @@ class Subsets:
     subsets
         Arrays of sorted indices, cheapest first, all different.
     costs
-        ``cost[np.ix_(s, s)].sum()`` of each: all ordered pairs, the diagonal included.
+        ``cost[np.ix_(s, s)].sum()`` of each: all ordered pairs, including the diagonal.
     lower_bound
         No subset costs less. None if the engine proves nothing.
     status
-        "optimal": proved, no subset outside the list is cheaper than its last one (by more than the rounding of the
-        sums, with the engine's own tolerance for "gurobi" and "scip"). "heuristic": no claim. "time_limit" and
-        "interrupted": the run was cut short; the list may then be shorter than asked for.
+        "optimal": proved that no subset outside the list is cheaper than its last one (by more than the rounding of the
+        sums; "gurobi" and "scip" add their own tolerance). "heuristic": no claim. "time_limit" and "interrupted": the
+        run was stopped early, and the list may be shorter than requested.
     engine
-        What found them.
+        The engine that found them.
     """
 
     subsets: tuple[IntArray, ...]
@@ -58,12 +58,12 @@ class Subsets:
 
 
 _TOLERANCE = 1e-9  # of Gurobi and SCIP
-_MARGIN = 2e-9  # so much of the scale of a sum is taken off their bounds
+_MARGIN = 2e-9  # share of the scale of a sum that is subtracted from their bounds
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What an engine gets: a finite square matrix, and how many subsets of which size."""
+    """The input of an engine: a finite square matrix, the size of the subsets and how many are wanted."""
 
     cost: FloatArray
     size: int
@@ -73,7 +73,7 @@ class _Task:
 
     @cached_property
     def exponent(self) -> int:
-        """The power of two that makes the largest cost about one: tolerances of other people's codes are absolute."""
+        """The power of two that makes the largest cost about one, because third-party tolerances are absolute."""
         return -math.frexp(float(np.abs(self.cost).max()))[1]
 
     @property
@@ -82,13 +82,13 @@ class _Task:
         return np.asarray(np.ldexp((self.cost + self.cost.T) / 2, self.exponent))
 
     def bound(self, scaled: float) -> float | None:
-        """A bound on the caller's costs from that on the scaled ones, less the tolerances; None if there is none."""
+        """Convert a bound on the scaled costs to the caller's costs, minus the tolerances; None if there is none."""
         if not abs(scaled) < 1e19:  # SCIP's infinity is 1e20
             return None
         return math.ldexp(scaled - _MARGIN * self.size**2, -self.exponent)
 
 
-# One subset a row in any order, a lower bound or None, and whether the run was completed.
+# One subset per row in any order, a lower bound or None, and whether the run was completed.
 _Found = tuple[ArrayLike, float | None, bool]
 
 
@@ -105,7 +105,7 @@ def best_subsets(
     rng: int | np.random.Generator | None = None,
     threads: int | None = None,
 ) -> Subsets:
-    """The k subsets of `size` paired items whose relations in the two spaces agree best.
+    """Find the k subsets of `size` paired items whose relations in the two spaces agree best.
 
     Parameters
     ----------
@@ -113,21 +113,21 @@ def best_subsets(
         (n, d) and (n, e) embeddings of the same n items: row i belongs to row i. The cost of a pair of items is the
         distortion's loss between its relation in the source and in the target.
     size, k
-        Items in each subset (1 to n), and how many subsets. Where fewer than k exist, all of them are returned.
+        Items in each subset (1 to n), and the number of subsets. If fewer than k exist, all of them are returned.
     cost
-        Instead of embeddings: an (n, n) matrix, to be summed over each subset. It may be asymmetric or negative.
+        Instead of embeddings: an (n, n) matrix that is summed over each subset. It may be asymmetric or negative.
     distortion
-        "gw", "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. Its kernels are taken (and
-        standardised) over all n items.
+        "gw", "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. Its kernels are computed
+        (and standardised) over all n items.
     engine
-        "search": tabu search from many starts, no proof. "exact": branch and bound, proves the whole list; good for
-        some tens of items, or small subsets of about a hundred. "gurobi", "scip": other people's solvers.
+        "search": tabu search from many starts, no proof. "exact": branch and bound, proves the whole list; suitable for
+        some tens of items, or small subsets of about a hundred. "gurobi", "scip": third-party solvers.
     time_limit
-        Seconds; the best so far is returned when they are over.
+        Seconds. When they run out, the best result so far is returned.
     rng
         A seed or a generator, for "search" and for the start of "exact".
     threads
-        At most so many; all cores by default. The result does not depend on it. ("exact" and "scip" use one.)
+        Maximum number of threads; all cores by default. It does not change the result. ("exact" and "scip" use one.)
 
     Examples
     --------
@@ -172,12 +172,12 @@ def _pair_costs(
         matrix = chosen.loss(K, G)
     largest = float(np.abs(matrix).max())
     if not largest * len(matrix) ** 2 < 1e300:
-        raise ValueError(f"cost holds {largest:g}; sums of such values leave the range of float64")
+        raise ValueError(f"cost holds {largest:g}; sums of such values overflow float64")
     return matrix
 
 
 def _scored(task: _Task, rows: ArrayLike, bound: float | None, completed: bool, engine: str) -> Subsets:
-    """Score on the caller's own matrix and sort: nothing that an engine claims is taken over unchecked."""
+    """Score the subsets on the caller's own matrix and sort them; the engine's costs are not trusted."""
     subsets = [np.sort(row) for row in np.asarray(rows, dtype=np.intp).reshape(-1, task.size)]
     scored = sorted((float(task.cost[np.ix_(s, s)].sum()), s.tolist()) for s in subsets)
     costs = np.array([value for value, _ in scored])
@@ -190,7 +190,7 @@ def _scored(task: _Task, rows: ArrayLike, bound: float | None, completed: bool, 
 
 
 def _search(task: _Task, restarts: int = 32) -> _Found:
-    # A thousand moves a restart find the best of a hundred items many times over; of thousands, each move is dear.
+    # For a hundred items, 1000 moves per restart find the best many times over; for thousands, each move is expensive.
     iterations = min(1000, max(200, 40_000_000 // (len(task.cost) * task.size)))
     seed = int(task.rng.integers(2**63))
     rows, completed = _core.search_subsets(
@@ -233,12 +233,12 @@ def _gurobi(task: _Task) -> _Found:
                 if model.Status != gp.GRB.OPTIMAL:
                     task.budget.interrupted |= model.Status == gp.GRB.INTERRUPTED  # it caught Ctrl-C itself
                     return rows, bound, False
-                # Not this one again. (On 14 items Gurobi's pool of the 10 best was not done in 20 s; cuts took 2 s.)
+                # Exclude this one. (On 14 items Gurobi's pool of the 10 best did not finish in 20 s; cuts took 2 s.)
                 model.addConstr(chosen[rows[-1].tolist()].sum() <= task.size - 1)
             return rows, bound, True
     except gp.GurobiError as error:
         raise SolverUnavailable(
-            f"engine='gurobi' cannot run: {error}. Without a licence gurobipy takes problems up to 200 items; "
+            f"engine='gurobi' cannot run: {error}. Without a licence gurobipy accepts up to 200 items; "
             "see https://www.gurobi.com/free-trial"
         ) from error
 
@@ -281,7 +281,7 @@ def _scip(task: _Task) -> _Found:
         if model.getStatus() != "optimal":
             return rows, bound, False
         model.freeTransform()
-        model.addCons(scip.quicksum(x[i] for i in rows[-1]) <= task.size - 1)  # not this one again
+        model.addCons(scip.quicksum(x[i] for i in rows[-1]) <= task.size - 1)  # exclude this one
     return rows, bound, True
 
 
