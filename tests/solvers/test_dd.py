@@ -67,7 +67,7 @@ def test_a_file_of_others(tmp_path):
     ("old", "new", "message"),
     [
         ("p 2 3 3 1", "p 2 3 3", "line 2: expected 'p LEFT"),
-        ("p 2 3 3 1", "p 2 3 4 1", r"promises \[4, 1\]"),
+        ("p 2 3 3 1", "p 2 3 4 1", r"announces \[4, 1\]"),
         ("p 2 3 3 1\n", "", "no line 'p"),
         ("a 1 1 0 2", "a 1 1 0", "line 4: expected 'a ID"),
         ("a 1 1 0 2", "a 1 1 0 nan", "line 4: the cost nan"),
@@ -76,7 +76,7 @@ def test_a_file_of_others(tmp_path):
         ("a 1 1 0 2", "a 1 2 0 2", "outside of 2 left"),
         ("e 0 2 -4e-1", "e 0 3 1", "outside of 0 to 2"),
         ("e 0 2 -4e-1", "e 0 -1 1", "outside of 0 to 2"),
-        ("c a comment", "x what", "line 1: unknown kind"),
+        ("c a comment", "x what", "line 1: unknown line type"),
     ],
 )
 def test_faults_name_the_file_and_the_line(tmp_path, old, new, message):

@@ -1,4 +1,4 @@
-"""All solvers. `SOLVERS` is the only registry: a name, and the class whose objects are the configured solvers."""
+"""All solvers. `SOLVERS` is the only registry; it maps each name to the class of the solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default: picks a solver by size, and says which."""
+"""The default solver: picks a solver by size and says which."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TABU_WORK = 4e10  # swaps evaluated: about a minute
 
 @dataclass(frozen=True)
 class Auto:
-    """Branch and bound as long as its duals fit; beyond that FAQ and tabu search, with the projection bound.
+    """Branch and bound while its duals fit into memory; for larger sizes FAQ and tabu search with the projection bound.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Auto:
         at_least(self.largest, 1, "largest")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Hand over to the solver that fits."""
+        """Run the solver that fits the size."""
         if problem.n <= self.largest:
             outcome = BranchAndBound()(problem, budget=budget, rng=rng)
             return replace(outcome, message=f"branch-and-bound. {outcome.message}".strip())

@@ -1,4 +1,4 @@
-"""What every solver is: a frozen dataclass of options, called on a problem."""
+"""The protocol of the solvers: a frozen dataclass of options that is called on a problem."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]
 
-CHECK_SECONDS = 1e-8  # that the check of a proof takes for each pair of a stage, over n^2
+CHECK_SECONDS = 1e-8  # time to check one pair of a stage, divided by n^2
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """An optional package that a solver needs: the module, and the line that installs it."""
+    """An optional package that a solver needs: the module, and the command that installs it."""
 
     module: str
     install: str
 
     @property
     def installed(self) -> bool:
-        """Whether the module is there, without importing it."""
+        """Whether the module is installed, without importing it."""
         return importlib.util.find_spec(self.module) is not None
 
     def load(self, solver: str) -> Any:
-        """Import the module; SolverUnavailable says how to get it."""
+        """Import the module; SolverUnavailable says how to install it."""
         try:
             return importlib.import_module(self.module)
         except ImportError as error:
@@ -52,12 +52,12 @@ class Dependency:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a solver can do; `solve` refuses what it cannot, so that nothing is ever ignored.
+    """What a solver can do; `solve` refuses everything else, so that no input is silently ignored.
 
-    `unequal` is whether it takes a sum of several factor pairs, which is what sets of unequal sizes lead to. Known
-    pairs need no word of their own: `solve` fixes them, and what is left has a linear term. `quadratic_memory`,
-    `cubic_memory` and `quartic_memory` are bytes over n^2 (for each factor pair), n^3 and n^4, measured and rounded up;
-    the cubic part up to the size `cubic_up_to`, if there is one.
+    `unequal` means that it takes a sum of several factor pairs, which sets of unequal sizes lead to. Known pairs need
+    no flag: `solve` fixes them, and the remaining problem has a linear term. `quadratic_memory`, `cubic_memory` and
+    `quartic_memory` are bytes divided by n^2 (for each factor pair), n^3 and n^4, measured and rounded up; the cubic
+    part applies up to the size `cubic_up_to`, if it is set.
     """
 
     bound: bool = False
@@ -76,17 +76,17 @@ class Capabilities:
 
     @property
     def installed(self) -> bool:
-        """Whether this machine has what the solver needs."""
+        """Whether everything that the solver needs is installed."""
         return self.requires is None or self.requires.installed
 
 
 @dataclass(frozen=True)
 class Proof:
-    """A certificate that is made when somebody asks for it: at n = 300 that puts half a gigabyte of duals in order.
+    """A certificate that is built on demand: at n = 300 this reorders half a gigabyte of duals.
 
-    `make` takes the number of nodes to make, the first ones of the tree, or None for all of them: parents come before
-    their children, so that any number of nodes is a certificate. `work` is the number of pairs in all stages, each
-    times the square of the size, to which the time of a check is proportional, and `nbytes` the memory of the duals.
+    `make` takes the number of nodes to build, the first ones of the tree, or None for all. Parents come before their
+    children, so any number of nodes is a certificate. `work` is the sum over all stages of the number of pairs times
+    the squared size, to which the time of a check is proportional. `nbytes` is the memory of the duals.
     """
 
     make: Callable[[int | None], Certificate]
@@ -95,7 +95,7 @@ class Proof:
 
     @classmethod
     def of(cls, certificate: Certificate | Proof | None) -> Proof | None:
-        """A certificate that is there already, as a proof."""
+        """Wrap an existing certificate as a proof."""
         if not isinstance(certificate, Certificate):
             return certificate
         stages = [stage for node in certificate.nodes for stage in node.stages]
@@ -109,11 +109,10 @@ class Proof:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a solver found, in the order of the problem that it was given.
+    """The result of a solver, in the order of the problem that it was given.
 
-    `lower_bound` is for solvers whose proof is not a certificate (enumeration, other people's branch and bound);
-    with a certificate the bound is what the checker makes of it. `checkpoint` is a file that nobody needs any more once
-    the result has been checked.
+    `lower_bound` is for solvers without a certificate (enumeration, third-party branch and bound); with a certificate,
+    the checker computes the bound. `checkpoint` is a file that is no longer needed once the result has been checked.
     """
 
     permutation: IntArray
@@ -144,12 +143,12 @@ class Solver(Protocol):
     capabilities: ClassVar[Capabilities]
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Solve; return when done or when the budget says stop, with the best that was found."""
+        """Solve; return the best match found when done or when the budget says stop."""
         ...
 
 
 class Budget:
-    """Time, threads and incumbent of one run. The core calls `report` and `fail`, reads `remaining` and `orphaned`."""
+    """Time, threads and incumbent of a run. The core calls `report` and `fail` and reads `remaining` and `orphaned`."""
 
     def __init__(
         self,
@@ -161,7 +160,7 @@ class Budget:
         self.time_limit = math.inf if time_limit is None else time_limit
         self.threads = threads or len(os.sched_getaffinity(0))
         self.trace: list[Progress] = []
-        self.interrupted = False  # by Ctrl-C, or by an exception in the callback, which `error` keeps
+        self.interrupted = False  # by Ctrl-C, or by an exception in the callback, kept in `error`
         self.error: BaseException | None = None
         self.best: tuple[float, IntArray] | None = None
         self._callback = callback
@@ -169,7 +168,7 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
+        """Seconds since the start of the run."""
         return time.perf_counter() - self.start
 
     @property
@@ -184,7 +183,7 @@ class Budget:
 
     @property
     def orphaned(self) -> bool:
-        """Whether the main thread has ended: Ctrl-C reaches that one alone, and Python waits for all others."""
+        """Whether the main thread has ended: only that thread gets Ctrl-C, and Python waits for all others."""
         if not threading.main_thread().is_alive():
             self.interrupted = True
             return True
@@ -192,7 +191,7 @@ class Budget:
 
     @property
     def stop_status(self) -> Status:
-        """The status of a run that was cut short."""
+        """The status of a run that was stopped early."""
         return "interrupted" if self.interrupted else "time_limit"
 
     def offer(self, permutation: IntArray, cost: float) -> None:
@@ -201,7 +200,7 @@ class Budget:
             self.best = (cost, np.array(permutation, dtype=np.intp))
 
     def report(self, lower_bound: float | None, cost: float | None, iteration: int = 0) -> bool:
-        """Note progress and tell the caller; returns whether to go on."""
+        """Record progress and report it to the caller; return whether to continue."""
         if lower_bound is not None and math.isfinite(lower_bound):
             self._bound = lower_bound if self._bound is None else max(self._bound, lower_bound)
         if self.best is not None:
@@ -216,7 +215,7 @@ class Budget:
         return not self.stopped
 
     def fail(self, error: BaseException) -> None:
-        """Take an exception out of a callback or a signal handler: stop, keep the best, raise it later if need be."""
+        """Record an exception of a callback or signal handler: stop, keep the best match, raise it later if needed."""
         self.interrupted = True
         if self.error is None and not isinstance(error, KeyboardInterrupt):
             self.error = error

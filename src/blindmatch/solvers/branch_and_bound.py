@@ -24,19 +24,19 @@ from blindmatch.validation import at_least, positive
 
 @dataclass(frozen=True)
 class BranchAndBound:
-    """Exact, given time: the root is the dual ascent, then rows or columns take each of their partners.
+    """Exact, given enough time: the root is the dual ascent, then a row or column branches on each of its partners.
 
     Parameters
     ----------
     memory_limit
         Bytes that the first-order method at the root may use.
     proof_limit
-        Bytes of the proof tree; a larger one is dropped, and the result (with its bound) kept.
+        Bytes of the proof tree; a larger tree is dropped, and the result (with its bound) is kept.
     checkpoint
-        A file that keeps what a run knows (open nodes, duals, incumbent), written every `checkpoint_interval` seconds,
-        at a time limit, on Ctrl-C and on SIGTERM. A run that finds it goes on from there, with the same problem and the
-        same seed; a run that ends by itself removes it when its proof has been checked. A disk that is full does not
-        stop the run: the result's message tells.
+        A file with the state of the run (open nodes, duals, incumbent), written every `checkpoint_interval` seconds, at
+        a time limit, on Ctrl-C and on SIGTERM. A run that finds this file resumes from it; the problem and the seed
+        must be the same. A run that completes removes it after its proof has been checked. A full disk does not stop
+        the run; the message of the result reports it.
     """
 
     memory_limit: int = 4 << 30
@@ -85,8 +85,8 @@ class BranchAndBound:
         status = final_status(status, budget)
         notes = [f"{nodes} node{'' if nodes == 1 else 's'}", *([unwritten] if unwritten else [])]
         if not proof:
-            notes.append(f"the proof outgrew proof_limit={self.proof_limit} bytes and was dropped")
-            # The core proved this in float64, for the normal form: allow for the rounding between the two.
+            notes.append(f"the proof exceeded proof_limit={self.proof_limit} bytes and was dropped")
+            # The core proved this in float64 for the normal form; allow for the rounding of the conversion.
             safe = problem.round_up(scaled.cost(bound) - 1e-13 * problem.scale)
             return Outcome(match, status, lower_bound=safe, message="; ".join(notes), checkpoint=checkpoint)
         certificate = core_proof(problem.n, scaled.exponent, proof, symmetries)
@@ -95,7 +95,7 @@ class BranchAndBound:
 
 @contextmanager
 def _sigterm_stops() -> Iterator[None]:
-    """Let SIGTERM stop the run in an orderly way: it becomes a SystemExit, raised when the checkpoint is written."""
+    """Let SIGTERM stop the run cleanly: it becomes a SystemExit that is raised after the checkpoint is written."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -111,7 +111,7 @@ def _sigterm_stops() -> Iterator[None]:
 
 
 def _may_have_symmetries(problem: QAP) -> bool:
-    """Whether a symmetry of the normal form is one of the matrices themselves, which is what the checker looks at."""
+    """Whether a symmetry of the normal form is also one of the matrices themselves, which the checker tests."""
     matrices = [matrix for pair in problem.factors for matrix in pair]
     plain = all(matrix.any() and not np.diag(matrix).any() and (matrix == matrix.T).all() for matrix in matrices)
     return plain and not problem.linear.any()

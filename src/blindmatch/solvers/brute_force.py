@@ -1,4 +1,4 @@
-"""Enumeration: every permutation, with pruning; the reference that all others are tested against."""
+"""Enumeration of all permutations with pruning; the reference for testing all other solvers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blindmatch.proof.rounding import TINY
 from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 
-_MARGIN = 1e-13  # of the problem's scale: the core prunes with this much slack for rounding
+_MARGIN = 1e-13  # times the problem's scale: slack for rounding when the core prunes
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class BruteForce:
         permutation = np.asarray(found, dtype=np.intp)
         if not completed:
             return Outcome(permutation, budget.stop_status)
-        # No sum that was compared is off by more than this; with integers all sums are exact.
+        # No compared sum has a larger error than this; sums of integers are exact.
         exact = problem.exact or problem.vanishes
         margin = 0.0 if exact else 4 * (_MARGIN * problem.scale + TINY * len(problem.factors) * problem.n**2)
         return Outcome(permutation, "optimal", lower_bound=cost - margin)

@@ -1,4 +1,4 @@
-"""A problem as the C++ core takes it."""
+"""Convert a problem for the C++ core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from blindmatch.validation import FloatArray
 
 
 def core_problem(problem: QAP) -> _core.Problem:
-    """Hand the normal form over to the core."""
+    """Pass the normal form to the core."""
     form = problem.normal_form
     return _core.Problem(_contiguous(form.factors), np.ascontiguousarray(form.linear), form.constant, _mask(problem))
 
@@ -25,9 +25,9 @@ Duals = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class ScaledProblem:
-    """The problem times a power of two, so that its costs are about one: what float32 duals need.
+    """The problem times a power of two that makes its costs about one, as float32 duals need.
 
-    Scaling by powers of two is exact, so what is proved of the scaled problem is proved of the problem.
+    Scaling by powers of two is exact, so a proof for the scaled problem is a proof for the problem.
     """
 
     core: _core.Problem
@@ -51,25 +51,25 @@ class ScaledProblem:
         return cls(core, math.ldexp(problem.granularity, exponent), exponent, problem.n)
 
     def budget(self, budget: Budget) -> RescaledBudget:
-        """The budget, told of costs on the problem's own scale."""
+        """The budget, which gets costs on the problem's own scale."""
         return RescaledBudget(budget, self.exponent, 1e-3 + CHECK_SECONDS * self.size**4)
 
     def cost(self, cost: float) -> float:
-        """A cost or bound of the scaled problem on the problem's own scale."""
+        """Convert a cost or bound of the scaled problem to the problem's own scale."""
         return math.ldexp(cost, -self.exponent)
 
     def duals(self, duals: FloatArray) -> Duals:
-        """Duals of the problem on the core's scale; what is beyond its range counts as nothing."""
+        """Duals of the problem on the core's scale; values beyond its range become zero."""
         scaled = np.ldexp(duals, self.exponent)
         return np.ascontiguousarray(np.where(np.abs(scaled) < 1e4, scaled, 0.0), dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class RescaledBudget:
-    """What the core uses of a budget, with costs scaled back.
+    """The part of a budget that the core uses, with costs scaled back.
 
-    `check_seconds` is the time that the checker will take for each node of a proof, or each stage of the root: the run
-    ends early enough for all but one, for which the time limit has room already.
+    `check_seconds` is the time that the checker takes for each node of a proof, or each stage of the root. The run ends
+    early enough to check all but one of them; the time limit already leaves room for that one.
     """
 
     inner: Budget
@@ -92,19 +92,19 @@ class RescaledBudget:
         return self.inner.orphaned
 
     def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float = 0.0) -> bool:
-        """Pass progress on."""
+        """Forward progress."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
-        # Never more than half of the time, so that a run that was taken up with a large tree gets on.
+        # Never more than half of the time, so that a run resumed with a large tree makes progress.
         check = max(0.0, proof_size - 1) * self.check_seconds
         return go_on and self.inner.remaining > min(check, self.inner.time_limit / 2)
 
     def fail(self, error: BaseException) -> None:
-        """Pass an exception on."""
+        """Forward an exception."""
         self.inner.fail(error)
 
 
 def _exponent(form: NormalForm) -> int:
-    """The exponent of the largest pair cost or linear cost, also where products of the numbers underflow to zero."""
+    """The exponent of the largest pair cost or linear cost, even if products of the numbers underflow to zero."""
     sizes = [[float(np.abs(matrix).max()) for matrix in pair] for pair in form.factors]
     exponents = [1 + sum(math.frexp(size)[1] for size in pair) for pair in sizes if all(pair)]
     exponents += [math.frexp(spread)[1] for spread in [float(np.ptp(form.linear))] if spread > 0]

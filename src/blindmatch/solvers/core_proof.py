@@ -1,4 +1,4 @@
-"""What the core proved, as a certificate: in the certificate's order, on the problem's own scale."""
+"""Convert the core's proof to a certificate: in the certificate's order, on the problem's own scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NONE = (-1, -1)
 
 
 def core_proof(size: int, exponent: int, nodes: Sequence[CoreNode], symmetries: Sequence[tuple[int, Any]]) -> Proof:
-    """The proof of the tree that the core left for the problem times 2^exponent."""
+    """The proof from the core's tree for the problem times 2^exponent."""
     stages = [stage for node in nodes for stage in node[2]]
     images = tuple((side, np.asarray(image, dtype=np.intp)) for side, image in symmetries)
     return Proof(
@@ -39,7 +39,7 @@ def stage_of(u: DualArray, v: DualArray, column_duals: FloatArray, mask: NDArray
     # float32 keeps its digits only in the middle of its range.
     dtype = u.dtype if abs(exponent) <= 40 else np.dtype(np.float64)
     U, V = (np.ldexp(duals.transpose(1, 2, 0), exponent, dtype=dtype) for duals in (u, v))
-    # The core's dual of a column without partners may be infinite; any number will do.
+    # The core's dual of a column without partners may be infinite; any finite number is valid.
     finite = np.where(np.isfinite(column_duals), column_duals, 0.0)
     return Stage(U, V, np.ldexp(finite, exponent), mask.astype(bool))
 

@@ -2,11 +2,11 @@
 
     p 2 2 4 2           left items, right items, assignments, edges
     a 0 0 1 -1.5        assignment 0: left 0 with right 1, and its cost
-    e 0 3 2.0           the cost of using assignments 0 and 3 at once
+    e 0 3 2.0           the cost of using both assignments 0 and 3
 
 Lines that begin with c, i0, i1, n0 or n1 (comments, coordinates, neighbours) are skipped. An assignment that is not
-listed is not allowed. In these models items may stay unmatched at no cost, unlike in a QAP: `write_dd` takes so much
-off the cost of every assignment that a full match is always cheaper, and says so in a comment.
+listed is not allowed. In these models, unlike in a QAP, items may stay unmatched at no cost. `write_dd` therefore
+lowers the cost of every assignment until a full match is always cheaper, and records the offset in a comment.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _SKIPPED = ("c", "i0", "i1", "n0", "n1")
 
 @dataclass(frozen=True)
 class GraphMatching:
-    """A graph-matching model: the cost of assignments, and of two assignments at once.
+    """A graph-matching model: the costs of assignments and of pairs of assignments.
 
     Attributes
     ----------
     left, right
-        How many items there are on either side.
+        Number of items on each side.
     assignments, costs
         (a, 2) pairs (left, right) and their (a,) costs.
     edges, edge_costs
         (e, 2) pairs of assignments, the smaller index first, and their (e,) costs.
     offset
-        Added to the cost of a full match, this gives the cost of the QAP that the model was made from.
+        The cost of a full match plus this offset is the cost of the original QAP.
     """
 
     left: int
@@ -49,14 +49,14 @@ class GraphMatching:
     offset: float = 0.0
 
     def objective(self, labels: IntArray) -> float:
-        """Cost of a labelling: the right item of each left item, -1 where it has none; without the offset."""
+        """Cost of a labelling, without the offset: the right item of each left item, or -1."""
         used = labels[self.assignments[:, 0]] == self.assignments[:, 1]
         both = used[self.edges[:, 0]] & used[self.edges[:, 1]]
         return float(self.costs[used].sum() + self.edge_costs[both].sum())
 
 
 def from_qap(problem: QAP) -> GraphMatching:
-    """The model of a QAP in which a full match is cheaper than any that leaves items out.
+    """The model of a QAP, in which a full match is cheaper than any partial match.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def from_qap(problem: QAP) -> GraphMatching:
     blocks = [_edges_between(problem, number, allowed, i, k) for i in range(n) for k in range(i + 1, n)]
     edges = np.concatenate([pairs for pairs, _ in blocks]) if blocks else np.empty((0, 2), dtype=np.intp)
     edge_costs = np.concatenate([costs for _, costs in blocks]) if blocks else np.empty(0)
-    # Matching one more item costs at most its own cost and the worst edge to each other item.
+    # Matching one more item adds at most its own cost and the worst edge to each other item.
     worst = n * max(0.0, float(edge_costs.max(initial=0.0)))
     shift = float(form.linear.max(initial=0.0)) + worst + 1.0
     return GraphMatching(
@@ -80,7 +80,7 @@ def from_qap(problem: QAP) -> GraphMatching:
 
 
 def _edges_between(problem: QAP, number: IntArray, allowed: BoolArray, i: int, k: int) -> tuple[IntArray, FloatArray]:
-    """Edges of the assignments of left items i < k."""
+    """Edges between the assignments of left items i < k."""
     cost = 2 * np.asarray(sum(A[i, k] * B for A, B in problem.normal_form.factors))
     listed = (cost != 0) & allowed[i][:, None] & allowed[k][None, :]
     j, other = np.nonzero(listed)
@@ -88,7 +88,7 @@ def _edges_between(problem: QAP, number: IntArray, allowed: BoolArray, i: int, k
 
 
 def write_dd(path: str | Path, problem: QAP) -> None:
-    """Write the model of a QAP, so that other programs of the community can solve it."""
+    """Write the model of a QAP for other graph-matching programs."""
     model = from_qap(problem)
     text = "\n".join(_lines(model)) + "\n"
     write_atomically(path, lambda file: file.write(text.encode("ascii")))
@@ -104,7 +104,7 @@ def _lines(model: GraphMatching) -> Iterator[str]:
 
 
 def read_dd(path: str | Path) -> GraphMatching:
-    """Read a model; ValueError names the file and the line that is wrong."""
+    """Read a model; a ValueError names the file and the wrong line."""
     sizes: list[int] = []
     offset = 0.0
     rows: dict[str, list[list[float]]] = {"a": [], "e": []}
@@ -120,7 +120,7 @@ def read_dd(path: str | Path) -> GraphMatching:
             elif kind in rows:
                 rows[kind].append(_row(kind, words))
             elif kind not in _SKIPPED:
-                raise ValueError(f"unknown kind of line {kind!r}")
+                raise ValueError(f"unknown line type {kind!r}")
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {str(error)[:200]}") from None
     try:
@@ -141,7 +141,7 @@ def _row(kind: str, words: list[str]) -> list[float]:
     if len(words) != len(form.split()):
         raise ValueError(f"expected '{kind} {form}'")
     if any(abs(int(word)) >= 2**31 for word in words[:-1]):
-        raise ValueError("an index is beyond all reason")
+        raise ValueError("an index is too large")
     values = [*(float(int(word)) for word in words[:-1]), float(words[-1])]
     if not np.isfinite(values[-1]):
         raise ValueError(f"the cost {words[-1]} is not finite")
@@ -154,7 +154,7 @@ def _checked(sizes: list[int], rows: dict[str, list[list[float]]], offset: float
     left, right, *counts = sizes
     a, e = np.array(rows["a"]).reshape(-1, 4), np.array(rows["e"]).reshape(-1, 3)
     if counts != [len(a), len(e)]:
-        raise ValueError(f"the p line promises {counts} assignments and edges, found {[len(a), len(e)]}")
+        raise ValueError(f"the p line announces {counts} assignments and edges, found {[len(a), len(e)]}")
     a = a[np.argsort(a[:, 0], kind="stable")]
     assignments, edges = a[:, 1:3].astype(np.intp), e[:, :2].astype(np.intp)
     if (a[:, 0] != np.arange(len(a))).any():

@@ -20,17 +20,16 @@ from blindmatch.validation import IntArray, at_least
 
 @dataclass(frozen=True)
 class DualAscent:
-    """Tight lower bound without branching, and the match that tabu search and the ascent itself find.
+    """Tight lower bound without branching, and the best match found by tabu search and by the ascent itself.
 
     Parameters
     ----------
     relaxation
-        After the sweeps stall, solve the linear program whose dual they ascend by a first-order method.
+        After the sweeps stall, solve their linear program with a first-order method.
     memory_limit
-        Bytes that this method may use (about 4 n^4); where it needs more, the sweeps go on alone.
+        Bytes that this method may use (about 4 n^4); if it needs more, only the sweeps run.
     start
-        The certificate of an earlier run, on this problem or on one that is nearly the same: the ascent goes on from
-        its duals.
+        The certificate of an earlier run on this problem or a similar one: the ascent starts from its duals.
     """
 
     relaxation: bool = True
@@ -48,7 +47,7 @@ class DualAscent:
             raise ValueError(f"start={self.start!r}; expected a Certificate, for example result.certificate")
 
     def permuted(self, rows: IntArray, columns: IntArray) -> DualAscent:
-        """The solver for ``problem.permuted(rows, columns)``: its start is renumbered with the problem."""
+        """The solver for ``problem.permuted(rows, columns)``: its start is renumbered like the problem."""
         if self.start is None:
             return self
         root = self.start.nodes[0]
@@ -79,7 +78,7 @@ class DualAscent:
         return Outcome(permutation.astype(np.intp), status, root_proof(problem.n, scaled.exponent, stages))
 
     def _first_duals(self, scaled: ScaledProblem) -> tuple[Duals, Duals] | None:
-        """The duals of `start`. Each pair takes them from the last stage that still cared for it."""
+        """The duals of `start`; each pair takes them from the last stage that still allowed it."""
         stages = self.start.nodes[0].stages if self.start is not None else ()
         if not stages:
             return None
@@ -90,17 +89,17 @@ class DualAscent:
 
 
 def without_duals(problem: QAP, start: np.ndarray[Any, np.dtype[np.int32]], budget: Budget) -> Outcome:
-    """The outcome of a run that Ctrl-C ended before the ascent: the match, and the bound that needs no duals."""
+    """The outcome after Ctrl-C before the ascent: the match, and the bound that needs no duals."""
     certificate = Certificate(problem.n, (Node(spectral=True),))
     return Outcome(start.astype(np.intp), budget.stop_status, certificate)
 
 
 def final_status(status: Status, budget: Budget) -> Status:
-    """The core only knows that it was told to stop; the budget knows why."""
+    """The status of the run; the core only knows that it had to stop, the budget knows why."""
     return budget.stop_status if status in ("time_limit", "interrupted") else status
 
 
 def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """A good match to start from: a short tabu search, a fixed number of steps so that seeds repeat."""
+    """A good starting match: a short tabu search with a fixed number of steps, so that the seed determines it."""
     found = Tabu(iterations=200 * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng)
     return found.permutation.astype(np.int32)

@@ -1,8 +1,9 @@
-"""Gromov-Wasserstein optimal transport (Peyre et al. 2016) by POT, its plan rounded to a permutation by a LAP.
+"""Gromov-Wasserstein optimal transport (Peyre et al. 2016) with POT; a LAP rounds its plan to a permutation.
 
 With uniform weights the plans T are the doubly stochastic matrices S = n T (the paper's last appendix), and on those
-sum_ijkl (X_ik - Y_jl)^2 T_ij T_kl is a constant minus 2 sum_ijkl X_ik Y_jl T_ij T_kl. So X = -A / 2 and Y = B turn the
-quadratic cost, over n^2, into Gromov-Wasserstein, and a linear term L into the feature cost L / n of the fused form.
+sum_ijkl (X_ik - Y_jl)^2 T_ij T_kl is a constant minus 2 sum_ijkl X_ik Y_jl T_ij T_kl. Setting X = -A / 2 and Y = B
+therefore turns the quadratic cost, divided by n^2, into Gromov-Wasserstein, and a linear term L into the feature cost L
+/ n of the fused form.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
 Method = Literal["entropic", "proximal", "bapg", "conditional-gradient"]
 _POT = Dependency("ot", "pip install 'blindmatch[ot]'")
-_CHUNK = 10  # iterations of POT between two looks at the clock
-_SINKHORN = 100  # of its inner iterations at most
+_CHUNK = 10  # POT iterations between two checks of the clock
+_SINKHORN = 100  # maximum number of its inner iterations
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,17 @@ class EntropicGW:
     Parameters
     ----------
     method
-        Which of POT's solvers: "entropic" (projected gradient with Sinkhorn, the paper's OT), "proximal" (proximal
+        The POT solver: "entropic" (projected gradient with Sinkhorn, the paper's OT), "proximal" (proximal
         point), "bapg" (Bregman alternating projected gradient) or "conditional-gradient" (no regularisation).
     regularization
         The first and the last epsilon, as multiples of the spread of the gradient.
     stages
-        How many values of epsilon, in geometric progression; each begins at the plan of the one before. After each
-        the plan is rounded, and the best permutation counts.
+        Number of epsilon values, in geometric progression; each stage starts from the plan of the previous one. After
+        each stage the plan is rounded, and the best permutation is kept.
     max_iterations, tolerance
-        A stage ends after so many iterations, or when no entry of n times the plan changes by `tolerance`.
+        A stage ends after `max_iterations`, or when no entry of n times the plan changes by `tolerance`.
     restarts
-        The first run begins at the barycentre, the others at random plans.
+        Number of runs: the first starts at the barycentre, the others at random plans.
     """
 
     method: Method = "entropic"
@@ -69,7 +70,7 @@ class EntropicGW:
         at_least(self.restarts, 1, "restarts")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Transport, and round the plan of every stage."""
+        """Compute the plan of every stage and round it."""
         gromov = _POT.load(self.name).gromov
         n = problem.n
         transport = FusedTransport(problem)
@@ -88,7 +89,7 @@ class EntropicGW:
         return Outcome(best, "heuristic")
 
     def anneal(self, gromov: Any, transport: FusedTransport, plan: FloatArray, budget: Budget) -> Iterator[FloatArray]:
-        """The plan after each stage; the last one early if the budget is over."""
+        """Yield the plan after each stage; the last stage ends early if the budget is used up."""
         exact = self.method == "conditional-gradient"
         first, last = (factor * transport.spread for factor in self.regularization)
         for epsilon in [0.0] if exact else np.geomspace(first, last, self.stages) if transport.spread > 0 else []:
@@ -106,11 +107,11 @@ class EntropicGW:
         yield plan
 
     def _iterate(self, gromov: Any, transport: FusedTransport, plan: FloatArray, epsilon: float) -> FloatArray:
-        """Some iterations of POT. They have no memory but the plan, so chunks of them are as good as one run."""
+        """Some iterations of POT. Their only state is the plan, so several chunks equal one long run."""
         data = (transport.features, transport.source, transport.target)
         common = {"alpha": 0.5, "G0": plan, "max_iter": _CHUNK, "symmetric": transport.symmetric}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # on plans that have not converged: we look at the plan ourselves
+            warnings.simplefilter("ignore")  # about plans that have not converged: we check the plan ourselves
             if self.method == "conditional-gradient":
                 plan = gromov.fused_gromov_wasserstein(*data, **common)
             elif self.method == "bapg":
@@ -133,7 +134,7 @@ class FusedTransport:
     features
         M: the fused objective is half of <M, T> plus the Gromov-Wasserstein loss of T.
     spread
-        Size of the differences inside a gradient at a permutation: epsilon is measured by it.
+        Magnitude of the differences within a gradient at a permutation, the unit of epsilon.
     """
 
     def __init__(self, problem: QAP) -> None:
@@ -156,15 +157,15 @@ class FusedTransport:
 
 
 def rounded(plan: FloatArray) -> IntArray:
-    """The permutation that carries the most mass of the plan."""
+    """The permutation with the most mass in the plan."""
     return np.asarray(_core.solve_lap(np.ascontiguousarray(-plan / plan.max()))[0], dtype=np.intp)
 
 
 def _centred(pair: FactorPair) -> FactorPair:
-    """The pair without its diagonals (which `normal_form.linear` accounts for) and off-diagonal means.
+    """The pair without its diagonals (which are in `normal_form.linear`) and off-diagonal means.
 
-    That changes the loss of all plans alike, and Sinkhorn needs it: a mean that is large against the differences drives
-    all its kernel to zero.
+    This changes the loss of all plans by the same amount. Sinkhorn needs it: a mean that is large compared with the
+    differences underflows the whole kernel.
     """
     A, B = (matrix.copy() for matrix in pair)
     off = ~np.eye(len(A), dtype=bool)

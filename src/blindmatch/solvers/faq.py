@@ -14,7 +14,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
-_BATCH = 16  # restarts that share each call of numpy; a constant, so that the result depends on nothing else
+_BATCH = 16  # restarts that share each numpy call; constant, so that the result does not depend on it
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class FAQ:
     Parameters
     ----------
     restarts
-        Starting points: the barycentre, then random doubly stochastic matrices.
+        Number of starting points: the barycentre, then random doubly stochastic matrices.
     max_iterations, tolerance
-        A run ends after so many steps, or when a step moves the matrix by less than `tolerance` times sqrt(n).
+        A run ends after `max_iterations`, or when a step moves the matrix by less than `tolerance` times sqrt(n).
     centre_diagonals
-        Run from each start a second time with the zero diagonals set to their off-diagonal means. On permutations that
-        only shifts the cost, but inside the polytope it takes away the pull of the diagonal: on distances it makes
-        all the difference, on other data (QAPLIB's grids) it harms. Where the means are zero one run does for both.
+        Run a second time from each start with the zero diagonals set to their off-diagonal means. For permutations this
+        only shifts the cost, but inside the polytope it removes the pull of the diagonal. It helps a lot on distances
+        and harms on other data (QAPLIB's grids). If the means are zero, one run serves for both.
     polish
-        Improve the permutations by iterated pairwise exchange. False together with `centre_diagonals=False` is the
+        Improve the permutations by iterated pairwise exchange. With False here and for `centre_diagonals`, this is the
         method as published.
     """
 
@@ -72,7 +72,7 @@ class FAQ:
         return Outcome(best, "heuristic")
 
     def descend(self, relaxation: Relaxation, starts: FloatArray, budget: Budget) -> list[IntArray]:
-        """Frank-Wolfe runs side by side, each projected to the nearest permutation at its end."""
+        """Simultaneous Frank-Wolfe runs, each projected to the nearest permutation at the end."""
         P = starts.copy()
         n = P.shape[-1]
         active = np.arange(len(P))
@@ -98,7 +98,7 @@ class Relaxation:
         self.linear = linear
 
     def gradient(self, P: FloatArray) -> FloatArray:
-        """Derivative of sum_f <A, P B P^T> + <L, P>; the two matrices of a pair are both symmetric or both not."""
+        """Gradient of sum_f <A, P B P^T> + <L, P>, with both matrices of a pair symmetric or both antisymmetric."""
         return np.asarray(self.linear + 2 * sum(A @ P @ B.T for A, B in self.factors))
 
     def best_steps(self, gradient: FloatArray, step: FloatArray) -> FloatArray:
@@ -110,12 +110,12 @@ class Relaxation:
 
 
 def barycentre(n: int) -> FloatArray:
-    """The matrix of all 1/n."""
+    """The matrix with all entries 1/n."""
     return np.full((n, n), 1.0 / n)
 
 
 def random_start(n: int, rng: np.random.Generator) -> FloatArray:
-    """Half way from the barycentre to a random doubly stochastic matrix (Sinkhorn on uniform numbers)."""
+    """The midpoint of the barycentre and a random doubly stochastic matrix (Sinkhorn on uniform numbers)."""
     matrix = 1.0 - rng.random((n, n))  # never zero
     for _ in range(20):
         matrix /= matrix.sum(axis=1, keepdims=True)
@@ -124,7 +124,7 @@ def random_start(n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def with_mean_diagonal(pair: FactorPair) -> FactorPair:
-    """Set both zero diagonals to their off-diagonal means, which adds the same to the cost of every permutation."""
+    """Set both zero diagonals to their off-diagonal means, which adds a constant to the cost of all permutations."""
     A, B = (matrix.copy() for matrix in pair)
     n = len(A)
     for matrix in (A, B):
@@ -137,7 +137,7 @@ def _relaxations(form: NormalForm, centre: bool) -> list[Relaxation]:
     if not centre:
         return [plain]
     centred = Relaxation([with_mean_diagonal(pair) for pair in form.factors], form.linear)
-    # Standardised kernels have mean zero, but for rounding: then the two are one.
+    # Standardised kernels have mean zero up to rounding, so the two versions are the same.
     tiny = 1e-12 * max(float(np.abs(matrix).max()) for pair in form.factors for matrix in pair)
     same = all(np.abs(np.diag(matrix)).max() <= tiny for pair in centred.factors for matrix in pair)
     return [plain] if same else [centred, plain]

@@ -1,4 +1,4 @@
-"""What the forbidden pairs alone decide: which pairs are forced, and one permutation that is allowed."""
+"""What follows from the forbidden pairs alone: forced pairs, and one allowed permutation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blindmatch.validation import IntArray
 
 
 def forced_pairs(problem: QAP) -> list[tuple[int, int]]:
-    """Pairs without an alternative in their row or column, one after the other; at least one item stays free."""
+    """Pairs without an alternative in their row or column, found one after the other; at least one item stays free."""
     if problem.forbidden is None:
         return []
     free = ~problem.forbidden
@@ -31,5 +31,5 @@ def feasible_permutation(problem: QAP) -> IntArray:
         return np.arange(problem.n)
     _, columns = linear_sum_assignment(problem.forbidden.astype(float))
     if not problem.allows(columns):
-        raise ValueError("forbidden (or known_pairs) leaves no permutation that is allowed")
+        raise ValueError("forbidden (or known_pairs) leaves no permutation to choose from")
     return np.asarray(columns, dtype=np.intp)

@@ -28,11 +28,11 @@ class Gurobi:
     Parameters
     ----------
     model
-        "linear": Xia and Yuan's model, with one more variable for what each pair (i, j) costs with all others, and
-        Gilmore and Lawler's bound on it; a hundred times as fast at n = 10. "quadratic": n^2 binary variables and the
-        objective as it is.
+        "linear": Xia and Yuan's model, with one more variable per pair (i, j) for its cost with all others, and Gilmore
+        and Lawler's bound on it; a hundred times as fast at n = 10. "quadratic": n^2 binary variables and the original
+        objective.
     gap
-        Stop when bound and cost are this close, relatively.
+        Stop when the relative gap between bound and cost is this small.
     """
 
     model: Model = "linear"
@@ -106,7 +106,7 @@ class Gurobi:
 
 
 class _Watcher:
-    """Gurobi's callback: passes solutions and bounds on to the budget, and its wish to stop back."""
+    """Gurobi's callback: passes solutions and bounds to the budget, and stops Gurobi if the budget says so."""
 
     def __init__(self, where: Any, cost: CentredCost, budget: Budget, x: Any) -> None:
         self.where, self.cost, self.budget, self.x = where, cost, budget, x

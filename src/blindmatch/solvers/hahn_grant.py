@@ -1,4 +1,4 @@
-"""The paper's solver: dual ascent after Hahn and Grant (Alg. 1), and the same on factored costs (Alg. 2)."""
+"""The paper's solvers: Hahn and Grant's dual ascent (Alg. 1), and the same on factorised costs (Alg. 2)."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ LapMethod = Literal["jonker-volgenant", "auction", "hungarian"]
 
 @dataclass(frozen=True)
 class FactorizedHahnGrant:
-    """The factorised Hahn-Grant solver (Alg. 2): memory O(n^3).
+    """The factorised Hahn-Grant solver (Alg. 2), with O(n^3) memory.
 
     Parameters
     ----------
     lap
-        How the assignment problems are solved.
+        The method for the assignment problems.
     evaluate_laps
-        Score the solution of every assignment problem as a match (the paper's "LAP solutions").
+        Evaluate the solution of every assignment problem as a match (the paper's "LAP solutions").
     primal_heuristic
         Start from the best of `restarts` runs of FAQ, improved by 2-opt.
     restarts
-        Seeds of the primal heuristic.
+        Number of starts of the primal heuristic.
     tolerance
-        Stop when a sweep raises the bound by less than this, relative to the bound or to the mean size of a term of
-        the cost, or when bound and cost are this close.
+        Stop when a sweep raises the bound by less than this, relative to the bound or to the mean magnitude of a term
+        of the cost, or when bound and cost are this close.
     max_sweeps
-        Stop after so many sweeps; None for no limit.
+        Maximum number of sweeps; None for no limit.
     """
 
     lap: LapMethod = "jonker-volgenant"
@@ -67,24 +67,24 @@ class FactorizedHahnGrant:
             at_least(self.max_sweeps, 1, "max_sweeps")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Ascend until the bound stalls, meets the cost, or the budget is over."""
+        """Ascend until the bound stalls or meets the cost, or the budget is used up."""
         ascent = _core.HahnGrant(core_problem(problem), self.factorized, self.lap, self.evaluate_laps, budget.threads)
         if self.primal_heuristic:  # Alg. 2, l. 4
             start = FAQ(restarts=self.restarts)(problem, budget=budget, rng=rng).permutation
             ascent.offer(improve(problem, start).astype(np.int32))
         try:
             status = self._ascend(problem, ascent, budget)
-        except KeyboardInterrupt as error:  # between two calls of the core: what it has is whole, and is kept
+        except KeyboardInterrupt as error:  # between two calls of the core: its state is consistent and is kept
             budget.fail(error)
             status = budget.stop_status
         permutation = np.asarray(ascent.permutation, dtype=np.intp)
-        if not len(permutation):  # cut short before the first assignment problem gave a match
+        if not len(permutation):  # stopped before the first assignment problem gave a match
             permutation = np.arange(problem.n)
         stage = (*ascent.take_duals(), np.zeros((problem.n, problem.n), dtype=np.uint8))
         return Outcome(permutation, status, root_proof(problem.n, 0, [stage]))
 
     def _ascend(self, problem: QAP, ascent: _core.HahnGrant, budget: Budget) -> Status:
-        """Sweep after sweep (Alg. 2, l. 5)."""
+        """Run the sweeps (Alg. 2, l. 5)."""
         status: Status | None = None
         before = -math.inf
         sweep = 0
@@ -103,13 +103,13 @@ class FactorizedHahnGrant:
     def _verdict(
         self, problem: QAP, gain: float, bound: float, cost: float, sweep: int
     ) -> Literal["optimal", "stalled"] | None:
-        """The paper's stopping rule: absolutely or relatively small."""
-        # The paper's kernels are standardised, so that "absolutely" is relative to the size of a term of the cost.
+        """The paper's stopping rule: a small absolute or relative change."""
+        # The paper's kernels are standardised, so "absolute" is relative to the magnitude of a term of the cost.
         unit = problem.scale / problem.n**2
         if cost - bound <= self.tolerance * max(unit, abs(cost)):
             return "optimal"
-        # The bound moves when the next leader problem is solved, so the first two sweeps say nothing yet. Neither does
-        # the auction, as long as its relaxation (0.1, and 0.9 of that after each sweep) is coarser than what is asked.
+        # The bound changes when the next leader problem is solved, so the first two sweeps say nothing. Nor does the
+        # auction, as long as its relaxation (0.1, times 0.9 after each sweep) is coarser than the tolerance.
         coarse = self.lap == "auction" and 0.1 * 0.9**sweep > self.tolerance * unit
         if sweep > 2 and not coarse and gain <= self.tolerance * max(unit, abs(bound)):
             return "stalled"
@@ -118,9 +118,9 @@ class FactorizedHahnGrant:
 
 @dataclass(frozen=True)
 class HahnGrant(FactorizedHahnGrant):
-    """The Hahn-Grant solver on the dense cost tensor (Alg. 1): memory O(n^4), the same bounds.
+    """The Hahn-Grant solver on the dense cost tensor (Alg. 1): O(n^4) memory, the same bounds.
 
-    The options are those of `FactorizedHahnGrant`; by default it is the method of 1998, without its primal parts.
+    The options are those of `FactorizedHahnGrant`. By default it is the method of 1998, without the primal parts.
     """
 
     lap: LapMethod = "hungarian"

@@ -1,4 +1,4 @@
-"""LocalCKA (Maniparambil et al. 2024) without any known pair: the CKA kernels, and one LAP on a linearised score."""
+"""LocalCKA (Maniparambil et al. 2024) without known pairs: the CKA kernels, and one LAP on a linearised score."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from blindmatch.validation import FloatArray
 class LocalCKA:
     """One assignment problem on the local CKA of each pair.
 
-    The global CKA of a match is, up to scale, the inner product of both kernels, each centred on both sides.
+    The global CKA of a match is, up to scale, the inner product of the two kernels, each centred on both sides.
     Maniparambil et al. score a pair (i, j) by the CKA of a set of known pairs to which it is added. Here no pair is
-    known, so the score of (i, j) is the most that row i of one kernel and row j of the other can contribute to it: the
-    two diagonal entries with each other, and the other entries in sorted order. As in the paper's tables it optimises
-    CKA whatever the distortion of the problem is, so its cost is rarely good. A linear term is added to the score.
+    known, so the score of (i, j) is the most that row i of one kernel and row j of the other can contribute: the
+    product of the two diagonal entries plus the inner product of the other entries, both sorted. As in the paper's
+    tables it optimises CKA for any distortion of the problem, so its cost is rarely good. A linear term is added to the
+    score.
     """
 
     name: ClassVar[str] = "local-cka"

@@ -1,4 +1,4 @@
-"""What the solvers that call a mixed-integer programming code have in common."""
+"""Shared code of the solvers that call a mixed-integer programming (MIP) solver."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.validation import FloatArray, IntArray
 
-# Bounds of these codes hold up to their tolerances, 1e-9 in our settings: so much of the scale is taken off, twice.
+# Bounds of these solvers hold up to their tolerances, 1e-9 in our settings: twice that share of the scale is
+# subtracted.
 _MARGIN = 2e-9
-_NOTHING = -5000  # an exponent below those of all numbers, and of all products of two
+_NOTHING = -5000  # an exponent below that of any number and any product of two
 
 
 class CentredCost:
-    """The normal form with off-diagonal means taken out of its symmetric factors: the same cost, smaller numbers.
+    """The normal form without the off-diagonal means of its symmetric factors: the same cost, smaller numbers.
 
-    On permutations that only moves a constant, but relaxations get tighter by it. `linear` and `factors` are times a
-    power of two that makes the largest cost of a pair about one, and without the constant: tolerances of these codes
-    are absolute.
+    For permutations this only changes a constant, but relaxations get tighter. `linear` and `factors` are multiplied by
+    a power of two that makes the largest cost of a pair about one, and exclude the constant, because the tolerances of
+    these solvers are absolute.
     """
 
     def __init__(self, problem: QAP) -> None:
@@ -42,17 +43,17 @@ class CentredCost:
         self.factors = [
             (np.ldexp(A, -a), np.ldexp(B, self.exponent + a)) for (A, B), (a, _) in zip(factors, sizes, strict=True)
         ]
-        with np.errstate(over="ignore"):  # a constant beyond all reason leaves nothing to prove
-            rounding = 1e-6 * float(np.ldexp(problem.scale, self.exponent))  # where centring cancels almost everything
+        with np.errstate(over="ignore"):  # with a huge constant there is nothing left to prove
+            rounding = 1e-6 * float(np.ldexp(problem.scale, self.exponent))  # if centring cancels almost everything
         self.scale = float(np.abs(self.linear).max(axis=1).sum()) + rounding
         self.scale += sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in self.factors)
 
     def products(self) -> FloatArray:
-        """The matrix Q of all products: row (i, j) and column (k, l), rows first, so that the cost is x^T Q x."""
+        """The matrix Q of all products, with rows (i, j) and columns (k, l) in row-major order: the cost is x^T Q x."""
         return np.asarray(sum(np.kron(A, B) for A, B in self.factors))
 
     def ranges(self, products: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For each pair (i, j): the least that it can cost with the others where it is used, the most where not."""
+        """For each pair (i, j): its minimum cost with the others if it is used, and its maximum cost if not."""
         n = self.problem.n
         rest = [np.delete(np.arange(n), i) for i in range(n)]
         least, most = np.zeros(n * n), np.zeros(n * n)
@@ -63,15 +64,15 @@ class CentredCost:
         return least, most
 
     def safe_bound(self, bound: float) -> float | None:
-        """A lower bound of the problem that holds in spite of the tolerances; None where the code has none yet."""
+        """A lower bound of the problem that holds despite the tolerances; None if the solver has none yet."""
         if not math.isfinite(bound - self.scale) or abs(bound) >= 1e19:  # SCIP's infinity is 1e20
             return None
-        # With integers the bound is rounded up to the next cost, which cannot pass the optimum.
+        # With integers the bound is rounded up to the next cost, which cannot exceed the optimum.
         return self.problem.round_up(math.ldexp(bound - _MARGIN * self.scale, -self.exponent) + self.constant)
 
 
 def round_matrix(values: FloatArray) -> IntArray:
-    """The permutation nearest to a matrix of nearly zeros and ones."""
+    """The permutation nearest to a matrix whose entries are nearly zeros and ones."""
     return np.asarray(linear_sum_assignment(-np.asarray(values))[1], dtype=np.intp)
 
 
@@ -81,6 +82,6 @@ def _best_sum(cost: FloatArray) -> float:
 
 
 def _exponent(values: FloatArray) -> int:
-    """The power of two that is just above all of them; `_NOTHING` where all are zero."""
+    """The exponent of the power of two just above all of them; `_NOTHING` if all are zero."""
     largest = float(np.abs(values).max(initial=0.0))
     return math.frexp(largest)[1] if largest > 0 else _NOTHING

@@ -1,4 +1,4 @@
-"""MPOpt: fusion moves and dual block-coordinate ascent (Hutschenreiter et al. 2021), by the module of libmpopt."""
+"""MPOpt: fusion moves and dual block-coordinate ascent (Hutschenreiter et al. 2021), through libmpopt's module."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _MPOPT = Dependency(
     "build libmpopt (it is not on PyPI): git clone https://github.com/vislearn/libmpopt, then "
     "meson setup build && ninja -C build install",
 )
-_MARGIN = 1e-9  # of the model's scale: messages pile up rounding errors
+_MARGIN = 1e-9  # times the model's scale: messages accumulate rounding errors
 
 
 @dataclass(frozen=True)
 class MPOpt:
-    """The computer-vision solver that the paper compares with.
+    """The graph-matching solver that the paper compares with.
 
-    The model has n^4 / 2 edges, each an object of Python: n = 40 takes about a gigabyte. `solvers/dd.py` writes the
+    The model has n^4 / 2 edges, each a Python object: n = 40 takes about a gigabyte. `solvers/dd.py` writes the
     same model as a file for libmpopt's command line.
 
     Parameters
     ----------
     batches, batch_size
-        How many batches of how many iterations; after each the clock is looked at.
+        Number of batches and iterations per batch; the time is checked after each batch.
     greedy_generations
-        Greedy solutions that each batch makes and fuses.
+        Number of greedy solutions that each batch makes and fuses.
     """
 
     batches: int = 100
@@ -86,7 +86,7 @@ def _as_mpopt(qap: Any, model: dd.GraphMatching) -> Any:
 
 
 def _permutation(labels: list[int | None], problem: QAP) -> IntArray | None:
-    """A labelling as a permutation; None where an item was left out."""
+    """A labelling as a permutation; None if an item is unmatched."""
     if None in labels or sorted(labels) != list(range(problem.n)):  # type: ignore[type-var]
         return None
     permutation = np.array(labels, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""How a run stands, and why it ended."""
+"""The progress of a run, and the reasons why it ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Status = Literal["optimal", "time_limit", "stalled", "interrupted", "heuristic"]
 
 @dataclass(frozen=True)
 class Progress:
-    """One moment of a run, on the caller's scale of costs."""
+    """The state of a run at one moment, with costs on the caller's scale."""
 
     seconds: float
     iteration: int

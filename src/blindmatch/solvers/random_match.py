@@ -1,4 +1,4 @@
-"""A random permutation: the baseline of all baselines."""
+"""A random permutation: the simplest baseline."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ class SCIP:
 
     The model is Adams and Johnson's: x_ij for each pair and y_ijkl = x_ij x_kl for each two pairs, with sum_l y_ijkl =
     sum_k y_ijkl = x_ij. Its LP is the bound that Hahn and Grant's ascent approaches; it is tight for many matching
-    problems, but has n^4 / 2 variables, so that n = 12 is about the limit.
+    problems, but has n^4 / 2 variables, so n = 12 is about the limit.
 
     Parameters
     ----------
     gap
-        Stop when bound and cost are this close, relatively.
+        Stop when the relative gap between bound and cost is this small.
     """
 
     gap: float = 0.0
@@ -65,7 +65,7 @@ class SCIP:
         return Outcome(permutation, budget.stop_status, lower_bound=bound)
 
     def _configure(self, scip: Any, model: Any, budget: Budget, seed: int) -> None:
-        # The LP does the work: what presolving, cuts and heuristics take is lost on it.
+        # The LP does the work; time for presolving, cuts and heuristics is wasted.
         off = scip.SCIP_PARAMSETTING.OFF
         model.setPresolve(off)
         model.setSeparating(off)
@@ -83,7 +83,7 @@ class SCIP:
 
 
 def _build(scip: Any, model: Any, cost: CentredCost, budget: Budget) -> list[list[Any]]:
-    """Add variables and constraints; gives up half way when the budget is over."""
+    """Add variables and constraints; stop early if the budget is used up."""
     n, forbidden = cost.problem.n, cost.problem.forbidden
     allowed = np.ones((n, n), dtype=bool) if forbidden is None else ~forbidden
     items = range(n)
@@ -118,7 +118,7 @@ def _permutation(model: Any, x: list[list[Any]], solution: Any) -> IntArray:
 
 
 def _watcher(scip: Any, cost: CentredCost, budget: Budget, x: list[list[Any]]) -> Any:
-    """SCIP's event handler: passes solutions and bounds on to the budget, and its wish to stop back."""
+    """SCIP's event handler: passes solutions and bounds to the budget, and stops SCIP if the budget says so."""
     events = (scip.SCIP_EVENTTYPE.BESTSOLFOUND, scip.SCIP_EVENTTYPE.LPSOLVED, scip.SCIP_EVENTTYPE.NODEFOCUSED)
 
     class Watcher(scip.Eventhdlr):  # type: ignore[misc]  # its base is known only once SCIP is loaded

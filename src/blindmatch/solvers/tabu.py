@@ -14,8 +14,8 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import at_least
 
-_SWAPS = 1000  # that a stream makes for each item, at least
-_MORE_SWAPS, _WORK = 20, 4e9  # and up to 20 times as many, if they take no more than a second or two
+_SWAPS = 1000  # minimum number of swaps per item and stream
+_MORE_SWAPS, _WORK = 20, 4e9  # up to 20 times as many, if that takes no more than a second or two
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Tabu:
     Parameters
     ----------
     iterations
-        Swaps that each stream makes; "auto" is 1000 n for few items and for very many, up to 20,000 n between, a few
-        seconds at most for n up to 200. None goes on until the time limit (or Ctrl-C), so that the
-        result depends on the clock.
+        Swaps of each stream. "auto" is 1000 n for few and for very many items and up to 20,000 n in between, a few
+        seconds at most for n up to 200. None continues until the time limit (or Ctrl-C), so the result depends on the
+        clock.
     streams
-        Independent searches. With `iterations=None` one runs on each thread instead.
+        Number of independent searches. With `iterations=None`, one runs on each thread instead.
     """
 
     iterations: int | Literal["auto"] | None = "auto"
@@ -61,12 +61,12 @@ class Tabu:
             initial=[],
             budget=budget,
         )
-        # Without a number of swaps the clock is the plan, not a cut.
+        # Without a number of swaps, reaching the time limit is the normal end.
         cut = budget.interrupted or (self.iterations is not None and not completed)
         return Outcome(np.asarray(permutation, dtype=np.intp), budget.stop_status if cut else "heuristic")
 
 
 def _enough_swaps(n: int) -> int:
-    """Hard problems need more swaps for each item the larger they are, until that takes too long."""
+    """Swaps per stream: larger problems need more swaps per item, up to a limit on the time."""
     most = min(_MORE_SWAPS * n**3, _MORE_SWAPS * _SWAPS * n, int(_WORK / n**2))
     return max(_SWAPS * max(n, 20), most)

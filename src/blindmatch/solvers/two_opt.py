@@ -1,4 +1,4 @@
-"""2-opt: swap two partners as long as that lowers the cost; many random starts."""
+"""2-opt: swap two partners while that lowers the cost, from many random starts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class TwoOpt:
     Parameters
     ----------
     restarts
-        Local searches from random permutations.
+        Number of local searches from random permutations.
     kicks
-        How often each restart shakes its local optimum and searches again; 0 is 2-opt as in the textbook, None means
-        4 n times, fewer where a third of them is in vain.
+        How often each restart perturbs its local optimum and searches again. 0 is textbook 2-opt; None means 4 n times,
+        or fewer: a third of them in a row without a gain ends the restart.
     """
 
     restarts: int = 100
@@ -45,7 +45,7 @@ class TwoOpt:
         permutation, _, completed = _core.two_opt(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
-            restarts=1 if flat else self.restarts,  # where nothing costs anything, one is as good as many
+            restarts=1 if flat else self.restarts,  # if all costs are zero, one start is enough
             threads=budget.threads,
             initial=[],
             budget=budget,
@@ -56,7 +56,7 @@ class TwoOpt:
 
 
 def improve(problem: QAP, start: IntArray) -> IntArray:
-    """The local optimum that pairwise exchange reaches from `start`."""
+    """The local optimum that pairwise exchange finds from `start`."""
     begin = np.ascontiguousarray(start, dtype=np.int32)
     permutation, _, _ = _core.two_opt(core_problem(problem), 0, 1, 1, [begin], Budget())
     return np.asarray(permutation, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""How much memory a run will need and how much there is, so that a run that cannot end well does not begin."""
+"""Predict the memory of a run and compare it with what is available, so that a run that is too large does not start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blindmatch.solvers.base import Solver
 
 
 def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
-    """Raise a ValueError with the figures, and what to use instead, where a solver would run out of memory."""
+    """Raise a ValueError with the figures and an alternative if a solver would run out of memory."""
     needed, there = needed_bytes(problem, solver), available_bytes()
     if needed <= there:
         return
@@ -20,19 +20,19 @@ def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
     )
     raise ValueError(
         f"solver={solver.name!r} needs about {_gigabytes(needed)} of memory for n={problem.n}, and "
-        f"{_gigabytes(there)} are free; use {instead}"
+        f"{_gigabytes(there)} is free; use {instead}"
     )
 
 
 def needed_bytes(problem: QAP, solver: Solver) -> int:
-    """What a run takes at its peak, with the check of its proof."""
+    """Peak memory of a run, including the check of its proof."""
     n, can = problem.n, solver.capabilities
     cubes = can.cubic_memory if can.cubic_up_to is None or n <= can.cubic_up_to else 0
     return int(can.quadratic_memory * len(problem.factors) * n**2 + cubes * n**3 + can.quartic_memory * n**4)
 
 
 def available_bytes() -> int:
-    """What this process may still take: of the machine, of its control group, of its own limit."""
+    """Memory that this process may still allocate: the least of the machine, its control group and its own limit."""
     return max(0, min(_free_of_machine(), _free_of_group(), _free_of_limit()))
 
 

@@ -1,4 +1,4 @@
-"""What a solver gives back."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from blindmatch.solvers.base import Proof
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.validation import IntArray
 
-_OPTIMAL = 1e-6  # of the cost; a larger gap of an optimal match is rounding of a cost that is zero or nearly so
+_OPTIMAL = 1e-6  # of the cost; an optimal match has a larger gap only if its cost is (nearly) zero, by rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A match, what it costs, and what is proved about it.
+    """A match, its cost, and what is proved about it.
 
     Attributes
     ----------
@@ -27,14 +27,14 @@ class Result:
     lower_bound
         No permutation costs less: ``lower_bound <= optimum <= cost``. None if the solver proves nothing.
     status
-        "optimal": proved, no permutation is cheaper by more than one part in a million of the cost (or 1e-12 of the
-        size of the numbers that are summed). "time_limit" and "interrupted": the run was cut short. "stalled": the
-        bound rises no further. "heuristic": no claim.
+        "optimal": proved that no permutation is cheaper by more than one part in a million of the cost (or 1e-12 of the
+        magnitude of the summed numbers). "time_limit" and "interrupted": the run was stopped early. "stalled": the
+        bound no longer rises. "heuristic": no claim.
     certificate
-        The proof of the lower bound, for ``bm.verify``. None where there is none. After Ctrl-C a large one is put in
-        order when it is first asked for.
+        The proof of the lower bound, for ``bm.verify``; None if there is none. After Ctrl-C, a large certificate is
+        built when it is first accessed.
     trace
-        Bound and cost against time.
+        Bound and cost over time.
     """
 
     permutation: IntArray
@@ -54,12 +54,12 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """(cost - lower_bound) / |cost|; 0.0 where they are equal but for rounding, None where nothing is proved.
+        """(cost - lower_bound) / |cost|; 0.0 if they are equal up to rounding, None if nothing is proved.
 
-        None as well where a match of cost 0 is not proved to be the best: no share of 0 tells what could be saved.
+        It is also None for a match of cost 0 that is not proved optimal, because a share of 0 is undefined.
         """
         gap = relative_gap(self.cost, self.lower_bound)
-        # So small a cost is itself rounding: a share of it says nothing, and what is optimal leaves nothing to save.
+        # Such a small cost is itself rounding: a share of it means nothing, and an optimal match has no gap.
         if self.status == "optimal" and self.lower_bound is not None and (gap is None or gap > _OPTIMAL):
             return 0.0
         return gap
@@ -84,7 +84,7 @@ class Result:
 
 
 def relative_gap(cost: float, lower_bound: float | None) -> float | None:
-    """(cost - lower_bound) / |cost|, None where there is no finite bound or the cost is zero but the gap is not."""
+    """(cost - lower_bound) / |cost|; None without a finite bound, or if the cost is zero but the gap is not."""
     if lower_bound is None or lower_bound == float("-inf"):
         return None
     if cost == lower_bound:

@@ -1,4 +1,4 @@
-"""Run a solver on a problem so that the promises of the result hold, whatever the solver does."""
+"""Run a solver on a problem and check everything that the result claims."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from blindmatch.solving.result import Result
 from blindmatch.validation import as_generator, at_least, positive
 
 RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
-_HASTE = 0.3  # seconds of computing for the check of a proof after Ctrl-C: enough for n = 70 or so; for larger ones
-_LARGEST_IN_HASTE = 200  # the projection bound, up to this size
-_LARGEST_ROOT_IN_HASTE = 100  # the root of a proof tree, up to this size
-_BYTES_IN_HASTE = 1 << 24  # of duals that are put in order: larger proofs are made when somebody asks for them
-_CHECKING = 0.3  # share of a time limit that is kept for the check
-ROUNDING_TOLERANCE = 1e-12  # of the size of the numbers that are summed: below it float64 cannot tell costs apart
+_HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to n = 70 or so
+_LARGEST_IN_HASTE = 200  # largest size for the projection bound, if that check does not finish
+_LARGEST_ROOT_IN_HASTE = 100  # largest size for a check of the root of a proof tree alone
+_BYTES_IN_HASTE = 1 << 24  # of duals: a larger certificate is built only when it is accessed
+_CHECKING = 0.3  # share of a time limit that is reserved for the check
+ROUNDING_TOLERANCE = 1e-12  # of the magnitude of the summed numbers: below it float64 cannot distinguish costs
 
 
 def solve(
@@ -43,18 +43,18 @@ def solve(
     Parameters
     ----------
     problem
-        What to solve.
+        The problem.
     solver
-        A name from ``bm.SOLVERS`` or a solver object with options of your own.
+        A name from ``bm.SOLVERS``, or a solver object with its own options.
     time_limit
-        Seconds; the best so far is returned when they are over.
+        Seconds. When they run out, the best result so far is returned.
     rng
-        A seed or a generator. The same seed gives the same result, unless a time limit cut the run short.
+        A seed or a generator. The same seed gives the same result, unless a time limit stops the run.
     callback
-        Called with a ``Progress`` now and then. If it raises, the run stops and the exception goes on to you, with the
-        best result so far as its attribute ``result``.
+        Called regularly with a ``Progress``. If it raises, the run stops and the exception propagates, with the best
+        result so far as its attribute ``result``.
     threads
-        How many to use; all cores by default.
+        Number of threads; all cores by default.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def solve(
     ('optimal', 18.0)
     """
     if not isinstance(problem, QAP):
-        raise ValueError(f"problem={shown(problem)} is no QAP; bm.QAP(...) or a distortion's .problem(X, Y) makes one")
+        raise ValueError(f"problem={shown(problem)} is not a QAP; use bm.QAP(...) or a distortion's .problem(X, Y)")
     chosen = as_solver(solver)
     if time_limit is not None:
         positive(time_limit, "time_limit")
@@ -73,7 +73,7 @@ def solve(
         at_least(threads, 1, "threads")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={shown(callback)}; expected a function of one argument")
-    feasible_permutation(problem)  # or a ValueError
+    feasible_permutation(problem)  # raises a ValueError if there is none
     generator = as_generator(rng)
     budget = Budget(_solving_time(problem, chosen, time_limit), threads, callback)
 
@@ -99,7 +99,7 @@ def solve(
 
 
 def as_solver(solver: str | Solver) -> Solver:
-    """Look a solver up by its name; an object is returned as it is."""
+    """Return a solver by its name; an object is returned unchanged."""
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise unknown_name("solver", solver, SOLVERS)
@@ -110,33 +110,33 @@ def as_solver(solver: str | Solver) -> Solver:
 
 
 def tolerance(problem: QAP, cost: float) -> float:
-    """How far below the cost a proved bound may be for the cost to count as optimal."""
-    if problem.granularity > 0:  # costs are exact, and this far apart: nothing less will do
+    """The largest difference between cost and proved bound at which the cost counts as optimal."""
+    if problem.granularity > 0:  # costs are exact and differ by multiples of this
         return problem.granularity / 2
     return max(RELATIVE_TOLERANCE * abs(cost), ROUNDING_TOLERANCE * problem.scale)
 
 
 def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> float | None:
-    """The time limit less what the check of a certificate will take, as far as there is room for it."""
+    """The time limit minus the time for the check of the certificate, which gets at most its reserved share."""
     if time_limit is None or not solver.capabilities.bound:
         return time_limit
     return time_limit - min(CHECK_SECONDS * problem.n**4, _CHECKING * time_limit)
 
 
 def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[Certificate | Proof, float, bool]:
-    """The certificate, what it proves, and whether all of it was checked; large ones are not even made in haste."""
+    """The certificate, its bound, and whether all of it was checked; if time is short, large ones are not built."""
     try:
         if seconds < math.inf and proof.nbytes > _BYTES_IN_HASTE:
             in_time = problem.n <= _LARGEST_ROOT_IN_HASTE
             return proof, verify_in_time(problem, proof.make(1), seconds)[0] if in_time else -math.inf, False
         certificate = proof.make(None)
-    except KeyboardInterrupt:  # whoever presses it again does not wait for the proof
+    except KeyboardInterrupt:  # a second Ctrl-C: do not wait for the proof
         return proof, -math.inf, False
     return certificate, *verify_in_time(problem, certificate, seconds, threads)
 
 
 def _checking_time(proof: Proof, budget: Budget) -> float:
-    """Seconds for the check of a proof: infinite, unless somebody waits and it would take far longer than is left."""
+    """Seconds for the check of a proof: no limit, except after Ctrl-C or if it would far exceed the time limit."""
     if budget.interrupted:
         return _HASTE
     room = 2 * _CHECKING * budget.time_limit + max(0.0, budget.remaining)
@@ -162,21 +162,22 @@ def _refuse(problem: QAP, solver: Solver) -> None:
 
 
 def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.Generator) -> Outcome:
-    """Run on a shuffled copy: where costs tie, the order of the input must not decide."""
+    """Run on a shuffled copy, so that the order of the input does not decide ties."""
     rows, columns = rng.permutation(problem.n), rng.permutation(problem.n)
     shuffled = problem.permuted(rows, columns)
-    if hasattr(solver, "permuted"):  # it was given something that follows the numbering of the problem
+    if hasattr(solver, "permuted"):  # it has options that follow the numbering of the problem
         solver = solver.permuted(rows, columns)
     start = feasible_permutation(shuffled)
     budget.offer(start, shuffled.objective(start))
     try:
         outcome = solver(shuffled, budget=budget, rng=rng)
-    except (KeyboardInterrupt, MemoryError) as error:  # what was found before is kept; the latter is raised in the end
+    except (KeyboardInterrupt, MemoryError) as error:  # keep what was found; a MemoryError is raised at the end
         budget.fail(error)
         outcome = Outcome(start, "interrupted")
     assert budget.best is not None
-    # The budget keeps what was reported on the way, and when that was depends on threads. It counts where it is really
-    # better, because a run was cut short: among costs that differ by rounding alone, the solver's own choice stands.
+    # The budget keeps what was reported during the run, and the order of reports depends on threads. It only counts if
+    # it is really better, because a run was stopped early: among costs that differ only by rounding, the solver's own
+    # choice stands.
     rounding = 0.0 if shuffled.exact else ROUNDING_TOLERANCE * shuffled.scale
     if shuffled.objective(budget.best[1]) < shuffled.objective(outcome.permutation) - rounding:
         outcome = replace(outcome, permutation=budget.best[1])
@@ -189,7 +190,7 @@ def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.G
 
 
 def _result(problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget, name: str) -> Result:
-    """Re-score on the caller's own data: nothing that the solver claims is taken over unchecked."""
+    """Recompute the cost on the caller's data, and the bound from the certificate if there is one."""
     cost = problem.objective(outcome.permutation)
     if not problem.allows(outcome.permutation):
         raise RuntimeError(f"solver {name!r} used a forbidden pair: please report this")
@@ -201,14 +202,14 @@ def _result(problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget,
         seconds = _checking_time(proof, budget)
         try:
             certificate, bound, whole = _checked(problem, proof, seconds, budget.threads)
-        except ValueError as error:  # the match is kept, whatever is wrong with its proof
+        except ValueError as error:  # the match is kept even if its proof is refused
             bound, whole = -math.inf, True
             notes.append(f"the proof was refused: {error}; please report this")
         if not whole:
             status = "interrupted" if budget.interrupted or seconds == math.inf else "time_limit"
             bound = max(bound, projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
             notes.append(
-                "the check of the proof was cut short: bm.verify(problem, result.certificate) says all it proves"
+                "the check of the proof was stopped: bm.verify(problem, result.certificate) computes the full bound"
             )
     if bound is not None:
         bound = min(bound, cost) if not math.isnan(bound) else -math.inf
@@ -217,7 +218,7 @@ def _result(problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget,
         elif status == "optimal":
             status = "stalled"
             notes.append(
-                "the proof closes on the solver's scale, but float64 has too few digits to say so of this cost"
+                "the gap closes on the solver's scale, but float64 has too few digits to prove it for this cost"
             )
     return Result(
         permutation=outcome.permutation,
