@@ -168,7 +168,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path):
     broken = type(encoder)(
         encoder.model, encoder.prepare, lambda prepared: np.full((len(prepared), 2), np.nan, np.float32), {}
     )
-    with pytest.raises(ValueError, match="0000: the model gives numbers that are not finite"):
+    with pytest.raises(ValueError, match="0000: the model returns numbers that are not finite"):
         embed_images(noise(5), broken)
 
 

@@ -34,7 +34,7 @@ NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), d
     ("content", "message"),
     [
         (b"", "empty"),
-        (b"hello, this is text", "no image"),
+        (b"hello, this is text", "not an image"),
         (encoded(NOISE, "JPEG")[:1500], "truncated"),
         (encoded(NOISE, "PNG")[:1500], "truncated"),
         (huge_png(30_000, 30_000), "far more than"),
@@ -67,7 +67,7 @@ def test_a_photo_is_turned_as_its_camera_says():
 def test_bad_images_are_left_out_and_listed(photos, tmp_path, caplog):
     (photos / "cat" / "empty.jpg").write_bytes(b"")
     (photos / "cat" / "cut.png").write_bytes((photos / "cat" / "0.png").read_bytes()[:300])
-    (photos / "ship" / "text.jpg").write_text("no image")
+    (photos / "ship" / "text.jpg").write_text("not an image")
     (photos / "ship" / "huge.png").write_bytes(huge_png(60_000, 60_000))
     (photos / "ship" / "notes.txt").write_text("not read")
     (photos / "ship" / "really-a-png.jpg").write_bytes((photos / "ship" / "0.png").read_bytes())
@@ -109,7 +109,7 @@ def test_folders_that_are_no_set(photos, tmp_path):
         load_images(photos)
     (photos / "truck").rmdir()
     NOISE.save(photos / "loose.png")
-    with pytest.raises(ValueError, match="both in subfolders and beside them"):
+    with pytest.raises(ValueError, match="both in subfolders and outside of them"):
         load_images(photos)
 
 

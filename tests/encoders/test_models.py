@@ -165,7 +165,7 @@ def test_sentence_transformers_from_a_folder(tmp_path):
 def test_a_saved_model_cannot_name_foreign_code(tmp_path):
     need("sentence_transformers", "encoders")
     (tmp_path / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": "os.system"}]))
-    with pytest.raises(ValueError, match=r"'os.system', code that is not of sentence-transformers"):
+    with pytest.raises(ValueError, match=r"'os.system', which is not part of sentence-transformers"):
         load_text_encoder(str(tmp_path))
 
 

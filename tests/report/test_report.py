@@ -430,7 +430,7 @@ def unpacked(data: bytes) -> np.ndarray:
     [
         (b"<svg onload='alert(1)'/>", r"x\[0\] starts with b'<svg onl'; expected a PNG"),
         (np.zeros((2, 2)), r"x\[0\] has dtype float64"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(ALL_OF_THEM), r"x\[0\]: it is no image that can be read"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(ALL_OF_THEM), r"x\[0\]: it is not an image that can be read"),
     ],
 )
 def test_pictures_that_are_none(image: object, message: str) -> None:

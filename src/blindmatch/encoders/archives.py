@@ -1,4 +1,4 @@
-"""Archives from elsewhere: hashes are checked, and nothing leaves the folder it is unpacked into."""
+"""Unpack downloaded archives safely: hashes are checked, and nothing is written outside the target folder."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ MAX_FILES = 2_000_000
 
 
 def check_hash(path: Path, expected: str) -> None:
-    """Compare a file with ``md5:...`` or ``sha256:...``."""
+    """Compare the hash of a file with ``md5:...`` or ``sha256:...``."""
     kind, _, wanted = expected.partition(":")
     with path.open("rb") as file:
         found = hashlib.file_digest(file, kind).hexdigest()
     if found != wanted:
-        raise ValueError(f"{path}: its {kind} is {found}, expected {wanted}; it is damaged or another file")
+        raise ValueError(f"{path}: its {kind} is {found}, expected {wanted}; it is damaged or a different file")
 
 
 def unpack(archive: Path, target: Path, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> None:
-    """Unpack a .tar, .tar.gz or .zip into a new folder, whole or not at all.
+    """Unpack a .tar, .tar.gz or .zip into a new folder, completely or not at all.
 
-    Members that are links or devices, that would land outside, or that are too many or too large are a ValueError.
+    Members that are links or devices, that would be written outside of the folder, or that are too many or too large
+    raise a ValueError.
     """
     if target.exists():
-        raise ValueError(f"{target}: it exists already")
+        raise ValueError(f"{target}: it already exists")
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     left = max_bytes
     try:
@@ -43,7 +44,7 @@ def unpack(archive: Path, target: Path, max_bytes: int = MAX_BYTES, max_files: i
         for count, member in enumerate(_members(archive), 1):
             left -= member.size
             if left < 0:
-                raise ValueError(f"{archive}: unpacked it would take more than {max_bytes:,} bytes")
+                raise ValueError(f"{archive}: it would unpack to more than {max_bytes:,} bytes")
             if count > max_files:
                 raise ValueError(f"{archive}: it holds more than {max_files:,} files")
             _write(archive, member, scratch)
@@ -96,12 +97,12 @@ def _write(archive: Path, member: _Member, folder: Path) -> None:
         with content, path.open("xb") as out:
             shutil.copyfileobj(content, out)
     except FileExistsError:
-        raise ValueError(f"{archive}: {member.name!r} is in it twice") from None
+        raise ValueError(f"{archive}: {member.name!r} occurs twice") from None
 
 
 @contextmanager
 def join_parts(parts: Sequence[Path], folder: Path) -> Iterator[Path]:
-    """One file made of several, while it is needed."""
+    """Several files joined into one temporary file."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         whole = Path(scratch) / "whole"
         with whole.open("wb") as out:

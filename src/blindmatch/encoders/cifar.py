@@ -1,6 +1,6 @@
 """CIFAR-10 and CIFAR-100 from the binary version of the original archives.
 
-The "python version" is a pickle, which could run anything; the binary version holds the same images as plain bytes.
+The "python version" is a pickle, which could run any code; the binary version has the same images as plain bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def load(dataset: str, split: str, root: Path, download: bool) -> ImageSet:
 
 
 def read(path: Path, dataset: str, split: str) -> ImageSet:
-    """Read a split from an archive of the original layout."""
+    """Read a split from an archive with the original layout."""
     names = class_names(dataset)
     bytes_before = 1 if dataset == "cifar10" else 2  # CIFAR-100 has a coarse label first
     items: list[ImageItem] = []
@@ -61,10 +61,10 @@ def _member(path: Path, name: str) -> bytes:
         with tarfile.open(path) as archive:
             file = archive.extractfile(name)
             if file is None:
-                raise ValueError(f"{path}: {name} is no file")
+                raise ValueError(f"{path}: {name} is not a file")
             with file:
                 return file.read(2**30)
     except KeyError:
-        raise ValueError(f"{path}: no {name} in it; expected the binary version of the archive") from None
+        raise ValueError(f"{path}: it has no {name}; expected the binary version of the archive") from None
     except (tarfile.TarError, EOFError) as error:
         raise ValueError(f"{path}: damaged ({error})") from None

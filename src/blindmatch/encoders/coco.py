@@ -1,4 +1,4 @@
-"""COCO's images with their captions: a paired set, so the truth of a match is known."""
+"""COCO's images with their captions: a paired set, so the true match is known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from blindmatch.encoders import download as downloads
 from blindmatch.encoders.items import ImageItem, ImageSet, TextSet
 
-# From an image's number to its file and its captions.
+# The file and the captions of each image, by its number.
 Captions = dict[int, tuple[str, list[str]]]
 
 
@@ -17,18 +17,18 @@ def load_images(split: str, root: Path, download: bool) -> ImageSet:
     captions, folder = _captions(split, root, download), root / "coco" / f"{split}2017"
     if not folder.is_dir():
         if split != "val":
-            raise ValueError(f"{folder}: no such folder; only the split 'val' can be fetched")
+            raise ValueError(f"{folder}: no such folder; only the split 'val' can be downloaded")
         outer = downloads.unpacked("val2017.zip", root, download, "coco/val2017.unpacked")
         folder = outer / "val2017"
     items = tuple(ImageItem(str(n), -1, folder / captions[n][0]) for n in sorted(captions))
     missing = [item.name for item in items if not Path(str(item.source)).is_file()]
     if missing:
-        raise ValueError(f"{folder}: {len(missing)} images with captions are not there, such as number {missing[0]}")
+        raise ValueError(f"{folder}: {len(missing)} images with captions are missing, such as number {missing[0]}")
     return ImageSet("coco", items, about={"split": split, "captions": f"captions_{split}2017.json"})
 
 
 def load_captions(split: str, root: Path, download: bool) -> TextSet:
-    """All captions, each labelled with the place of its image; in the order of the images."""
+    """All captions in the order of the images, each labelled with the position of its image."""
     captions = _captions(split, root, download)
     numbers = sorted(captions)
     rows = [(text, str(n), place) for place, n in enumerate(numbers) for text in captions[n][1]]
@@ -61,5 +61,5 @@ def read_captions(path: Path) -> Captions:
             raise ValueError(f"{path}: image {number} has an empty caption")
     captioned = {number: entry for number, entry in found.items() if entry[1]}
     if not captioned:
-        raise ValueError(f"{path}: no image with a caption in it")
+        raise ValueError(f"{path}: it has no image with a caption")
     return captioned

@@ -26,7 +26,7 @@ def load_images(
     classes: str | Path | None = None,
     wordnet: str | Path | None = None,
 ) -> ImageSet:
-    """Images by the name of a dataset, or from a folder.
+    """Load images by the name of a dataset, or from a folder.
 
     Parameters
     ----------
@@ -34,17 +34,17 @@ def load_images(
         A folder ``class/*.jpg`` (or of images without classes); ``cifar10``, ``cifar100``, ``cinic10``,
         ``imagenet100``, ``coco``; ``hf:NAME`` for a dataset of the Hugging Face hub.
     split
-        By default what the paper uses: "test"; "val" of ImageNet-100 and COCO.
+        By default the paper's split: "test", or "val" for ImageNet-100 and COCO.
     root
-        Where datasets are, and are put.
+        The folder of datasets.
     download
-        Fetch what is missing (not for ImageNet, whose licence wants each user to ask for it).
+        Download missing data (not ImageNet, whose licence requires each user to request it).
     limit
-        At most so many images of each class, the first ones in order.
+        Maximum number of images per class; the first ones are taken.
     classes
-        A file with a class on each line: only these, for ImageNet the list of WordNet numbers.
+        A file with one class per line, to load only these; for ImageNet, a list of WordNet numbers.
     wordnet
-        For ImageNet, where its names and definitions are (see `describe_synsets`).
+        For ImageNet, the location of the names and definitions (see `describe_synsets`).
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit={limit!r}; expected at least 1")
@@ -65,7 +65,7 @@ def load_images(
     elif Path(word).is_dir():
         found = read_folder(Path(word), _listed_classes(classes))
     elif "/" in word or "." in word:
-        raise ValueError(f"{word}: there is no such folder")
+        raise ValueError(f"{word}: no such folder")
     else:
         raise unknown_name("images", word, [*DATASETS, "hf:NAME", "a folder"])
     return found if limit is None else found.limited(limit)
@@ -96,7 +96,7 @@ def read_folder(folder: Path, classes: tuple[str, ...] | None = None) -> ImageSe
     if subfolders:
         loose = [path.name for path in sorted(folder.iterdir()) if path.is_file() and path.suffix.lower() in SUFFIXES]
         if loose:
-            raise ValueError(f"{folder}: images both in subfolders and beside them, such as {loose[0]!r}")
+            raise ValueError(f"{folder}: it has images both in subfolders and outside of them, such as {loose[0]!r}")
     if not items:
         raise ValueError(f"{folder}: no image in it; expected {', '.join(sorted(SUFFIXES))}")
     names = tuple(path.name.replace("_", " ").strip() for path in subfolders) or None
@@ -109,7 +109,7 @@ def _listed_classes(path: str | Path | None) -> tuple[str, ...] | None:
 
 
 def _cinic10(split: str, root: Path, download: bool) -> ImageSet:
-    """CINIC-10 as its authors pack it. The paper kept ImageNet's own resolution: for that, give a folder of images."""
+    """CINIC-10 as its authors distribute it. The paper kept ImageNet's resolution: for that, pass a folder."""
     folder = downloads.unpacked("CINIC-10.tar.gz", root, download, "CINIC-10")
     if not (folder / split).is_dir():
         raise unknown_name("split", split, [path.name for path in folder.iterdir() if path.is_dir()])
@@ -120,11 +120,11 @@ def _cinic10(split: str, root: Path, download: bool) -> ImageSet:
 
 
 def _imagenet100(split: str, root: Path, classes: str | Path | None, wordnet: str | Path | None) -> ImageSet:
-    """``root/imagenet/val/n01440764/*.JPEG``: ImageNet itself each user gets from image-net.org."""
+    """``root/imagenet/val/n01440764/*.JPEG``; each user gets ImageNet itself from image-net.org."""
     folder = next((root / name / split for name in ("imagenet100", "imagenet") if (root / name / split).is_dir()), None)
     if folder is None:
         raise ValueError(
-            f"{root / 'imagenet' / split}: no such folder; get ImageNet's {split} images from image-net.org "
+            f"{root / 'imagenet' / split}: no such folder; download ImageNet's {split} images from image-net.org "
             "and sort them into one folder for each WordNet number (n01440764)"
         )
     numbers = _listed_classes(classes) or class_names("imagenet100")

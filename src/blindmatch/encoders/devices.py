@@ -1,4 +1,4 @@
-"""Where a network runs and how precisely, and what its weights are."""
+"""The device and precision of a network, and the identity of its weights."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Item = TypeVar("Item")
 
 
 def require(module: str, extra: str = "encoders") -> Any:
-    """Import an optional package, or say how to get it; a torchvision that does not fit torch is told apart."""
+    """Import an optional package, or say how to install it; an incompatible torchvision gets its own message."""
     try:
         return import_module(module)
     except (ImportError, RuntimeError) as error:
         causes = [str(cause) for cause in _chain(error)]
         unfit = next((text for text in causes if "torchvision::" in text), None)
-        if unfit is not None:  # transformers reports it as a module that is missing
+        if unfit is not None:  # transformers reports it as a missing module
             raise ImportError(
                 f"{module} cannot be imported: torchvision was not built for the installed torch "
                 f"({unfit.strip().splitlines()[-1]}); install both for the CPU or both for the same CUDA"
@@ -53,7 +53,7 @@ class Device:
     name
         "cpu", "cuda", "cuda:1", "mps".
     precision
-        "float32", or the type that autocast uses for what tolerates it.
+        "float32", or the type that autocast uses where possible.
     """
 
     name: str
@@ -70,9 +70,9 @@ class Device:
         return context
 
     def run(self, network: Callable[[Any], Any], batch: Any) -> NDArray[np.float32]:
-        """Apply a network without gradients; float32 rows come back."""
+        """Apply a network without gradients and return float32 rows."""
         torch = require("torch")
-        # The activations of many images are so large that the C library takes fresh memory for each layer: on a CPU
+        # The activations of many images are so large that the C library allocates fresh memory for each layer: on a CPU
         # that can take longer than the network itself.
         pieces = batch.split(_IMAGES_AT_A_TIME) if self.name == "cpu" and batch.ndim == 4 else (batch,)
         with torch.inference_mode(), self.autocast():
@@ -82,9 +82,9 @@ class Device:
 
 
 def as_device(device: str = "auto", precision: str = "auto") -> Device:
-    """Check a device's name; "auto" takes CUDA, then Apple's MPS, then the CPU.
+    """Check the name of a device; "auto" takes CUDA, then Apple's MPS, then the CPU.
 
-    "auto" precision is float16 on CUDA and float32 elsewhere.
+    The precision "auto" is float16 on CUDA and float32 elsewhere.
     """
     torch = require("torch")
     if precision not in PRECISIONS:
@@ -104,7 +104,7 @@ def as_device(device: str = "auto", precision: str = "auto") -> Device:
 def shrinking(
     encode: Callable[[Sequence[Item]], NDArray[np.float32]], items: Sequence[Item], batch: int
 ) -> tuple[NDArray[np.float32], int]:
-    """Encode items in batches, halving the batch where memory runs out; also returns the batch that fitted."""
+    """Encode items in batches and halve the batch if memory runs out; also return the batch size that fitted."""
     parts: list[NDArray[np.float32]] = []
     start = 0
     while start < len(items):
@@ -133,7 +133,7 @@ def _free_memory() -> None:
 
 
 def weights_digest(network: Any) -> str:
-    """SHA-256 over the names, types and bytes of all weights: what the model is, whatever it is called."""
+    """SHA-256 over the names, types and bytes of all weights: identifies the model independently of its name."""
     total = hashlib.sha256()
     for name, tensor in sorted(network.state_dict().items()):
         total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
@@ -143,7 +143,7 @@ def weights_digest(network: Any) -> str:
 
 
 def hub_revision(repository: str | None) -> str | None:
-    """The commit of a Hugging Face repository in the local cache; None for what did not come from there."""
+    """The commit of a Hugging Face repository in the local cache; None if it is not there."""
     if not repository or Path(repository).exists():
         return None
     from huggingface_hub import constants
@@ -154,7 +154,7 @@ def hub_revision(repository: str | None) -> str | None:
 
 @contextmanager
 def hub_access(spec: str, download: bool) -> Iterator[None]:
-    """Let the libraries reach the hub, or not; without leave a model that is not here is a ValueError that says so."""
+    """Allow the libraries to reach the hub, or not; if not, a missing model raises a ValueError that says so."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
@@ -163,11 +163,11 @@ def hub_access(spec: str, download: bool) -> Iterator[None]:
         yield
     except (ImportError, MemoryError):
         raise
-    except Exception as error:  # each library has its own errors for "not here", "no such name" and "no network"
+    except Exception as error:  # each library has its own errors for "not cached", "no such name" and "no network"
         text = " ".join(str(error).split())[:200]
         if isinstance(error, ValueError) and text.startswith("model="):
             raise
-        advice = "" if download else "; if it is not on this machine yet, allow fetching it with download (--download)"
+        advice = "" if download else "; if it is not on this machine yet, allow downloads (download=True, --download)"
         raise ValueError(f"model={spec!r} could not be loaded: {text}{advice}") from error
     finally:
         constants.HF_HUB_OFFLINE = before

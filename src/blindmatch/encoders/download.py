@@ -1,4 +1,4 @@
-"""Fetch a dataset's files: only when asked, whole or not at all, and with its hash checked."""
+"""Download the files of a dataset: only on request, completely or not at all, and with a hash check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 from blindmatch.encoders.archives import check_hash, unpack
 
-# Published by those who made the datasets, or computed alike by many who use them.
+# Published by the authors of the datasets, or reported identically by many users.
 FILES = {
     "cifar-10-binary.tar.gz": (
         "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
@@ -32,12 +32,12 @@ FILES = {
 
 
 def archive(name: str, root: Path, download: bool) -> Path:
-    """The archive `name` in the folder `root`, fetched if that is allowed; its hash is checked either way."""
+    """The archive `name` in the folder `root`, downloaded if that is allowed; its hash is always checked."""
     url, expected = FILES[name]
     path = root / name
     if not path.exists():
         if not download:
-            raise ValueError(f"{path}: not there; fetch it with download (--download), or get it from {url}")
+            raise ValueError(f"{path}: it is missing; allow downloads (download=True, --download) or get it from {url}")
         fetch(url, path, expected)
     else:
         check_hash(path, expected)
@@ -45,7 +45,7 @@ def archive(name: str, root: Path, download: bool) -> Path:
 
 
 def unpacked(name: str, root: Path, download: bool, folder: str) -> Path:
-    """The folder that an archive was, or now is, unpacked into."""
+    """The folder of the unpacked archive; unpack it if needed."""
     target = root / folder
     if not target.is_dir():
         unpack(archive(name, root, download), target)
@@ -53,11 +53,11 @@ def unpacked(name: str, root: Path, download: bool, folder: str) -> Path:
 
 
 def fetch(url: str, path: Path, expected: str) -> None:
-    """Fetch a file, check its hash, and only then give it its name."""
+    """Download a file, check its hash, and only then rename it to its final name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        request = Request(url, headers={"User-Agent": "blindmatch"})  # some servers refuse Python's own name
+        request = Request(url, headers={"User-Agent": "blindmatch"})  # some servers refuse Python's user agent
         with urlopen(request, timeout=60) as answer, scratch.open("xb") as file:  # nosec B310 (our own list of https)
             shutil.copyfileobj(answer, file)
         try:

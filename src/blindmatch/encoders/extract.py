@@ -32,14 +32,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """Embeddings with what is known about them; `arrays` is what a file of them holds."""
+    """Embeddings with their manifest; `arrays` is the content of their file."""
 
     arrays: Arrays
     manifest: dict[str, Any]
 
     @property
     def embeddings(self) -> Embeddings:
-        """The form that the rest of the package uses: one row for each item, class or image."""
+        """The form that the rest of the package uses: one row per item, class or image."""
         values = np.asarray(self.arrays["embeddings"], dtype=np.float64)
         return Embeddings(values, tuple(self.arrays["names"].tolist()), self.arrays.get("labels"))
 
@@ -67,19 +67,19 @@ def embed_images(
     model
         A name (see `find_model`), or a loaded encoder.
     out
-        A file ``.npz`` or ``.safetensors``; a manifest goes beside it (``.json``). What was computed is kept in a
-        folder beside it until the end, so a killed run goes on from there. Without a file nothing is kept.
+        An ``.npz`` or ``.safetensors`` file; a manifest is written next to it (``.json``). Finished parts are kept in a
+        folder next to it until the end, so a killed run resumes from there. Without a file nothing is kept.
     means
-        One row for each class, the normalised mean of its normalised images (the paper's Eq. 1), instead of each image.
+        One row per class, the normalised mean of its normalised images (the paper's Eq. 1), instead of one per image.
     batch_size
-        How many images at once; halved where memory runs out.
+        Number of images at a time; halved if memory runs out.
     strict
-        Raise at the first image that cannot be read. By default it is left out, with a warning and a line in the
-        manifest.
+        Raise an error at the first image that cannot be read. By default such an image is skipped, with a warning and a
+        line in the manifest.
     progress
         Called with (done, total).
     device, precision, download
-        See `as_device`; whether weights and data may be fetched.
+        See `as_device`; `download` allows downloads of weights and data.
     options
         For `load_images`: split, root, limit, classes.
 
@@ -125,8 +125,8 @@ def embed_texts(
     model, out, batch_size, progress, device, precision, download
         As in `embed_images`.
     means
-        Where several texts belong to one item (prompts to a class, captions to an image): their normalised mean, one
-        row for each item. False: one row for each text.
+        If several texts belong to one item (prompts to a class, captions to an image): one row per item, their
+        normalised mean. False: one row per text.
     options
         For `load_texts`: prompts, column, split, root, wordnet.
     """
@@ -139,7 +139,7 @@ def embed_texts(
 
 
 def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
-    """Run a work to its end, in shards, and write what it gives; what is there already is only read."""
+    """Run a work in shards and write its result; finished shards are only read."""
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
     if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
@@ -172,7 +172,7 @@ def _plan_digest(plan: dict[str, Any], means: bool) -> str:
 
 
 def _finished(out: Path, plan: dict[str, Any], means: bool) -> Extracted | None:
-    """What an earlier run with the same plan has left, if it is whole."""
+    """The result of an earlier run with the same plan, if it is complete."""
     path = manifest_path(out)
     if not out.exists() or not path.exists():
         return None
@@ -186,7 +186,7 @@ def _finished(out: Path, plan: dict[str, Any], means: bool) -> Extracted | None:
 
 
 def manifest_path(out: Path) -> Path:
-    """Where the manifest of a file of embeddings is."""
+    """The path of the manifest of a file of embeddings."""
     return out.with_name(f"{out.name}.json")
 
 
@@ -209,7 +209,7 @@ def _assembled(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
         name = names[int(rows[np.argmin(finite)])]
-        raise ValueError(f"{name}: the model gives numbers that are not finite; try precision='float32'")
+        raise ValueError(f"{name}: the model returns numbers that are not finite; try precision='float32'")
     arrays = {"embeddings": values} | work.about_rows(rows.tolist())
     _check_classes(work, arrays)
     if work.encoder.model.parameters is not None:
@@ -243,7 +243,7 @@ def _check_classes(work: Work, arrays: Arrays) -> None:
 
 
 def averaged(found: Extracted) -> Extracted:
-    """One row for each class or item, in the order of the names of the classes: Eq. 1 of the paper."""
+    """One row per class or item, in the order of the class names (Eq. 1 of the paper)."""
     values, labels, names = (found.arrays[key] for key in ("embeddings", "labels", "class_names"))
     means = class_means(values, labels, classes=range(len(names)))[1]
     arrays = {"embeddings": means.astype(np.float32), "names": names}
@@ -253,6 +253,6 @@ def averaged(found: Extracted) -> Extracted:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of what a file holds."""
+    """SHA-256 of the content of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

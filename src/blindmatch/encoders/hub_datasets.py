@@ -19,13 +19,13 @@ def _split(name: str, split: str, download: bool) -> Any:
     config = datasets.DownloadConfig(local_files_only=not download)
     try:
         return datasets.load_dataset(name, split=split, download_config=config)  # nosec B615 (the user names it)
-    except Exception as error:  # its errors for "not here", "no such name" and "no such split" have no common class
-        advice = "" if download else "; if it is not on this machine yet, allow fetching it with download (--download)"
+    except Exception as error:  # its errors for "not cached", "no such name" and "no such split" have no common class
+        advice = "" if download else "; if it is not on this machine yet, allow downloads (download=True, --download)"
         raise ValueError(f"hf:{name}: {' '.join(str(error).split())[:200]}{advice}") from None
 
 
 def set_name(name: str) -> str:
-    """A repository's name in the form that file names take.
+    """The name of a repository in a form that is valid in file names.
 
     >>> set_name("uoft-cs/cifar10")
     'uoft-cs-cifar10'
@@ -40,7 +40,7 @@ def load_images(name: str, split: str, download: bool) -> ImageSet:
     images = [column for column, kind in kinds.items() if kind == "Image"]
     labels = [column for column, kind in kinds.items() if kind == "ClassLabel"]
     if not images:
-        raise ValueError(f"hf:{name}: no column of images; it holds {', '.join(kinds)}")
+        raise ValueError(f"hf:{name}: it has no column of images; it holds {', '.join(kinds)}")
     names = tuple(table.features[labels[0]].names) if labels else None
 
     def pixels(place: int) -> NDArray[np.uint8]:
@@ -60,6 +60,6 @@ def load_texts(name: str, split: str, column: str | None, download: bool) -> Tex
     texts = [key for key, feature in table.features.items() if getattr(feature, "dtype", "") == "string"]
     chosen = column or (texts[0] if texts else None)
     if chosen not in texts:
-        raise ValueError(f"hf:{name}: no column of texts {column or ''}; it holds {', '.join(table.features)}")
+        raise ValueError(f"hf:{name}: it has no column of texts {column or ''}; it holds {', '.join(table.features)}")
     rows = tuple(str(text) for text in table[chosen])
     return TextSet(set_name(name), rows, rows, about={"hub": name, "split": split, "column": chosen})

@@ -1,4 +1,4 @@
-"""One image from bytes that nobody vouches for: right side up, RGB, or a ValueError that says what is wrong."""
+"""Decode one image from untrusted bytes: upright, RGB, or a ValueError that says what is wrong."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"))
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-MAX_PIXELS = 89_478_485  # Pillow's own limit, from which on it speaks of decompression bombs
+MAX_PIXELS = 89_478_485  # Pillow's own limit, above which it warns of decompression bombs
 
 
 def decode(content: bytes, max_pixels: int = MAX_PIXELS) -> Image:
-    """The image in some bytes, as RGB, turned as its camera says; transparency becomes white.
+    """Decode an image as RGB, rotated according to its EXIF orientation; transparency becomes white.
 
-    Of several frames the first is taken. The suffix of the file plays no part: the bytes tell the format.
+    Of several frames, the first is taken. The format is detected from the bytes, not from the suffix of the file.
 
     >>> decode(b"")
     Traceback (most recent call last):
@@ -32,14 +32,14 @@ def decode(content: bytes, max_pixels: int = MAX_PIXELS) -> Image:
         raise ValueError("it is empty (0 bytes)")
     try:
         with warnings.catch_warnings():
-            # Our own limit speaks; Pillow's warning would only repeat it. Its error, from twice that on, stays.
+            # We report our own limit, so Pillow's warning is redundant. Its error, above twice that limit, stays.
             warnings.simplefilter("ignore", image_module.DecompressionBombWarning)
             opened = image_module.open(io.BytesIO(content), formats=FORMATS)
     except UnidentifiedImageError:
-        raise ValueError("it is no image that can be read, whatever its name says") from None
+        raise ValueError("it is not an image that can be read, despite its name") from None
     except image_module.DecompressionBombError:
         raise ValueError(f"it has far more than {max_pixels:,} pixels") from None
-    except Exception as error:  # parsers of foreign bytes raise anything
+    except Exception as error:  # parsers of untrusted bytes raise anything
         raise ValueError(f"it is damaged ({_first_line(error)})") from None
     with opened as image:
         width, height = image.size
@@ -56,7 +56,7 @@ def decode(content: bytes, max_pixels: int = MAX_PIXELS) -> Image:
 
 
 def pillow() -> Any:
-    """Pillow's module of images, or an error that says how to get it."""
+    """Pillow's image module, or an error that says how to install it."""
     try:
         from PIL import Image
     except ImportError:
@@ -65,11 +65,11 @@ def pillow() -> Any:
 
 
 def _as_rgb(image: Image, image_module: Any) -> Image:
-    if image.mode in ("I;16", "I;16L", "I;16B", "I;16N"):  # convert() would cut all above 255 off
+    if image.mode in ("I;16", "I;16L", "I;16B", "I;16N"):  # convert() would clip values above 255
         shrunk: Image = image_module.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
         return shrunk
     if image.mode in ("I", "F"):
-        raise ValueError(f"its pixels are of mode {image.mode!r}, whose scale is not known")
+        raise ValueError(f"its pixels have mode {image.mode!r}, whose scale is not known")
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         layer = image.convert("RGBA")
         ground = image_module.new("RGBA", layer.size, (255, 255, 255, 255))

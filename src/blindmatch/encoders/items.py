@@ -1,4 +1,4 @@
-"""What is embedded: images that are opened when their turn comes, and texts."""
+"""The items to embed: images, which are opened when needed, and texts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ImageItem:
     Attributes
     ----------
     name
-        What it is called in the result.
+        Its name in the result.
     label
-        The number of its class, or -1.
+        The index of its class, or -1.
     source
         Its file, its pixels (height, width, 3) uint8, or a function that returns them.
     """
@@ -32,7 +32,7 @@ class ImageItem:
     source: Path | NDArray[np.uint8] | Callable[[], NDArray[np.uint8]]
 
     def content(self) -> bytes:
-        """The bytes of the image; pixels become a PNG, which loses nothing."""
+        """The bytes of the image; pixels are encoded losslessly as PNG."""
         if isinstance(self.source, Path):
             return self.source.read_bytes()
         from blindmatch.encoders.images import pillow
@@ -43,7 +43,7 @@ class ImageItem:
         return buffer.getvalue()
 
     def stamp(self) -> str:
-        """What changes when the image does, without reading it."""
+        """A value that changes when the image changes, without reading the image."""
         if isinstance(self.source, Path):
             status = self.source.stat()
             return f"{self.name}\0{self.label}\0{status.st_size}\0{status.st_mtime_ns}"
@@ -58,17 +58,17 @@ class ImageSet:
     Attributes
     ----------
     name
-        Of the dataset or the folder.
+        The name of the dataset or the folder.
     items
         The images.
     class_names
-        What the labels mean; None where there are no classes.
+        The names of the labels; None if there are no classes.
     definitions
-        What each class is, where WordNet says it.
+        The WordNet definition of each class, if known.
     about
-        Where it is from, for the manifest.
+        Its origin, for the manifest.
     ignored
-        Files that were left alone, since their suffix is not that of an image.
+        Files that were skipped because their suffix is not that of an image.
     """
 
     name: str
@@ -82,7 +82,7 @@ class ImageSet:
         return len(self.items)
 
     def limited(self, limit: int) -> ImageSet:
-        """At most so many images of each class, the first ones in order."""
+        """Keep at most the first `limit` images of each class."""
         counts: dict[int, int] = {}
         kept = []
         for item in self.items:
@@ -92,7 +92,7 @@ class ImageSet:
         return replace(self, items=tuple(kept), about={**self.about, "limit": limit})
 
     def fingerprint(self) -> str:
-        """Changes when the set does."""
+        """A hash that changes when the set changes."""
         total = hashlib.sha256(repr((dict(self.about), self.class_names)).encode())
         for item in self.items:
             total.update(f"{item.stamp()}\n".encode())
@@ -101,16 +101,16 @@ class ImageSet:
 
 @dataclass(frozen=True, eq=False)
 class TextSet:
-    """Texts in a fixed order, each with its name and the number of the item that it belongs to.
+    """Texts in a fixed order, each with its name and the index of the item that it belongs to.
 
     Attributes
     ----------
     texts, names, labels
         One for each text; several texts may belong to one item (prompts to a class, captions to an image).
     class_names
-        The names of the items, or None where each text stands for itself.
+        The names of the items, or None if each text is its own item.
     templates
-        What the texts were made of.
+        The templates that the texts were made from.
     """
 
     name: str
@@ -125,5 +125,5 @@ class TextSet:
         return len(self.texts)
 
     def fingerprint(self) -> str:
-        """Changes when the set does."""
+        """A hash that changes when the set changes."""
         return hashlib.sha256(repr((self.texts, self.names, self.labels, self.class_names)).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Texts to embeddings: sentence-transformers, CLIP's text towers through open_clip, a folder, word vectors."""
+"""Load language models: sentence-transformers, CLIP's text towers through open_clip, a folder, word vectors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class TextEncoder:
     Attributes
     ----------
     model
-        What it is.
+        The description of the model.
     encode
-        A list of texts to (n, d) float32.
+        Maps a list of texts to (n, d) float32.
     description
-        Library, revision, hash of the weights, device: all that the embeddings depend on.
+        Library, revision, hash of the weights, device: everything that the embeddings depend on.
     """
 
     model: Model
@@ -41,7 +41,7 @@ class TextEncoder:
 def load_text_encoder(
     spec: str, *, device: str = "auto", precision: str = "auto", download: bool = False
 ) -> TextEncoder:
-    """Load a language model by any name that `find_model` knows; weights are only fetched if `download` allows it."""
+    """Load a language model by any name that `find_model` knows; weights are downloaded only if `download` is set."""
     model = find_model(spec, "language")
     if "size" in model.options or "seed" in model.options:
         raise ValueError(f"model={spec!r}: size and seed are options of vision models")
@@ -66,7 +66,7 @@ def _described(model: Model, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sentence_transformers(model: Model, place: Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
-    """Also any transformers model: sentence-transformers then takes the mean over its tokens."""
+    """Also loads any transformers model; sentence-transformers then takes the mean over its tokens."""
     library = require("sentence_transformers", "offline-models")
     name = model.library_name
     if model.package is not None:
@@ -101,7 +101,7 @@ def _sentence_transformers(model: Model, place: Device, download: bool) -> tuple
 
 
 def _refuse_foreign_code(folder: Path) -> None:
-    """A saved model lists its parts by class; only those of the library itself are loaded."""
+    """Check the parts of a saved model; only classes of the library itself are loaded."""
     path = folder / "modules.json"
     if not path.exists():
         return
@@ -111,7 +111,7 @@ def _refuse_foreign_code(folder: Path) -> None:
         raise ValueError(f"{path}: not a list of modules") from None
     for kind in kinds:
         if not kind.startswith("sentence_transformers."):
-            raise ValueError(f"{path}: it names {kind!r}, code that is not of sentence-transformers")
+            raise ValueError(f"{path}: it names {kind!r}, which is not part of sentence-transformers")
 
 
 def _open_clip(model: Model, place: Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
@@ -121,7 +121,7 @@ def _open_clip(model: Model, place: Device, download: bool) -> tuple[EncodeTexts
         raise unknown_name("model", name, open_clip.list_models())
     whole = open_clip.create_model(name, pretrained=weights)
     tokenizer = open_clip.get_tokenizer(name)
-    whole.visual = torch.nn.Identity()  # the image tower is not needed: leave its memory to the texts
+    whole.visual = torch.nn.Identity()  # free the memory of the image tower, which is not needed
     whole.eval().requires_grad_(False)
     digest = weights_digest(whole)
     whole.to(place.name)

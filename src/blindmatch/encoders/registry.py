@@ -1,4 +1,4 @@
-"""Which models there are, and what a user's word for one means. Nothing heavy is imported here."""
+"""The known models, and how the name of a model is interpreted. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from blindmatch.errors import unknown_name
 Modality = Literal["vision", "language"]
 MODALITIES: tuple[Modality, ...] = ("vision", "language")
 
-# The part before the colon of a name that is not in models.toml, and the library it stands for.
+# Prefixes of names that are not in models.toml, and the library of each.
 PREFIXES = {
     "timm": "timm",
     "st": "sentence-transformers",
@@ -29,31 +29,31 @@ PREFIXES = {
 
 @dataclass(frozen=True)
 class Model:
-    """A model: what it is called here and in its library, and how large it is.
+    """A model: its name here and in its library, and its size.
 
     Attributes
     ----------
     name
-        The paper's name, or the words that the user gave.
+        The paper's name, or the name that the user gave.
     modality
         "vision" or "language".
     family, library, library_name
-        What it belongs to, the package that runs it, and its name there.
+        Its family, the package that runs it, and its name in that package.
     parameters
-        How many, in the part that makes the embedding; None where not known.
+        Number of parameters of the part that computes the embedding; None if unknown.
     input_size
-        Pixels a side, or the longest text in tokens; None where not known or without limit.
+        Pixels per side, or the longest text in tokens; None if unknown or unlimited.
     dimension
-        Of the embedding; None where not known.
+        Dimension of the embedding; None if unknown.
     paper
-        Whether it is one of the paper's 32 + 27.
+        Whether it is one of the paper's 32 + 27 models.
     package
-        The packages with its weights, for models that need no hub.
+        The packages with its weights, if it needs no hub.
     keep_head, crop, checkpoint
-        Whether the embedding is the last layer's output; the share of the resized image that is kept, where its authors
-        and its library differ; where its weights are, if not with its library.
+        Whether the embedding is the output of the last layer; the share of the resized image that is kept, if its
+        authors and its library differ; the location of its weights, if they are not with its library.
     options
-        What stood after the question mark (``timm:NAME?size=518``).
+        The options after the question mark (``timm:NAME?size=518``).
     """
 
     name: str
@@ -74,11 +74,11 @@ class Model:
 
     @property
     def id(self) -> str:
-        """The name without blanks and slashes, as the command line and file names use it."""
+        """The name without spaces and slashes, for the command line and file names."""
         return identifier(self.name)
 
     def row(self) -> dict[str, Any]:
-        """What ``blindmatch models --json`` prints."""
+        """The output of ``blindmatch models --json``."""
         values = asdict(self)
         return {"id": self.id} | {key: values[key] for key in values if key not in ("keep_head", "crop", "options")}
 
@@ -94,7 +94,7 @@ def identifier(name: str) -> str:
 
 @functools.cache
 def list_models() -> tuple[Model, ...]:
-    """All models with a name of their own: the paper's, then those whose weights are on package registries.
+    """All named models: the paper's, then those whose weights are on package registries.
 
     >>> models = [model for model in list_models() if model.paper]
     >>> [sum(model.modality == kind for model in models) for kind in ("vision", "language")]
@@ -113,16 +113,16 @@ def list_models() -> tuple[Model, ...]:
 
 
 def find_model(spec: str, modality: Modality | None = None) -> Model:
-    """What a user's word for a model means.
+    """Find a model by name.
 
     Parameters
     ----------
     spec
         A name of `list_models` in any spelling (``DINOv2 ViT-G/14``, ``dinov2-vit-g14``); ``timm:NAME``, ``st:NAME``,
-        ``openclip:NAME/WEIGHTS``, ``hf:NAME``; a folder with a saved model; ``random:ARCHITECTURE?seed=3``, a timm
-        model that nobody trained; ``pixels``. Options follow a question mark: ``?size=518`` (pixels a side).
+        ``openclip:NAME/WEIGHTS``, ``hf:NAME``; a folder with a saved model; ``random:ARCHITECTURE?seed=3``, an
+        untrained timm model; ``pixels``. Options follow a question mark: ``?size=518`` (pixels per side).
     modality
-        "vision" or "language", where the same word could mean both (a CLIP model has two towers).
+        "vision" or "language", if the name could mean both (a CLIP model has two towers).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A long computation kept in shards: what was written before a kill is not computed again, and the end is the same."""
+"""Store a long computation in shards: a resumed run skips finished shards and gives the same result."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import numpy as np
 
 from blindmatch.io.files import Arrays, read_npz, write_atomically
 
-SHARD = 256  # items; a kill costs at most so many
+SHARD = 256  # items; a kill loses at most this many
 _KINDS: dict[str, type[np.generic]] = {"F32": np.float32, "F16": np.float16, "I64": np.int64}
 
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Some consecutive items, done.
+    """The results of some consecutive items.
 
     Attributes
     ----------
     embeddings
         (kept, d) float32.
     rows
-        Which items of the set they are.
+        The indices of the items in the set.
     digests
-        SHA-256 of the content of each.
+        SHA-256 of the content of each item.
     skipped
         (row, reason) of the items that could not be read.
     """
@@ -40,7 +40,7 @@ class Shard:
     skipped: list[tuple[int, str]]
 
     def arrays(self) -> Arrays:
-        """As arrays for a file."""
+        """Convert to arrays for a file."""
         return {
             "embeddings": np.asarray(self.embeddings, dtype=np.float32),
             "rows": np.asarray(self.rows, dtype=np.int64),
@@ -50,20 +50,20 @@ class Shard:
 
     @classmethod
     def of(cls, arrays: Arrays) -> Shard:
-        """From the arrays of a file."""
+        """Convert from the arrays of a file."""
         skipped = [(int(row), str(why)) for row, why in json.loads(str(arrays["skipped"]))]
         return cls(arrays["embeddings"], arrays["rows"], [str(d) for d in arrays["digests"]], skipped)
 
 
 @dataclass(frozen=True)
 class ShardStore:
-    """A folder of shards that belong to one plan; shards of another plan are thrown away."""
+    """A folder of shards of one plan; shards of another plan are deleted."""
 
     folder: Path
     plan: dict[str, Any]
 
     def open(self) -> None:
-        """Make the folder, or take up what it holds."""
+        """Create the folder, or resume from its shards."""
         text = json.dumps(self.plan, sort_keys=True)
         plan = self.folder / "plan.json"
         if plan.exists() and plan.read_text("utf-8") == text:
@@ -73,7 +73,7 @@ class ShardStore:
                 path.suffix != ".npz" and path.name != "plan.json" and not path.name.startswith(".")
                 for path in self.folder.iterdir()
             ):
-                raise ValueError(f"{self.folder}: it holds files that are not from here; expected an empty folder")
+                raise ValueError(f"{self.folder}: it holds files that are not shards; expected an empty folder")
             shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True)
         write_atomically(plan, lambda file: file.write(text.encode()))
@@ -81,7 +81,7 @@ class ShardStore:
     def run(
         self, total: int, size: int, compute: Callable[[int, int], Shard], progress: Callable[[int, int], None] | None
     ) -> Iterator[Shard]:
-        """All shards in order: read where they are there, else computed and written."""
+        """Yield all shards in order; read them if they exist, otherwise compute and write them."""
         for number, start in enumerate(range(0, total, size)):
             stop = min(start + size, total)
             path = self.folder / f"{number:06}.npz"
@@ -99,16 +99,16 @@ class ShardStore:
             return None
         try:
             return Shard.of(read_npz(path))
-        except (ValueError, KeyError):  # a disk that lied about a write: compute it again
+        except (ValueError, KeyError):  # a damaged shard: compute it again
             return None
 
     def remove(self) -> None:
-        """Throw the shards away."""
+        """Delete the shards."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def read_arrays(path: Path) -> Arrays:
-    """The arrays of a file that `write_arrays` made."""
+    """Read the arrays of a file that `write_arrays` wrote."""
     if path.suffix == ".npz":
         return read_npz(path)
     content = path.read_bytes()
@@ -123,12 +123,12 @@ def read_arrays(path: Path) -> Arrays:
 
 
 def digest_of(values: Sequence[str]) -> str:
-    """One hash for many."""
+    """Combine many hashes into one."""
     return hashlib.sha256("\n".join(values).encode()).hexdigest()
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Write ``.npz`` or ``.safetensors``: the same arrays give the same bytes."""
+    """Write ``.npz`` or ``.safetensors``; the same arrays give the same bytes."""
     if path.suffix == ".npz":
         write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     else:
@@ -136,9 +136,9 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
 
 
 def _write_safetensors(file: IO[bytes], arrays: Arrays) -> None:
-    """The format's own writer keeps metadata in no fixed order; written here, equal arrays give equal bytes.
+    """Write ``.safetensors`` with a fixed order of metadata, which the format's own writer does not guarantee.
 
-    Eight bytes with the length of the header, the header as JSON, then the arrays. Texts go into the metadata as JSON.
+    The file has eight bytes with the length of the header, the header as JSON, then the arrays. Texts are metadata.
     """
     names = {np.dtype(kind): name for name, kind in _KINDS.items()}
     header: dict[str, Any] = {}

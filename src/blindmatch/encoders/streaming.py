@@ -1,4 +1,4 @@
-"""Read ahead in threads, encode in batches, keep shards."""
+"""Read ahead in threads, encode in batches, and store shards."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from blindmatch.encoders.shards import SHARD, Shard, ShardStore
 from blindmatch.encoders.work import Work
 
 OnProgress = Callable[[int, int], None]
-READERS = 4  # threads; decoding lets go of Python's lock
+READERS = 4  # threads; decoding releases the GIL
 
 
 def stream(work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> list[Shard]:
-    """All shards of a work, in order. Only two batches of images are in memory at a time."""
-    size = max(batch_size, SHARD // batch_size * batch_size)  # whole batches: a resumed run forms the same ones
+    """Return all shards of a work in order, with at most two batches of images in memory at a time."""
+    size = max(batch_size, SHARD // batch_size * batch_size)  # whole batches, so that a resumed run forms the same ones
     total = len(work.items)
     fitting = batch_size
     store.open()

@@ -1,4 +1,4 @@
-"""Sets of texts: names of classes with prompts, lines of a file, columns of a table, captions."""
+"""Load sets of texts: class names with prompts, lines of a file, columns of a table, captions."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def load_texts(
     download: bool = False,
     wordnet: str | Path | None = None,
 ) -> TextSet:
-    """Texts by the name of a dataset, from a file, or as they are given.
+    """Load texts by the name of a dataset, from a file, or from a list.
 
     Parameters
     ----------
     source
-        A list; a ``.txt`` file with a text on each line; a ``.csv``, ``.tsv`` or ``.parquet`` table; a folder whose
-        subfolders are classes; ``cifar10``, ``cifar100``, ``cinic10``, ``imagenet100`` for their class names;
-        ``coco`` for its captions; ``hf:NAME`` for a dataset of the Hugging Face hub.
+        A list; a ``.txt`` file with one text per line; a ``.csv``, ``.tsv`` or ``.parquet`` table; a folder whose
+        subfolders are classes; ``cifar10``, ``cifar100``, ``cinic10``, ``imagenet100`` for their class names; ``coco``
+        for its captions; ``hf:NAME`` for a dataset of the Hugging Face hub.
     prompts
-        Templates that each text is put into (see `templates`): the texts are then names of classes, which must differ.
-        A dataset by name uses its own ones by default.
+        Templates into which each text is inserted (see `templates`); the texts are then class names, which must differ.
+        A named dataset uses its own templates by default.
     column
-        Of a table, which column holds the texts.
+        The column of a table that holds the texts.
     wordnet
         The folder of WordNet 3.0, for definitions.
     """
@@ -79,7 +79,7 @@ def of_classes(
     definitions: Sequence[str] | None = None,
     wordnet: str | Path | None = None,
 ) -> TextSet:
-    """The prompts of some classes, as one set; classes that are WordNet numbers get names and definitions."""
+    """The prompts of the classes as one set; classes that are WordNet numbers get names and definitions."""
     chosen = templates(prompts)
     if all(len(word) == 9 and word[0] == "n" and word[1:].isdecimal() for word in classes):
         words, definitions = describe_synsets(classes, wordnet)
@@ -101,7 +101,7 @@ def _from_path(path: Path, column: str | None) -> TextSet:
             if folder.is_dir() and not folder.name.startswith(".")
         )
         if not names:
-            raise ValueError(f"{path}: no subfolder in it whose name could be a class")
+            raise ValueError(f"{path}: it has no subfolder whose name could be a class")
         check_unique(names, str(path))
         return TextSet(path.resolve().name, names, names)
     kind = path.suffix.lower()
@@ -116,8 +116,8 @@ def _from_path(path: Path, column: str | None) -> TextSet:
     elif not path.exists() and "/" not in str(path) and not kind:
         raise unknown_name("texts", str(path), [*NAMED, "hf:NAME", "a file", "a folder"])
     else:
-        path.open("rb").close()  # for the error of a file that is missing
-        raise ValueError(f"{path}: unknown kind of file {kind!r}; expected .txt, .csv, .tsv, .parquet or a folder")
+        path.open("rb").close()  # raises the usual error if the file is missing
+        raise ValueError(f"{path}: unknown file type {kind!r}; expected .txt, .csv, .tsv, .parquet or a folder")
     return _from_columns(path, columns, column)
 
 
@@ -125,7 +125,7 @@ def _from_columns(path: Path, columns: dict[str, list[str]], column: str | None)
     known = list(columns)
     chosen = column or next((name for name in known if name.lower() in TEXT_COLUMNS), known[0] if known else None)
     if chosen is None or chosen not in columns:
-        raise ValueError(f"{path}: no column {column or 'of texts'}; it holds {', '.join(known) or 'nothing'}")
+        raise ValueError(f"{path}: it has no column {column or 'of texts'}; it holds {', '.join(known) or 'nothing'}")
     texts = tuple(columns[chosen])
     owner = next((name for name in known if name.lower() in ("name", "id") and name != chosen), None)
     return TextSet(path.stem, texts, texts if owner is None else tuple(columns[owner]), about={"column": chosen})
@@ -140,7 +140,7 @@ def _read_csv(path: Path) -> dict[str, list[str]]:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;", key=text.partition("\n")[0].count)
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(row)]
     if len(rows) < 2:
-        raise ValueError(f"{path}: expected a line with the names of the columns, and texts below")
+        raise ValueError(f"{path}: expected a header line and texts below it")
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise ValueError(f"{path}: row {number} has {len(row)} cells, the first has {len(rows[0])}")
@@ -151,7 +151,7 @@ def _read_parquet(path: Path) -> dict[str, list[str]]:
     try:
         from pyarrow import parquet, types
     except ImportError:
-        raise ImportError(f"{path}: this kind of file needs pyarrow: pip install 'blindmatch[files]'") from None
+        raise ImportError(f"{path}: this file type needs pyarrow: pip install 'blindmatch[files]'") from None
     with reading(path, ".parquet"):
         path.open("rb").close()
         table = parquet.ParquetFile(str(path)).read()

@@ -1,4 +1,4 @@
-"""Images to embeddings: timm, open_clip, transformers, a folder, EfficientNet-Lite, raw pixels."""
+"""Load vision models: timm, open_clip, transformers, a folder, EfficientNet-Lite, raw pixels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from blindmatch.errors import unknown_name
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Loaded = tuple[Any, Callable[["Image"], Any], dict[str, Any]]  # network, preprocessing, and words about both
+Loaded = tuple[Any, Callable[["Image"], Any], dict[str, Any]]  # network, preprocessing, and a description of both
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +30,13 @@ class ImageEncoder:
     Attributes
     ----------
     model
-        What it is.
+        The description of the model.
     prepare
-        One image to what the network takes; run in threads.
+        Preprocesses one image; runs in threads.
     encode
-        A list of prepared images to (n, d) float32.
+        Maps a list of prepared images to (n, d) float32.
     description
-        Library, revision, hash of the weights, preprocessing, device: all that the embeddings depend on.
+        Library, revision, hash of the weights, preprocessing, device: everything that the embeddings depend on.
     """
 
     model: Model
@@ -48,7 +48,7 @@ class ImageEncoder:
 def load_image_encoder(
     spec: str, *, device: str = "auto", precision: str = "auto", download: bool = False
 ) -> ImageEncoder:
-    """Load a vision model by any name that `find_model` knows; weights are only fetched where `download` allows it."""
+    """Load a vision model by any name that `find_model` knows; weights are downloaded only if `download` is set."""
     model = find_model(spec, "vision")
     if model.library == "numpy":
         return _pixels(model)
@@ -103,12 +103,12 @@ def _timm(model: Model, download: bool) -> Loaded:
 
 
 def _checkpoint(url: str, download: bool) -> Any:
-    """A published state dict, from torch's cache or fetched into it."""
+    """A published state dict, from torch's cache or downloaded into it."""
     torch = require("torch")
     path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
     if not path.exists():
         if not download:
-            raise ValueError(f"{path} is not there")
+            raise ValueError(f"{path} is missing")
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.hub.download_url_to_file(url, str(path), progress=False)
     return torch.load(path, map_location="cpu", weights_only=True)
@@ -121,7 +121,7 @@ def _timm_preprocessing(model: Model, network: Any) -> tuple[Callable[[Image], A
         config["crop_pct"] = model.crop
     if model.input_size is not None:
         config["input_size"] = (3, model.input_size, model.input_size)
-    if model.checkpoint is not None:  # the architecture's own settings belong to other weights
+    if model.checkpoint is not None:  # the default settings of the architecture belong to other weights
         config.update(interpolation="bicubic", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
     keys = ("input_size", "interpolation", "mean", "std", "crop_pct", "crop_mode")
     shown = {key: config[key] for key in keys}
@@ -140,7 +140,7 @@ def _random(model: Model, download: bool) -> Loaded:
         raise ValueError(str(near).partition(" Known:")[0] + " See timm.list_models()")
     seed = int(model.options.get("seed", 0))
     options = {} if model.input_size is None else {"img_size": model.input_size}
-    with torch.random.fork_rng(devices=[]):  # torch draws from its global state: put that back afterwards
+    with torch.random.fork_rng(devices=[]):  # torch uses its global random state: restore it afterwards
         torch.manual_seed(seed)
         network = timm.create_model(model.library_name, pretrained=False, num_classes=0, **options)
     prepare, about = _timm_preprocessing(model, network)
@@ -165,7 +165,7 @@ def _transformers(model: Model, download: bool) -> Loaded:
     whole = getattr(whole, "vision_model", whole)
 
     class Pooled(torch.nn.Module):  # type: ignore[misc,name-defined]
-        """The pooled output, or the mean over positions where the model has none."""
+        """The pooled output, or the mean over positions if the model has none."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -216,7 +216,7 @@ def _efficientnet_lite(model: Model, download: bool) -> Loaded:
 
 
 def _pixels(model: Model) -> ImageEncoder:
-    """Every image shrunk to a few pixels, as they are: the baseline that has seen nothing."""
+    """The pixels of every image, scaled down to a few: an untrained baseline."""
     side = model.input_size or 32
     box = pillow().Resampling.BOX
 

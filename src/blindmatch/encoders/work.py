@@ -1,4 +1,4 @@
-"""A set and the model that embeds it: how an item is read, and what is known about it."""
+"""A set and the model that embeds it: reading the items, and their names and labels."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ImageWork:
 
     @property
     def names(self) -> Sequence[str]:
-        """What the images are called."""
+        """The names of the images."""
         return [item.name for item in self.items.items]
 
     def read(self, row: int) -> tuple[str, Any] | str:
-        """Hash and prepared image, or why it cannot be read."""
+        """The hash and the prepared image, or the reason why it cannot be read."""
         item = self.items.items[row]
         try:
             content = item.content()
@@ -42,7 +42,7 @@ class ImageWork:
             return reason
 
     def about_rows(self, rows: Sequence[int]) -> Arrays:
-        """Names and labels of the images that are left."""
+        """Names and labels of the remaining images."""
         kept = [self.items.items[row] for row in rows]
         arrays: Arrays = {"names": np.array([item.name for item in kept], dtype=str)}
         if self.items.class_names is not None:
@@ -60,11 +60,11 @@ class TextWork:
 
     @property
     def names(self) -> Sequence[str]:
-        """What the texts are called."""
+        """The names of the texts."""
         return self.items.names
 
     def read(self, row: int) -> tuple[str, Any] | str:
-        """Hash and text."""
+        """The hash and the text."""
         text = self.items.texts[row]
         return hashlib.sha256(text.encode()).hexdigest(), text
 
