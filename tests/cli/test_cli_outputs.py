@@ -270,7 +270,7 @@ def test_a_place_that_may_not_be_written_to_is_told_before_the_run(arguments):
     done = unprivileged("from blindmatch.cli import main; main()", *arguments)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert len(done.stderr.splitlines()) == 1
-    assert "may not be written to" in done.stderr or "cannot be opened to write" in done.stderr
+    assert "may not be written to" in done.stderr or "cannot be opened for writing" in done.stderr
     assert arguments[-1] in done.stderr
     assert not list(Path("locked").iterdir())
     assert Path("old.html").read_text() == "old"

@@ -71,9 +71,9 @@ def test_what_does_not_fit_is_refused():
         make_engine("slrum")
     with pytest.raises(ValueError, match="'dask' needs an address"):
         make_engine("dask")
-    with pytest.raises(ValueError, match="the others have none"):
+    with pytest.raises(ValueError, match="the others take none"):
         make_engine("local", address="tcp://localhost:1")
-    with pytest.raises(ValueError, match="only 'slurm' has them"):
+    with pytest.raises(ValueError, match="only 'slurm' takes them"):
         make_engine("local", options={"slurm_partition": "x"})
     with pytest.raises(ValueError, match="workers=0"):
         make_engine("local", workers=0)

@@ -38,7 +38,7 @@ def test_layers_win_in_order_and_text_becomes_values():
         ({"seeds": 0}, "seeds=0; expected a number above 0"),
         ({"seeds": "many"}, "seeds='many'; expected an integer"),
         ({"seeds": True}, "seeds=True; expected an integer"),
-        ({"sizes": "10,,20"}, "expected values with commas"),
+        ({"sizes": "10,,20"}, "expected values separated by commas"),
         ({"share": "much"}, "share='much'; expected a number"),
         ({"variants": ["+ auctoin"]}, r"did you mean '\+ auction'"),
         ({"time_limits": [1.0, 2.0, 3.0]}, "time_limits has 3 values for 2 sizes"),
@@ -87,9 +87,9 @@ def test_the_command_runs_shows_counts_and_does_not_repeat(run, tmp_path):
         (("ablation", "--set", "sizes"), "expected NAME=VALUE"),
         (("ablation", "--only", "sise=3"), "expected NAME=PATTERN"),
         (("ablation", "--vision", "x"), "setting='vision' is not known"),
-        (("ablation", "--embeddings", "."), "uses none"),
+        (("ablation", "--embeddings", "."), "uses no embeddings"),
         (("small-scale",), "needs --embeddings FOLDER"),
-        (("small-scale", "--embeddings", "nowhere"), "there is no such folder"),
+        (("small-scale", "--embeddings", "nowhere"), "no such folder"),
         (("small-scale", "--quick", "--solver", "tubu"), "did you mean 'tabu'"),
         (("small-scale", "--quick", "--solver", "tabu", "--solver", "faq"), "expected text"),
         (("solvers-small", "--quick", "--solver", "fak"), "did you mean 'faq'"),
@@ -122,7 +122,7 @@ def test_files_of_embeddings_are_checked(tmp_path):
     (source,) = read_catalogue(tmp_path).sources
     with pytest.raises(ValueError, match="no array 'embeddings' in it; it holds other"):
         images(source.path, source.digest)
-    with pytest.raises(ValueError, match="no run is left"):
+    with pytest.raises(ValueError, match="these settings leave no run"):
         plan("small-scale", embeddings=tmp_path)
 
 

@@ -188,7 +188,7 @@ def test_only_selects_by_pattern_and_refuses_unknown_names():
     runs = plan("ablation", {"sizes": (8, 18), "seeds": 2, "time_limits": (1.0,)}).runs
     assert {run.parameters["variant"] for run in select(runs, ["variant=*Jonker*", "size=8"])} == {"+ Jonker-Volgenant"}
     assert len(select(runs, ["seed=0", "seed=1"])) == len(runs)
-    with pytest.raises(ValueError, match="expected NAME=PATTERN with a name of dimension, seed"):
+    with pytest.raises(ValueError, match="expected NAME=PATTERN, where NAME is one of dimension, seed"):
         select(runs, ["sise=8"])
 
 

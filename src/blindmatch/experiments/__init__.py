@@ -1,4 +1,4 @@
-"""The paper's experiments, one command each: plan, run what is missing, keep each result, show tables and figures."""
+"""The paper's experiments, one command each: plan, run what is missing, store results, show tables and figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blindmatch.errors import unknown_name
 if TYPE_CHECKING:
     from blindmatch.experiments.base import Experiment
 
-# A worker imports the one module that it needs: k-means and plotting take longer to import than many runs take.
+# A worker imports only the module that it needs: importing k-means and plotting takes longer than many runs.
 _MODULES = {
     "shuffling": "shuffling",
     "small-scale": "small_scale",
@@ -24,7 +24,7 @@ NAMES = tuple(_MODULES)
 
 
 def load(name: str) -> Experiment:
-    """Look an experiment up by its name.
+    """Return an experiment by its name.
 
     >>> load("ablation").about
     'Hahn-Grant with and without each change, on random vectors'

@@ -1,4 +1,4 @@
-"""What an experiment is: settings, a plan of runs, the work of one run, and what is shown of all of them."""
+"""The protocol of an experiment: settings, a plan of runs, the work of one run, and its tables and figures."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ VERSION = version("blindmatch")
 
 @dataclass(frozen=True)
 class Trial:
-    """One row to be: everything that decides its result.
+    """One planned run: everything that determines its result.
 
     Attributes
     ----------
     experiment, revision
-        Which work, and which edition of it: an experiment that changes what it computes raises its revision.
+        The name of the experiment and its revision, which is raised whenever its computation changes.
     parameters
         Settings of this run, plain JSON values.
     files
-        Inputs by role. Paths are sent to the workers, never arrays; they are no part of the key.
+        Inputs by role. Workers get paths, never arrays; paths are not part of the key.
     digests
-        SHA-256 of each input: the key depends on what a file holds, not on where it is.
+        SHA-256 of each input: the key depends on the content of a file, not on its path.
     """
 
     experiment: str
@@ -46,7 +46,7 @@ class Trial:
 
     @cached_property
     def key(self) -> str:
-        """Hash of inputs, settings and version: the name of this run in the store."""
+        """Hash of inputs, settings and version: identifies this run in the store."""
         decides = {
             "experiment": self.experiment,
             "revision": self.revision,
@@ -59,13 +59,13 @@ class Trial:
 
     @property
     def group(self) -> str:
-        """Runs that take about the same time: they differ in nothing but their inputs and seeds."""
+        """The kind of the run; runs of one kind differ only in inputs and seeds and take about the same time."""
         kept = {k: v for k, v in self.parameters.items() if k in ("variant", "solver", "size", "measure", "unit")}
         return json.dumps(kept, sort_keys=True)
 
 
 Row = Mapping[str, Any]
-"""Parameters and results of one run in one flat mapping, as tables and figures get it."""
+"""Parameters and results of one run in a flat mapping, for tables and figures."""
 
 
 class Experiment(ABC):
@@ -81,18 +81,18 @@ class Experiment(ABC):
 
     @abstractmethod
     def plan(self, settings: Any, catalogue: Catalogue) -> list[Trial]:
-        """All runs of these settings; those that share inputs stand together."""
+        """All runs of these settings; runs that share inputs are adjacent."""
 
     @abstractmethod
     def compute(self, run: Trial) -> dict[str, Any]:
-        """Do the work of one run, in a worker: plain JSON values back."""
+        """Do the work of one run in a worker; return plain JSON values."""
 
     @abstractmethod
     def tables(self, settings: Any, rows: Sequence[Row]) -> list[Table]:
-        """What the paper's tables show, from the rows that there are."""
+        """The paper's tables, from the available rows."""
 
     def figures(self, settings: Any, rows: Sequence[Row]) -> list[Figure]:
-        """What the paper's figures show."""
+        """The paper's figures."""
         return []
 
     def run(self, parameters: Mapping[str, Any], files: Mapping[str, str], digests: Mapping[str, str]) -> Trial:

@@ -1,4 +1,4 @@
-"""Embeddings of images and of texts by several models: a folder of files, and what workers read from it."""
+"""Embeddings of images and texts by several models: a folder of files, and how workers read it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BYTES_AHEAD = 50_000_000
 
 @dataclass(frozen=True)
 class Source:
-    """One file: what a model makes of a dataset."""
+    """One file: the embeddings of a dataset by a model."""
 
     modality: str
     dataset: str
@@ -44,19 +44,19 @@ class Source:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The files of a folder, and a word about them."""
+    """The files of a folder, and a description of them."""
 
     sources: tuple[Source, ...] = ()
     about: str = ""
 
     def datasets(self, wanted: Iterable[str] | None = None) -> list[str]:
-        """Datasets that have both modalities, in order; those wanted must be among them."""
+        """Datasets with both modalities, in order; requested datasets must be among them."""
         both = [{s.dataset for s in self.sources if s.modality == kind} for kind in ("vision", "language")]
         known = sorted(both[0] & both[1])
         return _chosen("dataset", wanted, known)
 
     def models(self, modality: Modality, dataset: str, wanted: Iterable[str] | None = None) -> list[Source]:
-        """Files of one modality and dataset by model; those wanted must be among them."""
+        """Files of one modality and dataset by model; requested models must be among them."""
         found = {s.model: s for s in self.sources if s.modality == modality and s.dataset == dataset}
         return [found[name] for name in _chosen(f"{modality} model", wanted, list(found))]
 
@@ -74,7 +74,7 @@ def read_catalogue(folder: str | Path) -> Catalogue:
     """All files ``vision__DATASET__MODEL`` and ``language__DATASET__MODEL`` (.npz, .safetensors) of a folder."""
     root = Path(folder)
     if not root.is_dir():
-        raise ValueError(f"embeddings={str(folder)!r}: there is no such folder")
+        raise ValueError(f"embeddings={str(folder)!r}: no such folder")
     sources = []
     for path in sorted(root.iterdir()):
         parts = path.stem.split("__")
@@ -89,14 +89,14 @@ def read_catalogue(folder: str | Path) -> Catalogue:
 
 
 def digest(path: str | Path) -> str:
-    """SHA-256 of what a file holds."""
+    """SHA-256 of the content of a file."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Embeddings of images, each of unit length, with the class of each; without labels each image is its own."""
+    """Unit embeddings of images with their classes; without labels each image is its own class."""
 
     values: FloatArray
     labels: NDArray[np.intp]
@@ -106,7 +106,7 @@ class Images:
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.class_names)
 
     @cached_property
@@ -116,11 +116,11 @@ class Images:
 
 
 def images(path: str, expected: str, normalize: bool = True) -> Images:
-    """Embeddings of images from a file whose digest is still the one of the plan."""
-    return _images(path, expected, normalize)  # by position: the cache takes other spellings for other calls
+    """Embeddings of images from a file, which must still have the digest of the plan."""
+    return _images(path, expected, normalize)  # positional: the cache treats keyword arguments as a different call
 
 
-# A worker meets the same few files again and again; reading and scaling them takes longer than many runs.
+# A worker uses the same few files repeatedly; reading and scaling them takes longer than many runs.
 @lru_cache(maxsize=_FILES_KEPT)
 def _images(path: str, expected: str, normalize: bool) -> Images:
     arrays = _unchanged(path, expected)
@@ -134,11 +134,11 @@ def _images(path: str, expected: str, normalize: bool) -> Images:
 
 
 def read_ahead(runs: Iterable[Trial]) -> None:
-    """Read the images that the runs begin with, if they are not many: workers that are forked then have them."""
+    """Read the images of the first runs, if they are few, so that forked workers already have them."""
     files = dict.fromkeys((run.files["vision"], run.digests["vision"]) for run in runs if "vision" in run.files)
     left = _BYTES_AHEAD
     for path, expected in list(files)[:_FILES_KEPT]:
-        with contextlib.suppress(OSError, ValueError):  # the runs will tell
+        with contextlib.suppress(OSError, ValueError):  # the runs will report it
             left -= Path(path).stat().st_size
             if left < 0:
                 return
@@ -146,7 +146,7 @@ def read_ahead(runs: Iterable[Trial]) -> None:
 
 
 def _rows(path: str, stored: NDArray[Any], normalize: bool) -> FloatArray:
-    """Finite rows in double precision, a few at a time: copies of all of them take memory, and longer than the work."""
+    """Yield finite rows in float64, a few at a time: copying all of them needs memory and takes longer."""
     wrong = ValueError(f"{path}: embeddings of shape {stored.shape}; expected finite numbers (images, d)")
     if stored.ndim != 2 or stored.dtype.kind not in "fiu":
         raise wrong
@@ -161,11 +161,11 @@ def _rows(path: str, stored: NDArray[Any], normalize: bool) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def texts(path: str, expected: str, normalize: bool = True) -> tuple[FloatArray, tuple[str, ...] | None]:
-    """One embedding for each class, the mean over its prompts, and the names of the classes where the file has them."""
+    """One embedding per class, the mean over its prompts, and the class names if the file has them."""
     arrays = _unchanged(path, expected)
     values = np.asarray(arrays["embeddings"], dtype=np.float64)
     labels = arrays.get("labels")
-    if values.ndim == 2 and labels is not None:  # a row for each prompt
+    if values.ndim == 2 and labels is not None:  # one row per prompt
         names, numbers = _class_numbers(path, labels, arrays.get("class_names"))
         groups: Any = [values[numbers == c] for c in range(len(names))]
         return prompt_means(groups, normalize=normalize), names
@@ -176,7 +176,7 @@ def texts(path: str, expected: str, normalize: bool = True) -> tuple[FloatArray,
 
 @lru_cache(maxsize=256)
 def half_means(path: str, expected: str, seed: int | None, fraction: float, normalize: bool = True) -> FloatArray:
-    """Means over a random share of each class, drawn as ``bm.class_means`` draws it; over all without a seed."""
+    """Means over a random share of each class, drawn like in ``bm.class_means``; over all images without a seed."""
     data = images(path, expected, normalize)
     rng = np.random.default_rng(seed)
     chosen = list(data.members)
@@ -184,7 +184,7 @@ def half_means(path: str, expected: str, seed: int | None, fraction: float, norm
         counts = (max(1, math.floor(fraction * len(rows) + 1e-9)) for rows in chosen)
         chosen = [np.sort(rng.choice(rows, count, replace=False)) for rows, count in zip(chosen, counts, strict=True)]
     sizes = np.array([len(rows) for rows in chosen])
-    # A sum by a sparse matrix of ones reads the chosen rows where they are: copies of them would take twice as long.
+    # Multiplying by a sparse matrix of ones reads the chosen rows in place; copying them would take twice as long.
     ends = np.concatenate([[0], np.cumsum(sizes)])
     picked = csr_array((np.ones(ends[-1]), np.concatenate(chosen), ends), shape=(data.classes, len(data.values)))
     means = np.asarray(picked @ data.values) / sizes[:, None]
@@ -193,7 +193,7 @@ def half_means(path: str, expected: str, seed: int | None, fraction: float, norm
 
 @lru_cache(maxsize=64)
 def class_texts(vision: str, vision_digest: str, language: str, language_digest: str) -> FloatArray:
-    """Text embeddings in the order of the classes of the images: by name where both files have names."""
+    """Text embeddings in the order of the image classes; classes are matched by name if both files have names."""
     data = images(vision, vision_digest)
     values, names = texts(language, language_digest)
     if names is not None and set(data.class_names) <= set(names):
@@ -204,7 +204,7 @@ def class_texts(vision: str, vision_digest: str, language: str, language_digest:
 
 
 def class_count(source: Source) -> int:
-    """How many classes a file of images has, without reading its embeddings."""
+    """The number of classes in a file of images, without reading its embeddings."""
     arrays = read_arrays(source.path, ("labels", "class_names"))
     if "class_names" in arrays:
         return len(arrays["class_names"])

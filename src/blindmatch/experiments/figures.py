@@ -14,12 +14,12 @@ from blindmatch.io.files import write_atomically
 
 @dataclass(frozen=True)
 class Figure:
-    """Something to draw.
+    """A figure.
 
     Attributes
     ----------
     name, title
-        Of its files, and for people.
+        The name of its files, and a title to display.
     draw
         Fills a matplotlib figure.
     size
@@ -33,18 +33,18 @@ class Figure:
 
 
 _LOOK: dict[Any, Any] = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
-_INK = "#0d0d0d"  # on a coloured ground: pure black would follow the colours of the page
+_INK = "#0d0d0d"  # on a coloured background: pure black would be replaced by the text colour of the page
 
 
 def available() -> bool:
-    """Whether matplotlib is there."""
+    """Whether matplotlib is installed."""
     from importlib.util import find_spec
 
     return find_spec("matplotlib") is not None
 
 
 def save(figure: Figure, folder: Path) -> str:
-    """Write the figure as .png and .svg (the same data give the same bytes); returns it for a page."""
+    """Write the figure as .png and .svg (the same data give the same bytes), and return it for a page."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
@@ -79,7 +79,7 @@ def lines(
 
 
 def heat_map(axes: Any, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]]) -> None:
-    """Numbers in a grid of colours, from 0 to 100."""
+    """A heat map with numbers, from 0 to 100."""
     grid = [[float("nan") if value is None else value for value in row] for row in values]
     axes.imshow(grid, vmin=0, vmax=100, cmap="viridis", aspect="auto")
     axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right")

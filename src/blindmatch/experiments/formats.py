@@ -1,4 +1,4 @@
-"""Arrays from the files of an embeddings folder."""
+"""Read arrays from the files of an embeddings folder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _read_safetensors(path: Path, only: Sequence[str] | None) -> Arrays:
 
 
 def _listed(text: str) -> NDArray[Any] | None:
-    """Tensors hold no text, so names stand in the metadata, as JSON lists."""
+    """Read names from the metadata, where they are JSON lists because tensors hold no text."""
     try:
         values = json.loads(text)
     except ValueError:

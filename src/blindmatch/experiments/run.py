@@ -1,4 +1,4 @@
-"""One call for everything: settings, plan, sweep, report. The command line and programs use it alike."""
+"""Settings, plan, sweep and report, one call each, for the command line and for programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from blindmatch.experiments.tables import Table
 
 @dataclass(frozen=True)
 class Sweep:
-    """An experiment with its settings and the runs that they lead to."""
+    """An experiment with its settings and the resulting runs."""
 
     experiment: Experiment
     settings: Settings
@@ -33,7 +33,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """How much of a plan is done; `kinds` counts (done, failed, all) for each kind of run."""
+    """How much of a plan is finished; `kinds` counts (done, failed, all) for each kind of run."""
 
     done: int
     failed: int
@@ -50,23 +50,23 @@ def plan(
     out: str | Path = "results",
     only: Iterable[str] = (),
 ) -> Sweep:
-    """Put an experiment together: which runs it consists of.
+    """Plan the runs of an experiment.
 
     Parameters
     ----------
     name
-        Of the experiment.
+        The name of the experiment.
     layers
-        Settings over the defaults (which are the paper's), the last one winning.
+        Settings that override the defaults (the paper's); later ones override earlier ones.
     quick
-        A small version: on the bundled embeddings, which it uses without a folder, it takes about a minute; of a
-        folder it takes the first dataset and the first model of each side, unless they are named.
+        A small version. Without a folder it uses the bundled embeddings and takes about a minute. From a folder it
+        takes the first dataset and the first model of each side, unless others are named.
     embeddings
-        The folder with the embeddings, where the experiment needs some.
+        The folder with the embeddings, if the experiment needs any.
     out
         The folder of results.
     only
-        ``name=pattern`` texts: the runs whose parameters match.
+        ``name=pattern`` texts: keep only runs with matching parameters.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def plan(
         elif quick:
             catalogue = write_sample(Path(out) / "sample-embeddings")
         else:
-            raise ValueError(f"experiment {name!r} needs --embeddings FOLDER; --quick runs on bundled ones")
+            raise ValueError(f"experiment {name!r} needs --embeddings FOLDER; --quick uses bundled ones")
     elif embeddings is not None:
-        raise ValueError(f"embeddings={str(embeddings)!r}: experiment {name!r} uses none")
+        raise ValueError(f"embeddings={str(embeddings)!r}: experiment {name!r} uses no embeddings")
     runs = select(experiment.plan(settings, catalogue), only)
     if not runs:
-        raise ValueError(f"experiment {name!r}: no run is left with these settings")
+        raise ValueError(f"experiment {name!r}: these settings leave no run")
     return Sweep(experiment, settings, tuple(runs), catalogue.about)
 
 
@@ -101,14 +101,14 @@ def compute(
     chunk: int | None = None,
     watch: Watch | None = None,
 ) -> None:
-    """Compute what the folder of results does not have yet."""
+    """Compute the runs that are not in the folder of results yet."""
     with Store(out) as store:
         sweep(what.runs, store, engine or Local(), chunk=chunk, watch=watch)
 
 
 def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
-    """Write tables, figures and the page from the results that there are; `command` is told in the page."""
-    from blindmatch.experiments.sweep_report import Facts, write_report  # the sweep starts without it
+    """Write tables, figures and the page from the available results; the page shows `command`."""
+    from blindmatch.experiments.sweep_report import Facts, write_report  # not needed for a sweep
 
     records = stored(what, out)
     rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
@@ -125,7 +125,7 @@ def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[li
 
 
 def status(what: Sweep, out: str | Path) -> SweepStatus:
-    """Count what is done, computing nothing."""
+    """Count the finished runs without computing anything."""
     records = stored(what, out)
     kinds: dict[str, list[int]] = {}
     for run in what.runs:
@@ -139,7 +139,7 @@ def status(what: Sweep, out: str | Path) -> SweepStatus:
 
 
 def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
-    """Records of these runs, those in journals of a killed sweep included."""
+    """Records of these runs, including those in the journals of a killed sweep."""
     if not (Path(out) / "results.sqlite").exists():
         return {}
     with Store(out) as store:

@@ -1,4 +1,4 @@
-"""Settings of an experiment: the paper's by default, then --quick, a TOML file, and options, each over the last."""
+"""Settings of an experiment: the paper's defaults, then --quick, a TOML file, and options, each overriding the last."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ S = TypeVar("S", bound="Settings")
 
 @dataclass(frozen=True)
 class Settings:
-    """Base of the settings of all experiments.
+    """Base class of the settings of all experiments.
 
     Attributes
     ----------
     seeds
-        How many random seeds: 0, 1, 2...
+        Number of random seeds: 0, 1, 2, ...
     """
 
     seeds: int = 20
@@ -36,7 +36,7 @@ class Settings:
 
 
 def make_settings(kind: type[S], *layers: Mapping[str, Any]) -> S:
-    """Settings of one kind from layers of values, the last one winning; unknown names are refused.
+    """Build settings from layers of values, later ones overriding earlier ones; unknown names are refused.
 
     >>> make_settings(Settings, {"seeds": "3"})
     Settings(seeds=3)
@@ -57,7 +57,7 @@ def make_settings(kind: type[S], *layers: Mapping[str, Any]) -> S:
 
 
 def converted(name: str, value: Any, hint: Any) -> Any:
-    """A value of the type that a setting has, from TOML or from text; a ValueError says what was expected.
+    """Convert a value from TOML or text to the type of a setting; a ValueError says what is expected.
 
     >>> converted("sizes", "10,20", tuple[int, ...]), converted("polish", "no", bool)
     ((10, 20), False)
@@ -67,7 +67,7 @@ def converted(name: str, value: Any, hint: Any) -> Any:
         items = [item.strip() for item in value.split(",")] if isinstance(value, str) else value
         items = items if isinstance(items, list | tuple) else [items]
         if not items or "" in items:
-            raise ValueError(f"{name}={value!r}; expected values with commas between them")
+            raise ValueError(f"{name}={value!r}; expected values separated by commas")
         return tuple(converted(name, item, options[0]) for item in items)
     if options:  # optional: a type or None
         return None if value is None else converted(name, value, options[0])
@@ -88,7 +88,7 @@ def converted(name: str, value: Any, hint: Any) -> Any:
 
 
 def read_config(path: Path, experiment: str, known_experiments: tuple[str, ...]) -> dict[str, Any]:
-    """Settings from a TOML file: those at its top, and those in the table of this experiment over them."""
+    """Settings from a TOML file: those at the top, overridden by those in the table of this experiment."""
     with reading(path, "TOML"), path.open("rb") as file:
         content = tomllib.load(file)
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}

@@ -1,4 +1,4 @@
-"""A drawing of matplotlib as a part of a page: no styles that the page's policy forbids, colours of the page."""
+"""Embed a matplotlib SVG in a page: no styles that the page's policy forbids, and the colours of the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DROPPED = {f"{{{_SVG}}}{name}" for name in ("metadata", "style")}
 
 
 def inline_svg(text: str, prefix: str, title: str) -> str:
-    """The svg element alone: styles as attributes, black as the colour of text, names with a prefix.
+    """The svg element only: styles as attributes, black replaced by the text colour, names with a prefix.
 
     >>> drawn = '<svg xmlns="http://www.w3.org/2000/svg"><path id="a" style="fill: none; stroke: #000000"/></svg>'
     >>> inline_svg(drawn, "x", "Fig. 1").partition("<path ")[2]

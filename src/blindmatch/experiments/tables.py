@@ -1,4 +1,4 @@
-"""Tables as text, CSV and LaTeX, from one description; the page shows them as HTML."""
+"""Render tables as text, CSV and LaTeX from one description; the page shows them as HTML."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Cell = str | int | float | Spread | None
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns.
+    """A table.
 
     Attributes
     ----------
     name
-        Of its files, such as ``table-5``.
+        The name of its files, such as ``table-5``.
     title
-        What it shows, for people.
+        A human-readable title.
     columns
-        Heads.
+        Column headers.
     digits
         Decimals of the numbers in each column.
     rows
-        Text, numbers, spreads, or None where there is nothing.
+        Text, numbers, spreads, or None for an empty cell.
     notes
         Sentences below it.
     """
@@ -71,13 +71,13 @@ class Table:
 def table(
     name: str, title: str, columns: Sequence[tuple[str, int]], rows: Iterable[Sequence[Cell]], *notes: str
 ) -> Table:
-    """A table from pairs (head, decimals) and rows."""
+    """A table from pairs (header, decimals) and rows."""
     heads, digits = zip(*columns, strict=True)
     return Table(name, title, heads, digits, tuple(tuple(row) for row in rows), tuple(note for note in notes if note))
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Mean and standard deviation of the values that there are; None if there is none.
+    """Mean and standard deviation of the values that are not None; None if there are none.
 
     >>> spread([1.0, None, 3.0])
     Spread(mean=2.0, deviation=1.4142135623730951, count=2)
@@ -89,7 +89,7 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Mean of the values that there are."""
+    """Mean of the values that are not None."""
     found = spread(values)
     return None if found is None else found.mean
 
@@ -108,7 +108,7 @@ def shown(cell: Cell, digits: int, plus_minus: str = "±") -> str:
 
 
 def as_text(item: Table) -> str:
-    """Columns of text with a rule below the heads."""
+    """Columns of text with a rule below the headers."""
     cells = [list(item.columns), *item.texts()]
     widths = [max(len(row[c]) for row in cells) for c in range(len(item.columns))]
     numeric = [_numeric(item, c) for c in range(len(item.columns))]
@@ -122,7 +122,7 @@ def as_text(item: Table) -> str:
 
 
 def as_csv(item: Table) -> str:
-    """All digits; a spread takes two columns."""
+    """CSV with all digits; a spread takes two columns."""
     split = [any(isinstance(row[c], Spread) for row in item.rows) for c in range(len(item.columns))]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -134,7 +134,7 @@ def as_csv(item: Table) -> str:
 
 
 def as_latex(item: Table) -> str:
-    """A tabular with the rules of booktabs."""
+    """A LaTeX tabular with booktabs rules."""
     kinds = "".join("r" if _numeric(item, c) else "l" for c in range(len(item.columns)))
     heads = " & ".join(_tex(head) for head in item.columns)
     body = "\n".join(" & ".join(_tex(text) for text in row) + r" \\" for row in item.texts())

@@ -1,4 +1,4 @@
-"""Where runs are computed: any executor in the manner of ``concurrent.futures``. Local processes, Dask, or Slurm."""
+"""The executors that compute runs, with the ``concurrent.futures`` interface: local processes, Dask, or Slurm."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Engine(Protocol):
-    """Opens an executor, for the time of one sweep."""
+    """Opens an executor for one sweep."""
 
     @property
     def workers(self) -> int:
-        """How many runs go on at the same time, as far as is known: chunks are cut, and the end is guessed, by it."""
+        """The number of simultaneous runs, if known: it determines the chunks and the estimated time left."""
         ...
 
     def open(self, folder: Path) -> Any:
-        """A context manager that gives the executor; leaving it ends what is under way."""
+        """A context manager that yields the executor; leaving it stops the current runs."""
         ...
 
 
@@ -39,8 +39,8 @@ class Engine(Protocol):
 class Local:
     """Processes on this machine, one for each core by default, one thread each.
 
-    They are forked where that is safe (`forkable`), as when the command line starts them: they need not import anything
-    then. Otherwise they are started afresh.
+    They are forked if that is safe (`forkable`), for example when the command line starts them; forked processes need
+    no imports. Otherwise new processes are started.
     """
 
     processes: int | None = None
@@ -52,17 +52,17 @@ class Local:
 
     @property
     def forks(self) -> bool:
-        """Whether workers will have what this process has in its memory."""
+        """Whether workers inherit the memory of this process."""
         return forkable()
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
-        """A pool; whatever it is doing when the context is left is ended."""
+        """A pool of processes; leaving the context stops the current runs."""
         before = set(multiprocessing.active_children())
         context = multiprocessing.get_context("fork" if self.forks else "spawn")
         pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=start_local_worker)
         with _environment(dict.fromkeys(_ONE_THREAD, "1")), warnings.catch_warnings():
-            # Python 3.12 warns of every thread, also of those that OpenBLAS stops before a fork.
+            # Python 3.12 warns of every thread, even those that OpenBLAS stops before a fork.
             warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
             try:
                 yield pool
@@ -75,9 +75,9 @@ class Local:
 
 
 def forkable() -> bool:
-    """Whether a fork of this process is safe: it has no threads but those that OpenBLAS stops before a fork.
+    """Whether a fork of this process is safe: it has no threads except those that OpenBLAS stops before a fork.
 
-    OpenMP has no such care: once a process has used it, its forks hang when they do. So does scikit-learn's k-means.
+    OpenMP does not: once a process has used it, its forks hang when they use it. scikit-learn's k-means uses OpenMP.
     """
     if threading.active_count() > 1:
         return False
@@ -90,12 +90,12 @@ def forkable() -> bool:
 
 @dataclass(frozen=True)
 class Dask:
-    """A Dask cluster that runs already; its workers need this package, and the files under the same paths.
+    """A running Dask cluster; its workers need this package, and the files under the same paths.
 
     Parameters
     ----------
     address
-        Of the scheduler, as ``tcp://host:8786``.
+        Address of the scheduler, such as ``tcp://host:8786``.
     timeout
         Seconds to wait for it.
     """
@@ -105,19 +105,19 @@ class Dask:
 
     @property
     def workers(self) -> int:
-        """Threads of all workers together."""
+        """The number of threads of all workers."""
         with _dask_client(self.address, self.timeout) as client:
             return max(1, int(sum(client.nthreads().values())))
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
-        """The cluster as an executor. Dask gives the work of a worker that dies to another."""
+        """The cluster as an executor. Dask reassigns the work of a worker that dies."""
         with _dask_client(self.address, self.timeout) as client:
             pool = client.get_executor(pure=False)
             try:
                 yield pool
             finally:
-                pool.shutdown(wait=False)  # without waiting, it cancels what it holds
+                pool.shutdown(wait=False)  # without waiting, it cancels its tasks
 
 
 @contextmanager
@@ -143,7 +143,7 @@ class Slurm:
     Parameters
     ----------
     cluster
-        "slurm", or "local": submitit's processes on this machine, for trying things out.
+        "slurm", or "local" for submitit's processes on this machine, as a trial.
     workers
         Array tasks that run at the same time.
     options
@@ -159,7 +159,7 @@ class Slurm:
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
-        """Work that is submitted together goes into one job array."""
+        """An executor that puts work submitted together into one job array."""
         from blindmatch.experiments.engine.slurm import ArrayExecutor
 
         pool = ArrayExecutor(folder / "slurm", self.cluster, self.workers, self.options)
@@ -175,7 +175,7 @@ ENGINES = ("local", "dask", "slurm")
 def make_engine(
     name: str, *, workers: int | None = None, address: str | None = None, options: dict[str, Any] | None = None
 ) -> Engine:
-    """An engine from what the command line knows.
+    """An engine from the options of the command line.
 
     >>> make_engine("local", workers=2)
     Local(processes=2)
@@ -185,9 +185,9 @@ def make_engine(
     if workers is not None:
         at_least(workers, 1, "workers")
     if (address is None) == (name == "dask"):
-        raise ValueError(f"address={address!r} with engine={name!r}; 'dask' needs an address, the others have none")
+        raise ValueError(f"address={address!r} with engine={name!r}; 'dask' needs an address, the others take none")
     if options and name != "slurm":
-        raise ValueError(f"job options {sorted(options)} with engine={name!r}; only 'slurm' has them")
+        raise ValueError(f"job options {sorted(options)} with engine={name!r}; only 'slurm' takes them")
     if name == "dask" and address is not None:
         return Dask(address)
     if name == "slurm":
@@ -198,7 +198,7 @@ def make_engine(
 
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables that new processes inherit: BLAS reads them once, when it is loaded."""
+    """Set variables that new processes inherit; BLAS reads them once, when it is loaded."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,4 +1,4 @@
-"""Journals: what workers have finished and the database does not have yet, a line for each run."""
+"""Journals: finished runs that are not in the database yet, one line per run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from blindmatch.experiments.engine.record import Record
 
 _OPEN_SECONDS = 1.0
-_PROCESS = secrets.token_hex(4)  # process ids repeat; journals must not
+_PROCESS = secrets.token_hex(4)  # process ids repeat, but the names of journals must not
 
 
 class Journal:
-    """The journal of this process, for the runs of one chunk; a folder that is out of reach is no error.
+    """The journal of this process for the runs of one chunk; an unreachable folder is not an error.
 
-    Each run is one write, which outlives the process however it ends. The file is written to disk and opened anew once
-    a second: a machine that fails loses no more than that, and a sweep that meets the journal of an old worker may
-    rename it (`Store.clear_journals`) and the worker soon starts another.
+    Each run is one write, which survives the end of the process. The file is synced to disk and reopened once a second.
+    A machine that fails therefore loses at most a second, and a sweep that finds the journal of an old worker may
+    rename it (`Store.clear_journals`); the worker soon starts another.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,14 +39,14 @@ class Journal:
         line = (json.dumps(vars(record), allow_nan=False) + "\n").encode()
         if time.monotonic() - self._opened > _OPEN_SECONDS:
             self.close()
-        with contextlib.suppress(OSError):  # the record is handed back to the sweep as well
+        with contextlib.suppress(OSError):  # the record is also returned to the sweep
             if self._descriptor is None:
                 self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
                 self._opened = time.monotonic()
             os.write(self._descriptor, line)
 
     def close(self) -> None:
-        """Write it to disk."""
+        """Sync the file to disk."""
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None
@@ -58,7 +58,7 @@ class Journal:
 
 
 def read_journal(path: Path, start: int = 0) -> tuple[list[Record], int]:
-    """Records of a journal from byte `start` on, and where they end; a line that a crash cut off is left out."""
+    """Records of a journal from byte `start` on, and where they end; a truncated last line is skipped."""
     with path.open("rb") as file:
         file.seek(start)
         content = file.read()

@@ -1,4 +1,4 @@
-"""What is kept of a run that ended."""
+"""The stored record of a finished run."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Record:
-    """A run that ended: its result, or why there is none.
+    """A finished run: its result, or the reason for its failure.
 
     Attributes
     ----------
     key, experiment, version, parameters, inputs
-        Of the run; `inputs` are digests by role.
+        As in the run; `inputs` are digests by role.
     result
-        What it found, as plain JSON values; None if it failed.
+        Its result, as plain JSON values; None if it failed.
     error
         Why it failed.
     seconds, cpu_seconds
-        What it took in the worker.
+        Its time in the worker.
     worker, finished
-        Which process, and when it ended (UTC).
+        The process, and the time at which it ended (UTC).
     """
 
     key: str

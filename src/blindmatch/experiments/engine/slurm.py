@@ -1,4 +1,4 @@
-"""Slurm's job arrays in the manner of ``concurrent.futures``."""
+"""Slurm job arrays with the ``concurrent.futures`` interface."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _POLL_SECONDS = 1.0
 
 
 class ArrayExecutor(Executor):
-    """Collect what is submitted within a short while into one job array, and watch its tasks.
+    """Collect calls that are submitted within a short time into one job array, and watch its tasks.
 
-    submitit passes the calls on in files of its own. Results do not depend on them: workers write journals.
+    submitit passes the calls in its own files. Results do not depend on them, because workers write journals.
     """
 
     def __init__(self, folder: Path, cluster: str, parallel: int, options: dict[str, Any]) -> None:
@@ -26,7 +26,7 @@ class ArrayExecutor(Executor):
         self._executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster)
         own = {"name": "blindmatch", "cpus_per_task": 1, "tasks_per_node": 1, "slurm_array_parallelism": parallel}
         self._executor.update_parameters(**{**own, **options})
-        self._parallel = parallel if cluster != "slurm" else None  # Slurm keeps to the limit by itself
+        self._parallel = parallel if cluster != "slurm" else None  # Slurm enforces the limit itself
         self._waiting: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
         self._jobs: dict[Any, Future[Any]] = {}
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class ArrayExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more; with `cancel_futures` cancel the jobs too, else (with `wait`) stay until they are done."""
+        """Accept no more calls; cancel the jobs with `cancel_futures`, otherwise (with `wait`) wait for them."""
         with self._lock:
             self._closed = True
             if cancel_futures:
@@ -73,7 +73,7 @@ class ArrayExecutor(Executor):
                 return
 
     def _start_waiting(self) -> None:
-        """Submit what was collected as one array, as much of it as may run at once where nobody else keeps count."""
+        """Submit the collected calls as one array; unless Slurm enforces the limit, only as many as may run at once."""
         free = len(self._waiting) if self._parallel is None else self._parallel - len(self._jobs)
         batch, self._waiting = self._waiting[: max(free, 0)], self._waiting[max(free, 0) :]
         started = [(future, fn, args) for future, fn, args in batch if future.set_running_or_notify_cancel()]

@@ -1,4 +1,4 @@
-"""The results: one row for each run in a SQLite file, never lost once written, never computed twice."""
+"""The results: one row per run in a SQLite file, never lost once written, never computed twice."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _JSON = ("parameters", "inputs", "result")
 
 
 class Store:
-    """The folder of results: ``results.sqlite``, and the journals of workers that have not been taken in yet.
+    """The folder of results: ``results.sqlite``, and the journals that have not been imported yet.
 
-    Only the process that runs the sweep opens the database. Workers append each finished run as a line to a journal
-    of their own, which works on any file system that machines share; the sweep takes the lines in while it waits.
-    So whatever is killed, a finished run is either in the database or in a journal.
+    Only the process that runs the sweep opens the database. Each worker appends every finished run as a line to its own
+    journal, which works on any shared file system, and the sweep imports the lines while it waits. So whatever is
+    killed, a finished run is either in the database or in a journal.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "results.sqlite"
-        self._read: dict[Path, int] = {}  # bytes of each journal that are in the database
+        self._read: dict[Path, int] = {}  # bytes of each journal that have been imported
         try:
             self._database = sqlite3.connect(self.path, timeout=60.0)
         except sqlite3.OperationalError as error:
-            raise ValueError(f"{self.path}: it cannot be opened to write ({error})") from None
+            raise ValueError(f"{self.path}: it cannot be opened for writing ({error})") from None
         try:
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
@@ -70,7 +70,7 @@ class Store:
         self._database.close()
 
     def add(self, records: Iterable[Record]) -> None:
-        """Write records in one transaction; a result that is there is never replaced."""
+        """Write records in one transaction; an existing result is never replaced."""
         rows = [_encoded(record) for record in records]
         with self._database:
             self._database.executemany(
@@ -82,13 +82,13 @@ class Store:
             )
 
     def get(self, runs: Sequence[Trial]) -> dict[str, Record]:
-        """Records of these runs by key, failures included; runs that are missing do not appear."""
+        """Records of these runs by key, including failures; missing runs do not appear."""
         wanted = {run.key for run in runs}
         rows = self._rows("SELECT * FROM runs WHERE experiment = ?", runs)
         return {row[0]: _decoded(row) for row in rows if row[0] in wanted}
 
     def done(self, runs: Sequence[Trial]) -> set[str]:
-        """Keys of the runs that have a result, among others of the same experiment."""
+        """Keys of all runs of the experiment that have a result."""
         return {row[0] for row in self._rows("SELECT key FROM runs WHERE experiment = ? AND result NOTNULL", runs)}
 
     def _rows(self, query: str, runs: Sequence[Trial]) -> Iterator[Any]:
@@ -96,11 +96,11 @@ class Store:
             yield from self._database.execute(query, (name,))
 
     def journals(self, experiment: str) -> Path:
-        """The folder where workers leave what they finished."""
+        """The folder of the workers' journals."""
         return self.folder / "journals" / experiment
 
     def take_in(self, experiment: str) -> list[Record]:
-        """Write what journals hold beyond what was taken in before, and return it."""
+        """Import new records from the journals, and return them."""
         taken: list[Record] = []
         for path in sorted(self.journals(experiment).glob("*.jsonl")):
             with contextlib.suppress(OSError):
@@ -111,7 +111,7 @@ class Store:
         return taken
 
     def clear_journals(self, experiment: str) -> None:
-        """Take everything in and delete it. Renamed first: a worker of old that still writes starts a new file."""
+        """Import and delete all journals. They are renamed first, so a worker that still writes starts a new file."""
         for path in sorted(self.journals(experiment).glob("*.jsonl")):
             moved = path.with_suffix(".taken")
             path.replace(moved)
@@ -123,17 +123,17 @@ class Store:
 
     @contextmanager
     def sweeping(self, experiment: str) -> Iterator[None]:
-        """Keep a second sweep of the same experiment out of this folder; a killed process leaves no lock behind."""
+        """Lock the folder against a second sweep of the same experiment; a killed process leaves no lock behind."""
         path = self.folder.resolve() / f".{experiment}.lock"
         busy = ValueError(f"{self.folder}: another sweep of {experiment!r} is running there")
-        with _SWEEPING_LOCK:  # lockf knows processes, not threads
+        with _SWEEPING_LOCK:  # lockf locks per process, not per thread
             if path in _SWEEPING:
                 raise busy
             _SWEEPING.add(path)
         try:
             with path.open("a") as file:
                 try:
-                    # Not flock: forked workers would inherit it, and keep it a moment longer than a killed sweep.
+                    # Not flock: forked workers would inherit the lock and hold it longer than a killed sweep.
                     fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except (BlockingIOError, PermissionError):
                     raise busy from None

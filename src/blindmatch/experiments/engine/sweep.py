@@ -1,4 +1,4 @@
-"""Run what is missing of a plan: in chunks, on any engine, each result kept as it ends."""
+"""Run the missing runs of a plan in chunks on any engine, and store each result as it ends."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from blindmatch.experiments.engine.worker import run_chunk
 from blindmatch.validation import at_least
 
 MOST_IN_A_CHUNK = 50
-_CHUNKS_PER_WORKER = 16  # so that the last ones to end do not keep the others waiting
+_CHUNKS_PER_WORKER = 16  # so that the last chunks do not keep the others waiting
 _TICK_SECONDS = 0.5
 _LIVES = 3  # how often the pool may break before the sweep gives up
 
 
 @dataclass(frozen=True)
 class Moment:
-    """How far a sweep is.
+    """The progress of a sweep.
 
     Attributes
     ----------
     done, failed, total
-        Runs of this sweep: ended well, ended badly, all.
+        Runs of this sweep: succeeded, failed, all.
     seconds_left
-        A guess from what runs of the same kind took; None before anything has ended.
+        An estimate from runs of the same kind; None before the first run has ended.
     """
 
     done: int
@@ -54,16 +54,16 @@ def sweep(
     chunk: int | None = None,
     watch: Watch | None = None,
 ) -> None:
-    """Compute the runs that the store does not have. Ctrl-C ends it; what ended before that is kept.
+    """Compute the runs that are not in the store. Ctrl-C ends the sweep; finished runs are kept.
 
     Parameters
     ----------
     runs
-        Of one experiment. Those whose result is in the store are not computed again; those that failed are.
+        Runs of one experiment. Runs with a stored result are not computed again; failed ones are.
     store, engine
-        Where results are kept, and where they are computed.
+        Where results are stored, and where they are computed.
     chunk
-        Runs that are sent together; by default so many that each worker gets several chunks.
+        Number of runs that are sent together; by default each worker gets several chunks.
     watch
         Called with a `Moment` about twice a second.
     """
@@ -88,12 +88,12 @@ def missing(runs: Sequence[Trial], store: Store) -> list[Trial]:
 
 
 def chunks(runs: Sequence[Trial], size: int) -> list[list[Trial]]:
-    """Cut into pieces of at most `size`, neighbours together."""
+    """Split into chunks of at most `size` adjacent runs."""
     return [list(runs[first : first + size]) for first in range(0, len(runs), size)]
 
 
 def select(runs: Sequence[Trial], only: Iterable[str]) -> list[Trial]:
-    """The runs whose parameters match all of some ``name=pattern`` texts; patterns of one name are alternatives.
+    """The runs whose parameters match all ``name=pattern`` texts; patterns of one name are alternatives.
 
     >>> runs = [Trial("ablation", {"size": size, "seed": 0}) for size in (40, 100)]
     >>> [run.parameters["size"] for run in select(runs, ["size=4?"])]
@@ -106,7 +106,7 @@ def select(runs: Sequence[Trial], only: Iterable[str]) -> list[Trial]:
         if not equals or name not in known:
             near = difflib.get_close_matches(name, known, n=1) if equals else []
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"--only {text!r}; expected NAME=PATTERN with a name of {', '.join(known)}{hint}")
+            raise ValueError(f"--only {text!r}; expected NAME=PATTERN, where NAME is one of {', '.join(known)}{hint}")
         patterns[name].append(pattern)
     return [
         run
@@ -134,12 +134,12 @@ def _until_done(runs: Sequence[Trial], store: Store, engine: Engine, chunk: int 
     if any(run.key not in tried for run in missing(runs, store)):
         raise ChildProcessError(
             f"workers were lost {_LIVES} times ({type(error).__name__}: {error}); out of memory? "
-            "What had ended is kept: run again to go on, perhaps with fewer workers"
+            "Finished runs are kept: run again to continue, perhaps with fewer workers"
         ) from error
 
 
 def _collect(work: Sequence[list[Trial]], store: Store, executor: Executor, tracker: _Tracker) -> Exception | None:
-    """Send the work, keep what comes back; returns the error with which a chunk was lost, if one was."""
+    """Submit the work and store the results; return the error if a chunk was lost."""
     name = work[0][0].experiment
     journals = str(store.journals(name).absolute())
     lost: Exception | None = None
@@ -147,7 +147,7 @@ def _collect(work: Sequence[list[Trial]], store: Store, executor: Executor, trac
     try:
         for piece in work:
             waiting.add(executor.submit(run_chunk, piece, journals))
-    except BrokenExecutor as error:  # a worker died while the others were still getting their work
+    except BrokenExecutor as error:  # a worker died while work was still being submitted
         lost = error
     tracker.show()
     while waiting:
@@ -156,17 +156,17 @@ def _collect(work: Sequence[list[Trial]], store: Store, executor: Executor, trac
         for future in done:
             try:
                 unseen = [record for record in future.result() if record.key not in tracker.tried]
-            except Exception as error:  # an engine's own, for a worker that died; runs that fail give a record
+            except Exception as error:  # the engine's error for a worker that died; failed runs give a record
                 lost = error
                 continue
-            store.add(unseen)  # of a worker whose journal is out of reach
+            store.add(unseen)  # from a worker whose journal cannot be reached
             tracker.note(unseen)
         tracker.show()
     return lost
 
 
 class _Tracker:
-    """Counts what has ended, and guesses the rest from runs of the same kind."""
+    """Counts finished runs, and estimates the time left from runs of the same kind."""
 
     def __init__(self, todo: Sequence[Trial], workers: int, tried: dict[str, Record], watch: Watch | None) -> None:
         self.todo = {run.key: run for run in todo}

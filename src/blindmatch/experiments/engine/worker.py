@@ -1,4 +1,4 @@
-"""What happens in a worker: runs one after the other, each noted down as it ends."""
+"""The work of a worker: runs one after the other, each recorded as it ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from blindmatch.io.json_values import json_finite
 
 
 def run_chunk(runs: Sequence[Trial], journals: str) -> list[Record]:
-    """Compute runs of one experiment, on one thread; a run that fails is a record too, and the others go on."""
+    """Compute runs of one experiment on one thread; a failed run becomes a record too, and the others continue."""
     experiment = experiments.load(runs[0].experiment)
     records = []
     with _pools(experiment.name).limit(limits=1), Journal(Path(journals)) as journal:
@@ -36,7 +36,7 @@ def run_chunk(runs: Sequence[Trial], journals: str) -> list[Record]:
 
 @lru_cache
 def _pools(experiment: str) -> ThreadpoolController:
-    """The libraries with threads that are loaded once the experiment is; a search takes as long as a quick run."""
+    """The loaded libraries that use threads; cached, because the search takes as long as a quick run."""
     return ThreadpoolController()
 
 
@@ -63,7 +63,7 @@ def _computed(compute: Any, run: Trial) -> Record:
 
 
 def start_local_worker() -> None:
-    """Let the sweep alone handle Ctrl-C, and end with it: workers of a killed sweep would wait for work forever."""
+    """Leave Ctrl-C to the sweep, and end with it: workers of a killed sweep would wait for work forever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:

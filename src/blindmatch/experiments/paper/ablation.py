@@ -1,4 +1,4 @@
-"""Tables 4 and 5: Hahn-Grant with and without each of the paper's changes, and our solvers, on random vectors."""
+"""Tables 4 and 5: Hahn-Grant with and without each of the paper's improvements, and our solvers, on random vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from blindmatch.solvers.hahn_grant import FactorizedHahnGrant, HahnGrant
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray
 
-# Each row of the paper's tables adds one change to the row above it; only the two ways to solve a LAP are alternatives.
+# Each row of the paper's tables adds one change to the row above; only the two LAP solvers are alternatives.
 _PLAIN: Mapping[str, Any] = {"evaluate_laps": False, "primal_heuristic": False}
 VARIANTS: dict[str, Solver] = {
     "Hahn-Grant": HahnGrant(),
@@ -45,9 +45,9 @@ class AblationSettings(Settings):
     Attributes
     ----------
     sizes, time_limits
-        How many vectors, and seconds for each size (one for all, or one for each).
+        Numbers of vectors, and the seconds for each size (one value for all, or one for each).
     dimension
-        Of the vectors.
+        Dimension of the vectors.
     variants
         Rows of the table.
     share
@@ -73,7 +73,7 @@ class AblationSettings(Settings):
 
 
 class Ablation(Experiment):
-    """Which change to Hahn-Grant brings what."""
+    """The effect of each change to Hahn-Grant."""
 
     name: ClassVar[str] = "ablation"
     about: ClassVar[str] = "Hahn-Grant with and without each change, on random vectors"
@@ -103,7 +103,7 @@ class Ablation(Experiment):
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
-        """Solve one instance; cost and bound are those of a pair of items."""
+        """Solve one instance; cost and bound are per pair of items."""
         p = run.parameters
         problem = InnerProduct(standardize=False, normalize=True).problem(
             *random_vectors(p["size"], p["dimension"], p["seed"])
@@ -119,7 +119,7 @@ class Ablation(Experiment):
         }
 
     def tables(self, settings: AblationSettings, rows: Sequence[Row]) -> list[Table]:
-        """A table for each size, with the paper's numbers where it has that size."""
+        """One table per size, with the paper's numbers if it has that size."""
         return [_table(settings, size, [row for row in rows if row["size"] == size]) for size in settings.sizes]
 
 
@@ -143,14 +143,14 @@ def _table(settings: AblationSettings, size: int, rows: Sequence[Row]) -> Table:
     columns = [("solver", 0), ("cost", 6), ("bound", 6), ("gap", 6), ("CPU s", 1), ("seeds", 0)]
     if paper is not None:
         columns += [("paper: cost", 6), ("paper: bound", 6)]
-    number = {"table-4": "Table 4", "table-5": "Table 5"}.get(paper or "", "As Tables 4 and 5")
+    number = {"table-4": "Table 4", "table-5": "Table 5"}.get(paper or "", "Like Tables 4 and 5")
     limits = ", ".join(f"{row['time_limit']:g}" for row in {row["time_limit"]: row for row in rows}.values())
     return table(
         paper or f"ablation-{size}",
         f"{number}: cost and bound per N^2, N={size}",
         columns,
         lines,
-        f"Time limits in seconds of the clock: {limits}." if limits else "",
+        f"Time limits in wall-clock seconds: {limits}." if limits else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""The work of the shuffling study: measures under partial shuffling, and Lipschitz constants."""
+"""The computations of the shuffling study: measures under partial shuffling, and Lipschitz constants."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def repeated_texts(vision: Source, language: Source) -> bool:
 def _kernels(
     vision: str, seen: str, language: str, read: str, measure: str, unit: str, most: int, neighbors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Both kernels of one measure, on the scale at which they are compared."""
+    """Both kernels of one measure, on their common scale."""
     data = images(vision, seen)
     if data.paired:
         X, (Y, _) = data.values, texts(language, read)
@@ -48,7 +48,7 @@ def _kernels(
 
 
 def _unit_range(kernel: FloatArray) -> FloatArray:
-    """Distances from 0 to 1, as the paper scales them for this study."""
+    """Distances scaled to the range from 0 to 1, as in the paper's study."""
     return kernel / max(float(kernel.max()), np.finfo(float).tiny)
 
 
@@ -73,7 +73,7 @@ def shuffled_values(run: Trial) -> dict[str, Any]:
     squares = float((K**2).sum() + (G**2).sum())
     values = []
     for seed in range(p["seeds"]):
-        # The level belongs to the seed: otherwise all levels would shuffle in the same order.
+        # The level is part of the seed: otherwise all levels would shuffle in the same order.
         order = partial_shuffle(n, p["level"], np.random.default_rng([seed, round(1e6 * p["level"])]))
         product = float(np.vdot(K, G[order][:, order]))
         values.append((squares - 2 * product) / n**2 if p["measure"] == "gw" else product)

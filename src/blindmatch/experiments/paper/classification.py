@@ -40,7 +40,7 @@ class ClassificationSettings(PairSettings):
     Attributes
     ----------
     starts
-        Initialisations of k-means.
+        Number of k-means initialisations.
     solvers
         Names of ``bm.SOLVERS``, and "faq-published". Table 2 shows the last one.
     """
@@ -54,7 +54,7 @@ class ClassificationSettings(PairSettings):
 
 
 class Classification(Experiment):
-    """Classify images without a single label."""
+    """Classify images without labels."""
 
     name: ClassVar[str] = "classification"
     about: ClassVar[str] = "The unsupervised classifier: k-means centres matched with class names"
@@ -63,7 +63,7 @@ class Classification(Experiment):
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "starts": 10, "time_limit": 10.0}
 
     def plan(self, settings: ClassificationSettings, catalogue: Catalogue) -> list[Trial]:
-        """Each solver on each clustering; runs of one clustering stand together, so that a worker makes it once."""
+        """Each solver on each clustering; runs of one clustering are adjacent, so that a worker computes it once."""
         return [
             self.run(
                 {"dataset": dataset, "vision": vision.model, "language": language.model, "solver": solver, "seed": seed,
@@ -102,15 +102,15 @@ class Classification(Experiment):
 def clustering(
     path: str, digest: str, seed: int, fraction: float, starts: int
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Centres, cluster and class of each image, of a random share of the images."""
+    """Centres, and the cluster and class of each image, for a random share of the images."""
     data = images(path, digest)
     count = max(data.classes, int(fraction * len(data.values)))
     rows = np.sort(np.random.default_rng(seed).choice(len(data.values), count, replace=False))
     X = data.values[rows]
-    # The classifier of the package up to its match, which each solver makes anew: "random" costs nothing.
+    # The classifier without its match, which is repeated with each solver ("random" costs nothing).
     blank = np.eye(data.classes)
     model = BlindClassifier(n_init=starts, normalize=True, solver="random", random_state=seed).fit(X, blank)
-    owner = np.argsort(model.result_.permutation)  # the cluster that stands for class c
+    owner = np.argsort(model.result_.permutation)  # the cluster that is assigned to class c
     return model.centres_, owner[model.predict(X)], data.labels[rows]
 
 

@@ -23,9 +23,9 @@ class LargerScaleSettings(PairSettings):
     Attributes
     ----------
     sizes
-        Classes in a subset; sizes beyond the number of classes are left out.
+        Numbers of classes in a subset; sizes above the number of classes are skipped.
     subsets
-        How many of the best subsets of each size.
+        Number of best subsets of each size.
     solver
         The paper's by default; "branch-and-bound" proves more.
     """
@@ -41,7 +41,7 @@ class LargerScaleSettings(PairSettings):
 
 
 class LargerScale(Experiment):
-    """How many classes can be matched."""
+    """How well larger numbers of classes can be matched."""
 
     name: ClassVar[str] = "larger-scale"
     about: ClassVar[str] = "The best subsets of classes, by size"
@@ -73,7 +73,7 @@ class LargerScale(Experiment):
         return match_subset(run)
 
     def tables(self, settings: LargerScaleSettings, rows: Sequence[Row]) -> list[Table]:
-        """The curves as numbers."""
+        """The numbers of the curves."""
         shown = []
         for (dataset, vision, language), of in curves(rows).items():
             for size in sorted({row["size"] for row in of}):
@@ -90,7 +90,7 @@ class LargerScale(Experiment):
         more = [("gap %", 2), ("proved %", 0), ("below the truth %", 0), ("CPU s", 1), ("runs", 0)]
         note = (
             "Accuracy in percent, cost per N^2, mean gap between cost and bound. Below the truth: the pairing that was "
-            "found costs less than the true one, which no solver can mend. The paper shows Fig. 5 as a plot only."
+            "found costs less than the true one, so a better solver cannot help. The paper shows Fig. 5 only as a plot."
         )
         return [table("figure-5", "Fig. 5: accuracy on the best subsets", [*columns, *more], shown, note)]
 

@@ -1,4 +1,4 @@
-"""The solvers that the paper compares, by the names of its tables, and ours."""
+"""The solvers that the paper compares, by the names in its tables, and ours."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PAPER_NAMES = {
     "gurobi": "Gurobi",
     "factorized-hahn-grant": "Ours",
 }
-"""Rows of the paper's tables. What the paper calls "Ours" is the factorised Hahn-Grant solver."""
+"""Rows of the paper's tables. The paper's "Ours" is the factorised Hahn-Grant solver."""
 
 LINEUP = (*PAPER_NAMES, "faq", "dual-ascent", "branch-and-bound")
 _PUBLISHED = FAQ(centre_diagonals=False, polish=False)
 
 
 def lineup_solver(name: str) -> Solver:
-    """A solver of ``bm.SOLVERS``, or "faq-published": the best of 100 starts and nothing else, as the paper ran it."""
+    """A solver of ``bm.SOLVERS``, or "faq-published": plain FAQ, best of 100 starts, as the paper ran it."""
     if name == "faq-published":
         return _PUBLISHED
     if name not in SOLVERS:
@@ -41,17 +41,17 @@ def check_solvers(names: Iterable[str]) -> None:
 
 
 def installed(names: Iterable[str]) -> list[str]:
-    """Those that this machine can run: the rest are left out of plans, and named below the tables."""
+    """The installed solvers; the others are left out of plans and named below the tables."""
     return [name for name in names if lineup_solver(name).capabilities.installed]
 
 
 def missing_note(names: Iterable[str]) -> str:
     """A sentence about solvers that are not installed; empty if all are."""
     lost = [name for name in names if not lineup_solver(name).capabilities.installed]
-    return f"Not installed, so without numbers: {', '.join(lost)}." if lost else ""
+    return f"Not installed, so there are no numbers: {', '.join(lost)}." if lost else ""
 
 
 def label(name: str) -> str:
-    """A name for a table: ours, and the paper's in brackets where it has one."""
+    """A name for a table: ours, with the paper's in brackets if it has one."""
     paper = PAPER_NAMES.get(name)
     return name if paper is None or paper.lower() == name else f"{name} (paper: {paper})"

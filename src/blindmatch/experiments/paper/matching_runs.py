@@ -1,4 +1,4 @@
-"""What experiments with image classes and class names share: pairs of models, one problem, and its result."""
+"""Shared code of the experiments with image classes and class names: pairs of models, one problem, its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PairSettings(Settings):
     Attributes
     ----------
     datasets, vision, language
-        Which of the folder's; None for all.
+        Names in the folder; None for all.
     fraction
         Share of the images of each class that a seed draws.
     time_limit
@@ -41,9 +41,9 @@ class PairSettings(Settings):
 
 
 def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
-    """The settings for the first dataset and the first model of each side, where none are named."""
+    """The settings for the first dataset and the first model of each side, if none are named."""
     datasets = tuple(catalogue.datasets(settings.datasets)[: None if settings.datasets else 1])
-    if len(datasets) != 1:  # datasets may have other models each
+    if len(datasets) != 1:  # each dataset may have other models
         return settings
     vision = settings.vision or (catalogue.models("vision", datasets[0])[0].model,)
     language = settings.language or (catalogue.models("language", datasets[0])[0].model,)
@@ -60,7 +60,7 @@ def model_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[tuple[
 
 
 def seeded_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[tuple[str, Source, int, Source]]:
-    """The same with each seed; what shares the images and the seed stands together, so that means are made once."""
+    """The pairs with each seed; runs with the same images and seed are adjacent, so that means are computed once."""
     for dataset in catalogue.datasets(settings.datasets):
         languages = catalogue.models("language", dataset, settings.language)
         for vision in catalogue.models("vision", dataset, settings.vision):
@@ -78,7 +78,7 @@ def inputs(vision: Source, language: Source) -> tuple[dict[str, str], dict[str, 
 
 
 def prototypes(run: Trial, seed: int | None) -> tuple[FloatArray, FloatArray]:
-    """One image embedding and one text embedding for each class, row by row the same class."""
+    """One image embedding and one text embedding per class, in the same order of classes."""
     vision, language = run.files["vision"], run.files["language"]
     seen, read = run.digests["vision"], run.digests["language"]
     X = half_means(vision, seen, seed, run.parameters.get("fraction", 0.5))
@@ -86,7 +86,7 @@ def prototypes(run: Trial, seed: int | None) -> tuple[FloatArray, FloatArray]:
 
 
 def distortion(measure: str, neighbors: int = 5, n: int | None = None) -> AnyDistortion:
-    """A measure by its name; small sets have fewer neighbours."""
+    """A measure by its name; small sets use fewer neighbours."""
     if measure == "mutual-knn":
         return MutualKNN(k=neighbors if n is None else min(neighbors, n - 1))
     return DISTORTIONS[measure]()
@@ -95,13 +95,13 @@ def distortion(measure: str, neighbors: int = 5, n: int | None = None) -> AnyDis
 def matched(
     X: FloatArray, Y: FloatArray, parameters: Mapping[str, Any], measure: AnyDistortion | None = None
 ) -> dict[str, Any]:
-    """Match two sets whose truth is row i with row i (``solve`` shuffles them), and note what came out."""
+    """Match two sets whose truth is row i with row i (``solve`` shuffles them), and return the result as JSON."""
     n = len(X)
     limit, seed = parameters["time_limit"], parameters["seed"]
     start = time.process_time()
     problem = (measure or GromovWasserstein()).problem(X, Y)
     result = solve(problem, lineup_solver(parameters["solver"]), time_limit=limit, rng=seed, threads=1)
-    taken = time.process_time() - start  # what a call of ``bm.match`` takes: the problem, its solution, the check
+    taken = time.process_time() - start  # the time of ``bm.match``: building the problem, solving it, the check
     return {
         "solver_cpu_seconds": taken,
         "accuracy": float((result.permutation == np.arange(n)).mean()),

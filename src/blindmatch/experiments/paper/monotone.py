@@ -1,4 +1,4 @@
-"""Whether a curve gets worse at every step, and how sure that is."""
+"""Whether a curve gets worse at every step, and whether the steps are significant."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Steps:
     Attributes
     ----------
     wrong
-        Steps whose mean does not go the expected way; 0 means strictly monotone.
+        Steps whose mean does not go in the expected direction; 0 means strictly monotone.
     significant, significantly_wrong
-        Steps the expected way, and the other way, with p < 0.05 in Welch's one-sided test.
+        Steps in the expected and in the opposite direction with p < 0.05 in Welch's one-sided test.
     """
 
     wrong: int
@@ -48,7 +48,7 @@ def _p_value(before: Sequence[float], after: Sequence[float], rising: bool) -> f
     from scipy.stats import ttest_ind_from_stats
 
     first, second = ((np.mean(v), np.std(v, ddof=1) if len(v) > 1 else 0.0, len(v)) for v in (before, after))
-    if first[1] == second[1] == 0:  # level 0 is one pairing; a single seed has no deviation
+    if first[1] == second[1] == 0:  # level 0 has a single pairing, and a single seed has no deviation
         return 0.0 if (second[0] > first[0] if rising else second[0] < first[0]) else 1.0
     test = ttest_ind_from_stats(*second, *first, equal_var=False, alternative="greater" if rising else "less")
     return float(test.pvalue)

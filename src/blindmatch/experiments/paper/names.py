@@ -29,7 +29,7 @@ def paper_dataset(name: str) -> str:
 
 
 def paper_model(name: str) -> str:
-    """The paper's short name of a model that its tables have, or the name itself.
+    """The paper's short name of a model in its tables, or the name itself.
 
     >>> paper_model("all_mpnet_base_v2"), paper_model("vit_giant_patch14_dinov2.lvd142m")
     ('all-mpnet-base-v2', 'DINOv2')

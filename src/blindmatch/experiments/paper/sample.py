@@ -1,4 +1,4 @@
-"""A small folder of embeddings from the bundled data, so that each experiment can be tried at once."""
+"""A small folder of embeddings from the bundled data, to try each experiment without further data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blindmatch.experiments.data import Catalogue, read_catalogue
 from blindmatch.io.files import write_atomically
 
 ABOUT = (
-    "bundled: CIFAR-10 by EfficientNet-Lite2, four vectors a class (each the mean of a quarter of its images), "
+    "bundled: CIFAR-10 by EfficientNet-Lite2, four vectors per class (each the mean of a quarter of its images), "
     "and the class names by gte-small and all-MiniLM-L6-v2"
 )
 

@@ -1,4 +1,4 @@
-"""Fig. 2, 7, 8 and 9: alignment falls as more of the pairing is shuffled; what random networks do to distances."""
+"""Fig. 2, 7, 8 and 9: alignment falls as more of the pairs are shuffled; how random networks change distances."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ShufflingSettings(PairSettings):
     Attributes
     ----------
     seeds
-        Random shufflings of each level.
+        Number of random shufflings per level.
     levels
-        Levels from 0 (the true pairing) to 1 (all shuffled), both included.
+        Number of levels from 0 (the true pairing) to 1 (all shuffled), both included.
     measures
         "mutual-knn", "cka", "gw" (of distances scaled to the range from 0 to 1).
     neighbors
@@ -37,9 +37,9 @@ class ShufflingSettings(PairSettings):
     unit
         "images": each image with the text of its class, or with its own caption; "classes": class means.
     images
-        At most so many images, drawn at random.
+        Maximum number of images, drawn at random.
     baselines
-        Beginnings of the names of models that are drawn as baselines: random networks, raw pixels.
+        Prefixes of the names of models that are drawn as baselines: random networks, raw pixels.
     inputs
         The model whose embeddings are the networks' inputs, for Fig. 9.
     """
@@ -65,7 +65,7 @@ class ShufflingSettings(PairSettings):
 
 
 class Shuffling(Experiment):
-    """Whether the measures tell a good pairing from a bad one."""
+    """Whether the measures distinguish good pairings from bad ones."""
 
     name: ClassVar[str] = "shuffling"
     about: ClassVar[str] = "Alignment against the share of the pairing that is shuffled"
@@ -74,7 +74,7 @@ class Shuffling(Experiment):
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 20, "levels": 6, "images": 200}
 
     def plan(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:
-        """Each level of each pair and measure (all its seeds in one run), and Fig. 9 where there are inputs."""
+        """Each level of each pair and measure (all its seeds in one run), and Fig. 9 if there are inputs."""
         common = {"seeds": settings.seeds, "unit": settings.unit, "images": settings.images}
         runs = []
         for dataset, vision, language in model_pairs(settings, catalogue):
@@ -125,7 +125,7 @@ class Shuffling(Experiment):
              ("strictly monotone", 0), ("steps", 0), ("wrong", 0), ("significant", 0), ("significantly wrong", 0)],
             shown,
             "Higher is better for mutual-knn and cka, lower for gw. Wrong: steps at which the mean does not get worse; "
-            "strictly monotone: there is none. Significant: p < 0.05 in Welch's one-sided test. "
+            "strictly monotone: no such step. Significant: p < 0.05 in Welch's one-sided test. "
             "The paper: strictly monotone for all.",
         )  # fmt: skip
         densities = [row for row in rows if row["measure"] == LIPSCHITZ]
@@ -161,7 +161,7 @@ class Shuffling(Experiment):
 
 
 def _ambiguous(settings: ShufflingSettings, vision: Source, language: Source) -> bool:
-    """Neighbours are ambiguous where images share the text of their class: the paper leaves Mutual k-NN out there."""
+    """If images share the text of their class, neighbours are ambiguous, and the paper leaves Mutual k-NN out."""
     return settings.unit == "images" and repeated_texts(vision, language)
 
 

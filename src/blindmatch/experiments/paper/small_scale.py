@@ -36,11 +36,11 @@ class SmallScaleSettings(PairSettings):
     Attributes
     ----------
     measures
-        What is optimised: "gw", "cka", "mutual-knn".
+        The measures to optimise: "gw", "cka", "mutual-knn".
     neighbors
         The k of Mutual k-NN.
     solver
-        An exact one. (The paper enumerates; the answer is the same.)
+        An exact solver. (The paper enumerates; the answer is the same.)
     """
 
     measures: tuple[str, ...] = MEASURES
@@ -125,7 +125,7 @@ def _overlap(vision: str, seen: str, language: str, read: str, seed: int, fracti
     return float((images_near * texts_near).sum())
 
 
-# Each side stays the same for many runs: images for all texts, texts for all seeds.
+# Many runs share a side: the same images with all texts, the same texts with all seeds.
 @lru_cache(maxsize=64)
 def _near_images(vision: str, seen: str, seed: int, fraction: float, neighbors: int) -> FloatArray:
     return _near(half_means(vision, seen, seed, fraction), neighbors)

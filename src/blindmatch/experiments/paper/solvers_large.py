@@ -1,4 +1,4 @@
-"""Fig. 6: cost and bound of each solver against the size of the problem."""
+"""Fig. 6: cost and bound of each solver as a function of the size of the problem."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SolversLargeSettings(PairSettings):
     Attributes
     ----------
     sizes
-        Classes in a problem; sizes beyond the number of classes are left out.
+        Numbers of classes in a problem; sizes above the number of classes are skipped.
     solvers
         Names of ``bm.SOLVERS``, and "faq-published". Random is left out by default: it would hide the others.
     """
@@ -75,7 +75,7 @@ class SolversLarge(Experiment):
         return match_subset(run)
 
     def tables(self, settings: SolversLargeSettings, rows: Sequence[Row]) -> list[Table]:
-        """The curves as numbers, and who is best."""
+        """The numbers of the curves, and the best solvers."""
         shown = []
         for pair, size in sorted({(_pair(row), row["size"]) for row in rows}):
             of = [row for row in rows if _pair(row) == pair and row["size"] == size]
@@ -139,7 +139,7 @@ def _draw(canvas: Any, settings: SolversLargeSettings, rows: Sequence[Row]) -> N
         if known:
             axes.plot(*zip(*known, strict=True), "--", color=f"C{at}")
     best = [min(row["cost"] for row in rows if row["size"] == size) for size in {row["size"] for row in rows}]
-    axes.set_ylim(0, 1.5 * max(best))  # bad solvers may leave the picture, as in the paper
+    axes.set_ylim(0, 1.5 * max(best))  # bad solvers may leave the plot, as in the paper
     axes.set_xlabel("classes")
     axes.set_ylabel("cost per $N^2$")
     canvas.legend(loc="outside right upper", fontsize="x-small")

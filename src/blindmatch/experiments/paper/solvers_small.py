@@ -16,7 +16,7 @@ from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Cell, Spread, Table, spread, table
 
 REFERENCE = "brute-force"
-_CLOSE = 1e-9  # relative: two sums of the same terms in another order
+_CLOSE = 1e-9  # relative difference between two sums of the same terms in different order
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class SolversSmallSettings(PairSettings):
     Attributes
     ----------
     solvers
-        Names of ``bm.SOLVERS``, and "faq-published". Enumeration is added: it tells whether an optimum is global.
+        Names of ``bm.SOLVERS``, and "faq-published". Enumeration is added to check whether an optimum is global.
     """
 
     solvers: tuple[str, ...] = LINEUP

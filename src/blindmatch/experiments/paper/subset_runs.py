@@ -1,4 +1,4 @@
-"""What experiments on the best subsets of classes share."""
+"""Shared code of the experiments on the best subsets of classes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from blindmatch.validation import IntArray
 def _subsets(
     vision: str, vision_digest: str, language: str, language_digest: str, size: int, k: int
 ) -> tuple[IntArray, ...]:
-    """The k best subsets of one size, by the means of all images; every worker finds the same ones."""
+    """The k best subsets of one size, based on the means of all images; every worker finds the same ones."""
     X = half_means(vision, vision_digest, None, 1.0)
     Y = class_texts(vision, vision_digest, language, language_digest)
     return best_subsets(X, Y, size=size, k=k, rng=0, threads=1).subsets
 
 
 def subset_count(classes: int, size: int, wanted: int) -> int:
-    """How many subsets there are to take, at most as many as are wanted."""
+    """The number of available subsets, at most as many as requested."""
     return min(wanted, math.comb(classes, size))
 
 

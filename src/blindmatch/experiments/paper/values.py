@@ -1,4 +1,4 @@
-"""The paper's own numbers, to stand beside ours."""
+"""The paper's numbers, to compare with ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def paper_tables() -> dict[str, Any]:
 
 
 def paper_value(table: str, column: str, **where: str) -> float | Spread | None:
-    """The value of the paper in one column of the one row where everything fits; None if there is no such row.
+    """The paper's value in one column of the only matching row; None if there is no such row.
 
     >>> paper_value("table-5", "bound", solver="+ auction")
     -1.949529
