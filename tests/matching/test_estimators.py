@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from strategies import embeddings, rng_of
 
 import blindmatch as bm
+from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
 from blindmatch.problem.distortion import DISTORTIONS
 
 LABELS = "passes labels (one axis) where a second set of embeddings (two axes) is needed"
@@ -187,8 +188,8 @@ def test_the_two_figures_and_the_ceiling():
     scores = model.evaluate(images, labels)
     clusters = model.clusters(images)
     assert scores.accuracy == (model.predict(images) == labels).mean()
-    assert scores.ceiling == pytest.approx(bm.evaluation.clustering_accuracy(labels, clusters))
-    best = bm.evaluation.cluster_assignment(labels, clusters)
+    assert scores.ceiling == pytest.approx(clustering_accuracy(labels, clusters))
+    best = cluster_assignment(labels, clusters)
     assert scores.matching_accuracy == np.mean([model.cluster_class_[c] == label for c, label in best.items()])
     assert scores.accuracy < scores.ceiling < 1.0
     exact = bm.BlindClassifier(n_init=5, random_state=4).fit(*clustered(1)[::2])
