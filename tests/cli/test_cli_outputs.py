@@ -67,7 +67,8 @@ def test_ctrl_c_in_the_assessment_keeps_the_match():
     )  # fmt: skip
     assert code == 130
     found = json.loads(out)
-    assert found["status"] == "optimal"
+    assert found["status"] == "interrupted"  # as in Python
+    assert "The assessment was cut short by Ctrl-C: min_confidence=0.99 left out no pair." in found["message"]
     assert -1 not in found["permutation"]
     assert "trust" not in found
     assert b"interrupted; the match is complete, but was not assessed and all its pairs are kept" in shown
@@ -80,7 +81,7 @@ def test_ctrl_c_in_the_assessment_keeps_a_classification(monkeypatch):
     def cut(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blindmatch.cli.classifying.assess", cut)
+    monkeypatch.setattr("blindmatch.trust.assessment.gather", cut)
     options = ("--starts", "2", "--assess", "-o", "out.csv", "-r", "r.html")
     done = run("classify", "images.npy", "b.npy", *options, "--json")
     assert done.exit_code == 130
@@ -92,13 +93,11 @@ def test_ctrl_c_in_the_assessment_keeps_a_classification(monkeypatch):
 
 @pytest.mark.parametrize("command", [("match", "--assess"), ("assess",)])
 def test_a_match_that_ctrl_c_ended_is_not_assessed(monkeypatch, command):
-    import blindmatch.cli.commands as commands
-
     def ended(*arguments, **options):
         return replace(bm.solve(*arguments, **options), status="interrupted")
 
-    monkeypatch.setattr(commands, "solve", ended)
-    monkeypatch.setattr("blindmatch.cli.assessing.assess_spaces", None)  # calling it would fail
+    monkeypatch.setattr("blindmatch.matching.match.solve", ended)
+    monkeypatch.setattr("blindmatch.cli.answers.assess_task", None)  # calling it would fail
     done = run(*command, "a.npy", "b.npy", "--json")
     assert done.exit_code == 130
     assert "trust" not in json.loads(done.stdout)
@@ -144,7 +143,7 @@ def test_outputs_that_are_inputs_or_folders():
 
 
 def test_a_background_that_is_not_there_is_told_before_the_match(monkeypatch):
-    monkeypatch.setattr("blindmatch.cli.commands.solve", None)  # calling it would fail
+    monkeypatch.setattr("blindmatch.matching.match.solve", None)  # calling it would fail
     done = run("assess", "a.npy", "b.npy", "--background", "none.npy")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "none.npy: no such file" in done.stderr

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task
 from blindmatch.report.clusters import Clusters
 from blindmatch.solving.result import Result
+from blindmatch.trust.report import Judgement
 from blindmatch.validation import FloatArray, IntArray
 
 Image = bytes | str | Path | NDArray[np.uint8]
@@ -33,8 +35,8 @@ class Trust(Protocol):
         Groups of sources whose partners could be exchanged.
     regret
         (n,) proved: no match without this pair costs less than the cost plus this. None where that was not computed.
-    better
-        How much cheaper a match turned up on the way; 0.0 if none did.
+    judgement
+        Whether to believe the match.
     """
 
     @property
@@ -48,13 +50,13 @@ class Trust(Protocol):
     @property
     def regret(self) -> FloatArray | None: ...  # noqa: D102
     @property
-    def better(self) -> float: ...  # noqa: D102
+    def judgement(self) -> Judgement: ...  # noqa: D102
     def to_dict(self) -> dict[str, Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Everything that a report tells about a result.
+    """Everything that a report says about a result.
 
     Attributes
     ----------
@@ -105,6 +107,19 @@ class Match:
     certificate_file: Path | None = None
     clusters: Clusters | None = None
     told_by: str | None = None
+
+    @classmethod
+    def of(cls, result: Result, task: Task, **others: Any) -> Match:
+        """The match of a task: its kernels, names and problem, and `others` of the attributes."""
+        return cls(
+            result,
+            task.kernels,
+            task.source_names,
+            task.target_names,
+            problem=task.problem,
+            similarity=task.distortion.similarities,
+            **others,
+        )
 
     def __post_init__(self) -> None:
         n, m = self.sizes

@@ -10,7 +10,7 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
-from blindmatch.trust.spaces import run_until, search
+from blindmatch.trust.search import Part, run_until_deadline, search
 from blindmatch.validation import FloatArray, IntArray
 
 RESTARTS = 60  # local searches from random starts, for matches of nearly the same cost
@@ -62,15 +62,7 @@ class Alternatives:
         return max(0.0, self.cost - float(self.costs.min()))
 
 
-def find_alternatives(
-    problem: QAP,
-    match: IntArray,
-    rows: IntArray,
-    rng: np.random.Generator,
-    *,
-    threads: int = 1,
-    deadline: float = math.inf,
-) -> Alternatives:
+def find_alternatives(problem: QAP, match: IntArray, rows: IntArray, part: Part) -> Alternatives:
     """Look for other matches: each pair of `rows` forbidden in turn, and local searches from random starts."""
     cost = problem.objective(match)
     swaps = swap_costs(problem, match)
@@ -88,12 +80,12 @@ def find_alternatives(
         other = without_pair(problem, int(row), int(match[row]))
         if other is None:
             continue
-        best = search(other, rng, threads=threads, deadline=deadline)
+        best = search(other, part)
         if best is None:
             break
         keep(*best)
     for _ in range(RESTARTS):
-        local = run_until(deadline, problem, TwoOpt(restarts=1, kicks=0), rng, threads)
+        local = run_until_deadline(problem, TwoOpt(restarts=1, kicks=0), part)
         if local is None:
             break
         keep(*local)

@@ -1,4 +1,4 @@
-"""What the ``embed`` commands do."""
+"""What the ``embed`` commands share: models, progress, and what they say at the end."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from typing import Any
 import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
-from blindmatch.cli.outputs import check_outputs
-from blindmatch.encoders import load_image_encoder, load_images, load_text_encoder, load_texts
+from blindmatch.encoders import load_image_encoder, load_text_encoder
 from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
@@ -26,110 +25,37 @@ from blindmatch.encoders.texts import of_classes
 from blindmatch.encoders.work import ImageWork, TextWork, Work
 
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
-LISTED = 5  # so many of the images that were left out are named; the manifest has all
+LISTED = 5  # the number of skipped images that are named; the manifest has all
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Options that the commands share."""
+class Encoding:
+    """A folder for the embeddings of both sides, and how models run."""
 
-    device: str
-    precision: str
+    out: Path
+    place: dict[str, Any]
     batch_size: int
-    download: bool
-    root: Path
-    split: str | None
-    json: bool
 
-    @property
-    def place(self) -> dict[str, Any]:
-        """For the loaders of models."""
-        return {"device": self.device, "precision": self.precision, "download": self.download}
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """For the readers of datasets."""
-        return {"split": self.split, "root": self.root, "download": self.download}
-
-
-def run_images(
-    source: str,
-    model: str,
-    out: Path,
-    class_means: bool,
-    limit: int | None,
-    classes: Path | None,
-    strict: bool,
-    settings: Settings,
-) -> None:
-    """Embed images into a file."""
-    check_outputs({"--out": out})
-    find_model(model, "vision")
-    images = load_images(source, limit=limit, classes=classes, **settings.data)
-    if class_means and images.class_names is None:
-        raise ValueError(f"--class-means: {images.name} has no classes; expected a subfolder for each")
-    with quiet_libraries():
-        work = ImageWork(images, load_image_encoder(model, **settings.place), strict)
-        found = _extracted(work, out, class_means, settings)
-    _tell([(out, found)], settings)
+    def sides(
+        self, images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool
+    ) -> list[tuple[Path, Extracted]]:
+        """Embed images and class names with each of their models."""
+        found: list[tuple[Path, Extracted]] = []
+        dataset = identifier(images.name)
+        with quiet_libraries():
+            for spec in models[0]:
+                work: Work = ImageWork(images, load_image_encoder(spec, **self.place), strict)
+                path = self.out / f"vision__{dataset}__{_file_name(spec)}.npz"
+                found.append((path, extracted(work, path, False, self.batch_size)))
+            for spec in models[1]:
+                work = TextWork(names, load_text_encoder(spec, **self.place))
+                path = self.out / f"language__{dataset}__{_file_name(spec)}.npz"
+                found.append((path, extracted(work, path, False, self.batch_size)))
+        return found
 
 
-def run_texts(
-    source: str,
-    model: str,
-    out: Path,
-    prompts: str | None,
-    all_prompts: bool,
-    column: str | None,
-    wordnet: Path | None,
-    settings: Settings,
-) -> None:
-    """Embed texts into a file."""
-    check_outputs({"--out": out}, [Path(source)])
-    find_model(model, "language")
-    texts = load_texts(source, prompts=prompts, column=column, wordnet=wordnet, **settings.data)
-    with quiet_libraries():
-        work = TextWork(texts, load_text_encoder(model, **settings.place))
-        found = _extracted(work, out, not all_prompts, settings)
-    _tell([(out, found)], settings)
-
-
-def run_classes(
-    source: str,
-    out: Path,
-    vision: Sequence[str] | None,
-    language: Sequence[str] | None,
-    prompts: str | None,
-    wordnet: Path | None,
-    limit: int | None,
-    classes: Path | None,
-    strict: bool,
-    settings: Settings,
-) -> None:
-    """Embed both sides with each model into a folder; with one model a side, also their means, for 'match'."""
-    models = _chosen(vision, "vision"), _chosen(language, "language")
-    images = load_images(source, limit=limit, classes=classes, wordnet=wordnet, **settings.data)
-    if images.class_names is None:
-        raise ValueError(f"{images.name}: no classes; expected a folder with a subfolder for each")
-    names = _prompts_of(images, source, prompts, wordnet)
-    out.mkdir(parents=True, exist_ok=True)
-    found: list[tuple[Path, Extracted]] = []
-    dataset = identifier(images.name)
-    with quiet_libraries():
-        for spec in models[0]:
-            encoder = load_image_encoder(spec, **settings.place)
-            path = out / f"vision__{dataset}__{_file_name(spec)}.npz"
-            found.append((path, _extracted(ImageWork(images, encoder, strict), path, False, settings)))
-        for spec in models[1]:
-            path = out / f"language__{dataset}__{_file_name(spec)}.npz"
-            work = TextWork(names, load_text_encoder(spec, **settings.place))
-            found.append((path, _extracted(work, path, False, settings)))
-    means = _write_means(out, found, len(models[0]))
-    _tell(found, settings, means)
-
-
-def _chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
-    """The words for models, each known to be right before the first of them is loaded."""
+def chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
+    """The models that were asked for, each checked before the first is loaded."""
     specs: list[str] = []
     for word in words or [SMALL[modality]]:
         if word == "paper":
@@ -140,7 +66,8 @@ def _chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
     return specs
 
 
-def _prompts_of(images: ImageSet, source: str, prompts: str | None, wordnet: Path | None) -> TextSet:
+def class_texts(images: ImageSet, source: str, prompts: str | None, wordnet: Path | None) -> TextSet:
+    """The prompts of the class names; the templates are those of the dataset by default."""
     assert images.class_names is not None
     own = source if source in ("cifar10", "cifar100", "cinic10", "imagenet100") else "cifar"
     return of_classes(images.name, images.class_names, prompts or own, definitions=images.definitions, wordnet=wordnet)
@@ -151,8 +78,8 @@ def _file_name(spec: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in identifier(name))
 
 
-def _write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) -> list[Path]:
-    """Class means in files of their own, which 'match' takes: ``images.npz``, or ``images-MODEL.npz`` of several."""
+def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) -> list[Path]:
+    """Write class means, ready for 'match': ``images.npz``, or ``images-MODEL.npz`` if there are several models."""
     from blindmatch.encoders.extract import averaged
 
     paths = []
@@ -164,14 +91,15 @@ def _write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int)
     return paths
 
 
-def _extracted(work: Work, out: Path, means: bool, settings: Settings) -> Extracted:
+def extracted(work: Work, out: Path, means: bool, batch_size: int) -> Extracted:
+    """Embed into a file, with a bar of progress."""
     with _bar(f"{work.items.name}, {work.encoder.model.name}") as progress:
-        return extract(work, out, settings.batch_size, means, progress)
+        return extract(work, out, batch_size, means, progress)
 
 
 @contextmanager
 def _bar(title: str) -> Iterator[OnProgress | None]:
-    """A bar with the time that is left, on stderr; None where stderr is no terminal."""
+    """A bar with the remaining time, on stderr; None if stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -187,7 +115,7 @@ def _bar(title: str) -> Iterator[OnProgress | None]:
 
 @contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Keep the libraries' own bars and chatter off the terminal; what we have to say is said in `_tell`."""
+    """Keep the libraries' own bars and messages off the terminal; `show` says what matters."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when the hub's package is imported, later
     loggers = [
@@ -205,7 +133,8 @@ def quiet_libraries() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _tell(found: Sequence[tuple[Path, Extracted]], settings: Settings, means: Sequence[Path] = ()) -> None:
+def show(found: Sequence[tuple[Path, Extracted]], json: bool, means: Sequence[Path] = ()) -> None:
+    """Say what was written, and which images were left out."""
     for path, result in found:
         skipped = result.manifest["skipped"]
         for entry in skipped[:LISTED]:
@@ -215,7 +144,7 @@ def _tell(found: Sequence[tuple[Path, Extracted]], settings: Settings, means: Se
         ignored = result.manifest["ignored_files"]
         if ignored:
             complain(f"{len(ignored)} files have no suffix of an image and were not read, such as {ignored[0]}")
-    if settings.json:
+    if json:
         rows = [{"file": str(path), "manifest": str(manifest_path(path)), **result.manifest} for path, result in found]
         echo_json({"files": rows, "means": [str(path) for path in means]})
         return

@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from blindmatch.cli import options as opt
-from blindmatch.cli.app import app
-from blindmatch.cli.console import INTERRUPTED, complain, echo_json, one_line_errors, output, plain
+from blindmatch.cli.app import command
+from blindmatch.cli.console import complain, echo_json, interrupted, output, plain
 
 if TYPE_CHECKING:
     from blindmatch.matching.subsets import Subsets
 
 
-@app.command(
-    epilog=opt.examples(
-        "blindmatch subsets images.npz texts.npz --size 20",
-        "blindmatch subsets images.npz texts.npz --size 10 -k 3 --engine exact --time-limit 60",
-        "blindmatch subsets images.npz texts.npz --size 20 -k 10 --json",
-    )
+@command(
+    "blindmatch subsets images.npz texts.npz --size 20",
+    "blindmatch subsets images.npz texts.npz --size 10 -k 3 --engine exact --time-limit 60",
+    "blindmatch subsets images.npz texts.npz --size 20 -k 10 --json",
 )
 def subsets(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {opt.FILES}.", show_default=False)],
+    source: opt.Source,
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="The same items in the same order, row by row.")],
     size: Annotated[int, typer.Option("--size", help="Items in each subset.", show_default=False)],
-    k: Annotated[int, typer.Option("-k", help="How many subsets.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="Number of subsets.")] = 10,
     distortion: opt.Distortion = "gw",
     engine: Annotated[
         str, typer.Option("--engine", help="search (no proof), exact (proves; small cases), gurobi or scip.")
@@ -37,33 +35,32 @@ def subsets(
     json: opt.Json = False,
 ) -> None:
     """Find the subsets of paired items whose relations agree best: what a blind match can hope for."""
-    with one_line_errors():
-        from blindmatch.cli.progress import busy
-        from blindmatch.io.embeddings import load_embeddings
-        from blindmatch.matching.subsets import best_subsets
+    from blindmatch.cli.progress import busy
+    from blindmatch.io.embeddings import load_embeddings
+    from blindmatch.matching.subsets import best_subsets
 
-        one, other = load_embeddings(source), load_embeddings(target)
-        with busy("searching", time_limit):
-            found = best_subsets(
-                one.values,
-                other.values,
-                size=size,
-                k=k,
-                distortion=distortion,
-                engine=engine,
-                time_limit=time_limit,
-                rng=seed,
-                threads=threads,
-            )
-        names = one.names or other.names
-        if json:
-            named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}
-            echo_json({**found.to_dict(), **named})
-        else:
-            _show(found, names)
-        if found.status == "interrupted":
-            complain("interrupted; these are the best so far")
-            raise typer.Exit(INTERRUPTED)
+    one, other = load_embeddings(source), load_embeddings(target)
+    with busy("searching", time_limit):
+        found = best_subsets(
+            one.values,
+            other.values,
+            size=size,
+            k=k,
+            distortion=distortion,
+            engine=engine,
+            time_limit=time_limit,
+            rng=seed,
+            threads=threads,
+        )
+    names = one.names or other.names
+    if json:
+        named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}
+        echo_json({**found.to_dict(), **named})
+    else:
+        _show(found, names)
+    if found.status == "interrupted":
+        complain("interrupted; these are the best so far")
+        raise interrupted()
 
 
 def _show(found: Subsets, names: tuple[str, ...] | None) -> None:
