@@ -38,8 +38,8 @@ def files(tmp_path, monkeypatch):
     np.savez("p.npz", source_cost=np.eye(4), target_cost=np.eye(4))
 
 
-def interrupted_when(words: bytes, *arguments: str) -> tuple[int, bytes, bytes]:
-    """Run with stderr on a terminal, send SIGINT once it shows some words: exit code, stdout, what was shown."""
+def interrupted_when(words: bytes, *arguments: str, by: signal.Signals = signal.SIGINT) -> tuple[int, bytes, bytes]:
+    """Run with stderr on a terminal, send a signal once it shows some words: exit code, stdout, what was shown."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "150"}
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=theirs, env=environment)
@@ -49,7 +49,7 @@ def interrupted_when(words: bytes, *arguments: str) -> tuple[int, bytes, bytes]:
         if select.select([ours], [], [], 1)[0]:
             shown += os.read(ours, 65536)
     assert words in shown
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     out, _ = process.communicate(timeout=60)
     while select.select([ours], [], [], 0)[0]:
         try:
@@ -75,6 +75,59 @@ def test_ctrl_c_in_the_assessment_keeps_the_match():
     assert "proved optimal" in Path("r.html").read_text()
     problem = bm.GromovWasserstein().problem(np.load("a.npy"), np.load("b.npy"))
     assert bm.verify(problem, bm.Certificate.load("c.npz")) == pytest.approx(found["lower_bound"])
+
+
+def test_sigterm_in_the_assessment_keeps_the_match():
+    code, out, shown = interrupted_when(
+        b"unrelated spaces", "match", "a.npy", "b.npy", "--json", "--assess", by=signal.SIGTERM
+    )
+    assert code == 143
+    found = json.loads(out)
+    assert (found["status"], len(found["pairs"])) == ("interrupted", 12)
+    assert "trust" not in found
+    assert b"interrupted; the match is complete, but was not assessed" in shown
+
+
+def test_sigterm_in_the_match_keeps_the_best_so_far():
+    rng = np.random.default_rng(1)
+    np.save("x.npy", rng.normal(size=(60, 5)))
+    np.save("y.npy", rng.normal(size=(60, 5)))
+    code, out, shown = interrupted_when(b"bound", "match", "x.npy", "y.npy", "--json", by=signal.SIGTERM)
+    assert code == 143
+    assert sorted(json.loads(out)["permutation"]) == list(range(60))
+    assert b"interrupted; this is the best so far" in shown
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_an_assessment_that_fails_does_not_cost_the_match(monkeypatch, options):
+    def fail(*_):
+        raise ValueError("no luck")
+
+    monkeypatch.setattr("blindmatch.cli.answers.assess_task", fail)
+    done = run("match", "a.npy", "b.npy", "--assess", "--certificate", "c.npz", *options)
+    assert (done.exit_code, done.stderr) == (2, "blindmatch: no luck\n")
+    if options:
+        assert len(json.loads(done.stdout)["pairs"]) == 12
+    else:
+        assert "12 pairs matched" in done.stdout
+    assert bm.Certificate.load("c.npz").size == 12
+
+
+def test_the_match_is_printed_before_its_assessment(monkeypatch):
+    shown = []
+
+    def cut(*_):
+        shown.append("gather")
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("blindmatch.cli.answers.print_all", lambda parts: shown.append([*map(str, parts)]))
+    monkeypatch.setattr(
+        "blindmatch.trust.assessment.gather", lambda *_: shown.append("gather") or signal.raise_signal(signal.SIGINT)
+    )
+    assert run("match", "a.npy", "b.npy", "--assess").exit_code == 130
+    assert len(shown) == 2
+    assert any("12 pairs matched" in part for part in shown[0])
+    assert shown[1] == "gather"
 
 
 def test_ctrl_c_in_the_assessment_keeps_a_classification(monkeypatch):

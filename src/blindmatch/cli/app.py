@@ -137,9 +137,9 @@ class Application(typer.Typer):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "no_args_is_help": True, "rich_markup_mode": "rich", **options})
 
-    def command(self, *arguments: Any, **options: Any) -> Callable[[Function], Function]:
-        """Declare a command."""
-        declare = super().command(*arguments, **{"cls": Command, **options})
+    def command(self, *examples: Any, note: str = "", **options: Any) -> Callable[[Function], Function]:
+        """Declare a command, with examples for its help."""
+        declare = super().command(**{"cls": Command, "epilog": _in_lines(examples) + note, **options})
 
         def declared(function: Function) -> Function:
             declare(expanded(function))
@@ -149,22 +149,22 @@ class Application(typer.Typer):
 
 
 def command(*examples: str, note: str = "") -> Callable[[Function], Function]:
-    """Declare the command of a file in `commands`: a function of that name, with examples for its help."""
+    """Declare the command of a file in `commands`: a function of the same name."""
 
     def declared(function: Function) -> Function:
         own = _declared[function.__name__] = Application(add_completion=False)
-        return own.command(epilog=in_lines(examples) + note)(function)
+        return own.command(*examples, note=note)(function)
 
     return declared
 
 
 def group(name: str, text: str, *examples: str) -> Application:
     """Declare a group of commands, such as ``embed``."""
-    own = _declared[name] = Application(add_completion=False, help=text, epilog=in_lines(examples))
+    own = _declared[name] = Application(add_completion=False, help=text, epilog=_in_lines(examples))
     return own
 
 
-def in_lines(examples: tuple[str, ...]) -> str:
+def _in_lines(examples: tuple[str, ...]) -> str:
     """The end of a help text: commands to copy, one per line."""
     return "Examples:\n\n" + "\n\n".join(f"  [bold]{line}[/bold]" for line in examples)
 

@@ -15,6 +15,14 @@ from blindmatch.cli import completion
 from blindmatch.cli.console import one_line_errors
 
 ITEMS = "Options for what is known about the items; the matching never sees it"
+_TRUTH = (
+    "True pairs to compare with, one 'source,target' per line; or 'rows' or 'names' if partners have the same row or "
+    "name. A source that is not listed has no partner."
+)
+_IMAGES = (
+    "Pictures of the sources for the report: a folder (files named like the items, or numbered), or a file that lists "
+    "them, one per line."
+)
 FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv"
 
 
@@ -53,44 +61,39 @@ def expanded(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+File = Path | None
+Words = list[str] | None
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {FILES}.", show_default=False)]
 Distortion = Annotated[
     str,
     typer.Option(
-        "--distortion",
         "-d",
+        "--distortion",
         help="What to compare: gw, gaussian, cka, mutual-knn, kl or inner-product.",
         autocompletion=completion.distortions,
     ),
 ]
-Standardize = Annotated[
-    bool, typer.Option("--standardize/--no-standardize", help="Bring both kernels to a common scale first.")
-]
+Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common scale first.")]
 Solver = Annotated[
-    str,
-    typer.Option("--solver", "-s", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers),
+    str, typer.Option("-s", "--solver", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers)
 ]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", "-t", metavar="SECONDS", help="Return the best match found within this time."),
+    typer.Option("-t", "--time-limit", metavar="SECONDS", help="Return the best match found within this time."),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads; all cores by default.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Certificate = Annotated[
-    Path | None, typer.Option("--certificate", "-c", metavar="FILE", help="Write the proof of the bound (.npz).")
+    File, typer.Option("-c", "--certificate", metavar="FILE", help="Write the proof of the bound (.npz).")
 ]
-Report = Annotated[Path | None, typer.Option("--report", "-r", metavar="FILE", help="Write a report (.html).")]
+Report = Annotated[File, typer.Option("-r", "--report", metavar="FILE", help="Write a report (.html).")]
 Checkpoint = Annotated[
-    Path | None,
-    typer.Option("--checkpoint", metavar="FILE", help="Keep the state of branch-and-bound here, and resume from it."),
+    File, typer.Option(metavar="FILE", help="Keep the state of branch-and-bound here, and resume from it.")
 ]
-Assess = Annotated[
-    bool, typer.Option("--assess", help="Tell whether to believe the match, as 'blindmatch assess' does.")
-]
+Assess = Annotated[bool, typer.Option("--assess", help="Tell whether to believe the match, as the command 'assess'.")]
 MinConfidence = Annotated[
-    float | None,
-    typer.Option("--min-confidence", metavar="P", help="Keep only pairs that are right with this probability."),
+    float | None, typer.Option(metavar="P", help="Keep only pairs that are right with this probability.")
 ]
 
 
@@ -100,43 +103,24 @@ class TaskOptions:
 
     distortion: Distortion = "gw"
     standardize: Standardize = True
-    known: Annotated[
-        list[str] | None,
-        typer.Option("--known", metavar="S:T", help="A known pair, by name or index; may be repeated."),
-    ] = None
-    known_pairs: Annotated[
-        Path | None, typer.Option("--known-pairs", metavar="FILE", help="Known pairs, one 'source,target' per line.")
-    ] = None
-    forbid: Annotated[
-        list[str] | None,
-        typer.Option("--forbid", metavar="S:T", help="A pair that must not be used; may be repeated."),
-    ] = None
-    forbidden_pairs: Annotated[
-        Path | None, typer.Option("--forbidden-pairs", metavar="FILE", help="Forbidden pairs, one per line.")
-    ] = None
+    known: Annotated[Words, typer.Option(metavar="S:T", help="A known pair, by name or index; repeatable.")] = None
+    known_pairs: Annotated[File, typer.Option(metavar="FILE", help="Known pairs, one 'source,target' per line.")] = None
+    forbid: Annotated[Words, typer.Option(metavar="S:T", help="A pair that must not be used; repeatable.")] = None
+    forbidden_pairs: Annotated[File, typer.Option(metavar="FILE", help="Forbidden pairs, one per line.")] = None
     similarity: Annotated[
-        Path | None,
-        typer.Option(
-            "--similarity", metavar="FILE", help="A matrix, sources by targets: larger for pairs that seem more alike."
-        ),
+        File, typer.Option(metavar="FILE", help="A matrix, sources by targets: larger for pairs that seem more alike.")
     ] = None
-    similarity_weight: Annotated[
-        float, typer.Option("--similarity-weight", help="By how much a unit of similarity lowers the cost.")
-    ] = 1.0
+    similarity_weight: Annotated[float, typer.Option(help="By how much a unit of similarity lowers the cost.")] = 1.0
     unmatched_cost: Annotated[
         float | None,
         typer.Option(
-            "--unmatched-cost",
             metavar="PRICE",
             help="What each item without a partner adds to the cost, on either side; without it all are matched. Try "
             "the number of items times the largest mean loss that a pair may have (gw: 0 perfect, 2 random).",
         ),
     ] = None
     max_unmatched: Annotated[
-        int | None,
-        typer.Option(
-            "--max-unmatched", metavar="N", help="The largest number of items of the smaller set to leave unmatched."
-        ),
+        int | None, typer.Option(metavar="N", help="The largest number of items of the smaller set to leave unmatched.")
     ] = None
 
 
@@ -144,41 +128,16 @@ class TaskOptions:
 class ItemOptions:
     """What is known about the items: only people see it, in tables and reports."""
 
-    truth: Annotated[
-        str | None,
-        typer.Option(
-            "--truth",
-            metavar="FILE",
-            help="True pairs to compare with, one 'source,target' per line; or 'rows' or 'names' if partners have the "
-            "same row or name. A source that is not listed has no partner.",
-            rich_help_panel=ITEMS,
-        ),
-    ] = None
+    truth: Annotated[str | None, typer.Option(metavar="FILE", help=_TRUTH, rich_help_panel=ITEMS)] = None
     source_names: Annotated[
-        Path | None,
-        typer.Option(
-            "--source-names", metavar="FILE", help="Names of the sources, one per line.", rich_help_panel=ITEMS
-        ),
+        File, typer.Option(metavar="FILE", help="Names of the sources, one per line.", rich_help_panel=ITEMS)
     ] = None
     target_names: Annotated[
-        Path | None,
-        typer.Option(
-            "--target-names", metavar="FILE", help="Names of the targets, one per line.", rich_help_panel=ITEMS
-        ),
+        File, typer.Option(metavar="FILE", help="Names of the targets, one per line.", rich_help_panel=ITEMS)
     ] = None
-    source_images: Annotated[
-        Path | None,
-        typer.Option(
-            "--source-images",
-            metavar="PATH",
-            help="Pictures of the sources for the report: a folder (files named like the items, or numbered), or a "
-            "file that lists them, one per line.",
-            rich_help_panel=ITEMS,
-        ),
-    ] = None
+    source_images: Annotated[File, typer.Option(metavar="PATH", help=_IMAGES, rich_help_panel=ITEMS)] = None
     target_images: Annotated[
-        Path | None,
-        typer.Option("--target-images", metavar="PATH", help="The same for the targets.", rich_help_panel=ITEMS),
+        File, typer.Option(metavar="PATH", help="The same for the targets.", rich_help_panel=ITEMS)
     ] = None
 
 

@@ -55,7 +55,7 @@ class ClassifierScores:
         return asdict(self)
 
 
-class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
+class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     """Classify without labels: k-means centres, matched blindly with one embedding per class.
 
     Parameters

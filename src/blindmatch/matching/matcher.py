@@ -19,7 +19,7 @@ from blindmatch.solvers.base import Solver
 from blindmatch.validation import FloatArray, IntArray, as_array
 
 
-class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
+class BlindMatcher(TransformerMixin, TwoSetEstimator):
     """``bm.match`` as a scikit-learn estimator.
 
     Parameters

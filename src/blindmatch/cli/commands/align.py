@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,30 @@ if TYPE_CHECKING:
     from blindmatch.validation import FloatArray
 
 
+@dataclass(frozen=True)
+class AlignerOptions:
+    """The parameters of ``BlindAligner``."""
+
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "--components", help="Dimension of the common space; 32 to 256 by default, by the number of points."
+        ),
+    ] = None
+    n_clusters: Annotated[int, typer.Option("--clusters", help="Centres on each side.")] = 20
+    n_clusterings: Annotated[int, typer.Option("--clusterings", help="Runs of k-means on each side.")] = 8
+    n_candidates: Annotated[
+        int, typer.Option("--candidates", help="How many of the best matches of centres to prove and refine.")
+    ] = 5
+    n_iterations: Annotated[int, typer.Option("--iterations", help="Rounds of refinement.")] = 20
+    random_state: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")] = 0
+    solver: opt.Solver = "auto"
+    time_limit: Annotated[
+        float, typer.Option("-t", "--time-limit", metavar="SECONDS", help="For each match of centres.")
+    ] = 5.0
+    threads: opt.Threads = None
+
+
 @command(
     "blindmatch align a.npy b.npy --out map.npz",
     "blindmatch align a.npy b.npy --transform new.npy --to mapped.npy",
@@ -28,48 +53,19 @@ def align(
     target: Annotated[
         Path, typer.Argument(metavar="TARGET", help="Embeddings of other items, in any number, of any other dimension.")
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the map (.npz).")] = None,
+    how: AlignerOptions,
+    out: Annotated[opt.File, typer.Option("-o", "--out", metavar="FILE", help="Write the map (.npz).")] = None,
     transform: Annotated[
-        Path | None, typer.Option("--transform", metavar="FILE", help="Embeddings to map from source to target.")
+        opt.File, typer.Option(metavar="FILE", help="Embeddings to map from source to target.")
     ] = None,
-    to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Write the mapped embeddings (.npy).")] = None,
-    components: Annotated[
-        int | None,
-        typer.Option(
-            "--components",
-            help="Dimension of the common space; by default 32 to 256, by the number of points.",
-            show_default=False,
-        ),
-    ] = None,
-    clusters: Annotated[int, typer.Option("--clusters", help="Centres on each side.")] = 20,
-    clusterings: Annotated[int, typer.Option("--clusterings", help="Runs of k-means on each side.")] = 8,
-    candidates: Annotated[
-        int, typer.Option("--candidates", help="How many of the best matches of centres to prove and refine.")
-    ] = 5,
-    iterations: Annotated[int, typer.Option("--iterations", help="Rounds of refinement.")] = 20,
-    solver: opt.Solver = "auto",
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", "-t", metavar="SECONDS", help="For each match of centres.")
-    ] = 5.0,
-    seed: opt.Seed = 0,
-    threads: opt.Threads = None,
+    to: Annotated[opt.File, typer.Option(metavar="FILE", help="Write the mapped embeddings (.npy).")] = None,
     certificate: opt.Certificate = None,
     json: opt.Json = False,
 ) -> None:
     """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
     from blindmatch.alignment.aligner import BlindAligner
 
-    aligner = BlindAligner(
-        components,
-        n_clusters=clusters,
-        n_clusterings=clusterings,
-        n_candidates=candidates,
-        solver=solver,
-        time_limit=time_limit,
-        n_iterations=iterations,
-        random_state=seed,
-        threads=threads,
-    )
+    aligner = BlindAligner(**vars(how))
     written = {"--out": out, "--to": to, "--certificate": certificate}
     _check([source, target, *([transform] if transform else [])], written, transform)
     _run(aligner, source, target, transform, written, json)

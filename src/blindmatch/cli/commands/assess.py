@@ -29,13 +29,10 @@ def assess(
     ],
     what: opt.TaskOptions,
     background: Annotated[
-        Path | None,
-        typer.Option("--background", metavar="FILE", help="Other items of the target's space: makes the test exact."),
+        opt.File, typer.Option(metavar="FILE", help="Other items of the target's space: makes the test exact.")
     ] = None,
-    draws: Annotated[int, typer.Option("--draws", help="The largest number of unrelated spaces to match.")] = 199,
-    assess_time: Annotated[
-        float, typer.Option("--assess-time", metavar="SECONDS", help="Time limit of the assessment.")
-    ] = 60.0,
+    draws: Annotated[int, typer.Option(help="The largest number of unrelated spaces to match.")] = 199,
+    assess_time: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of the assessment.")] = 60.0,
     min_confidence: opt.MinConfidence = None,
     solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
     json: opt.Json = False,

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from blindmatch.trust import Trust
 
 
+@dataclass(frozen=True)
+class ClassifierOptions:
+    """Parameters of ``BlindClassifier``."""
+
+    n_clusters: Annotated[int | None, typer.Option("--clusters", help="As many as there are classes by default.")] = (
+        None
+    )
+    n_init: Annotated[int, typer.Option("--starts", help="Number of starts of k-means.")] = 100
+    normalize: Annotated[bool, typer.Option(help="Scale embeddings to unit length, as the paper does.")] = False
+    distortion: opt.Distortion = "gw"
+    standardize: opt.Standardize = True
+
+
 @command(
     "blindmatch classify images.npz classes.npz",
     "blindmatch classify images.npz classes.csv --normalize --clusters 20 --output predicted.csv",
@@ -40,18 +53,10 @@ def classify(
     classes: Annotated[
         Path, typer.Argument(metavar="CLASSES", help="One embedding per class, of any other dimension.")
     ],
-    clusters: Annotated[
-        int | None, typer.Option("--clusters", help="As many as there are classes by default.", show_default=False)
-    ] = None,
-    starts: Annotated[int, typer.Option("--starts", help="Number of starts of k-means.")] = 100,
-    normalize: Annotated[
-        bool, typer.Option("--normalize/--no-normalize", help="Scale embeddings to unit length, as the paper does.")
-    ] = False,
-    distortion: opt.Distortion = "gw",
-    standardize: opt.Standardize = True,
-    solving: opt.SolverOptions = opt.SolverOptions(),  # noqa: B008 (it is immutable)
+    how: ClassifierOptions,
+    solving: opt.SolverOptions,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the class of each image (.csv).")
+        opt.File, typer.Option("-o", "--output", metavar="FILE", help="Write the class of each image (.csv).")
     ] = None,
     report: opt.Report = None,
     assess: opt.Assess = False,
@@ -63,18 +68,14 @@ def classify(
 
     check_outputs({"--output": output, "--report": report}, [images, classes])
     model = BlindClassifier(
-        clusters,
-        n_init=starts,
-        normalize=normalize,
-        distortion=distortion,
+        **vars(how),
         solver=solving.solver,
-        standardize=standardize,
         time_limit=solving.time_limit,
         random_state=solving.seed,
         threads=solving.threads,
     )
     found, points = _fitted(model, images, classes)
-    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < starts else []
+    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
     cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
     if assess:
         found = _assessed(found, solving)

@@ -10,7 +10,7 @@ import typer
 
 from blindmatch.cli import completion
 from blindmatch.cli import options as opt
-from blindmatch.cli.app import group, in_lines
+from blindmatch.cli.app import group
 
 embed = group(
     "embed",
@@ -84,12 +84,8 @@ class EncodingOptions:
 
 
 @embed.command(
-    epilog=in_lines(
-        (
-            "blindmatch embed images photos -m offline:efficientnet-lite0 -o images.npz --class-means",
-            "blindmatch embed images cifar10 -m dinov2-vit-b14 -o images.safetensors --download",
-        )
-    )
+    "blindmatch embed images photos -m offline:efficientnet-lite0 -o images.npz --class-means",
+    "blindmatch embed images cifar10 -m dinov2-vit-b14 -o images.safetensors --download",
 )
 def images(
     source: Annotated[
@@ -122,19 +118,13 @@ def images(
 
 
 @embed.command(
-    epilog=in_lines(
-        (
-            "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -o texts.npz --prompts cifar10",
-            "blindmatch embed texts captions.csv --column caption -m all-mpnet-base-v2 -o texts.safetensors --download",
-        )
-    )
+    "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -o texts.npz --prompts cifar10",
+    "blindmatch embed texts captions.csv --column caption -m all-mpnet-base-v2 -o texts.safetensors --download",
 )
 def texts(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="TEXTS", help=".txt, .csv, .tsv, .parquet; a folder of classes; a dataset's name; hf:NAME."
-        ),
+        typer.Argument(metavar="TEXTS", help=".txt, .csv, .tsv, .parquet; a folder of classes; a dataset; hf:NAME."),
     ],
     encoder: ModelOptions,
     words: TextOptions,
@@ -159,12 +149,8 @@ def texts(
 
 
 @embed.command(
-    epilog=in_lines(
-        (
-            "blindmatch embed classes photos -o pair",
-            "blindmatch embed classes cifar10 --vision paper --language paper -o study --download",
-        )
-    )
+    "blindmatch embed classes photos -o pair",
+    "blindmatch embed classes cifar10 --vision paper --language paper -o study --download",
 )
 def classes(
     source: Annotated[str, typer.Argument(metavar="IMAGES", help="A folder class/*.jpg, or a dataset with classes.")],

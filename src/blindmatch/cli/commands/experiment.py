@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,36 @@ if TYPE_CHECKING:
     from blindmatch.experiments.engine.sweep import Moment
     from blindmatch.experiments.run import Sweep, SweepStatus
 
+RESULTS = Path("blindmatch-results")
 NAMES = "shuffling, small-scale, larger-scale, solvers-small, solvers-large, classification, ablation"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings that most experiments have; None for an experiment's own default."""
+
+    seeds: Annotated[int | None, typer.Option(help="Number of random seeds.")] = None
+    sizes: Annotated[str | None, typer.Option(metavar="N,N...", help="Problem sizes.")] = None
+    datasets: Annotated[opt.Words, typer.Option("--dataset", help="Repeatable, like the next ones.")] = None
+    vision: Annotated[opt.Words, typer.Option(help="A vision model.")] = None
+    language: Annotated[opt.Words, typer.Option(help="A language model.")] = None
+    solvers: Annotated[
+        opt.Words, typer.Option("-s", "--solver", help="A solver.", autocompletion=completion.solvers)
+    ] = None
+    time_limit: Annotated[float | None, typer.Option("-t", "--time-limit", metavar="SECONDS", help="For each run.")] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where to compute."""
+
+    engine: Annotated[str, typer.Option(help="Where to compute: local, dask or slurm.")] = "local"
+    workers: Annotated[int | None, typer.Option(help="Local processes, or array tasks at a time.")] = None
+    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler.")] = None
+    job: Annotated[opt.Words, typer.Option(metavar="NAME=VALUE", help="A job parameter of submitit, for slurm.")] = None
+    chunk: Annotated[int | None, typer.Option(help="Runs that are sent together.")] = None
 
 
 @command(
@@ -37,49 +67,21 @@ def experiment(
             metavar="NAME", help=f"One of {NAMES}.", show_default=False, autocompletion=completion.experiments
         ),
     ],
+    given: RunSettings,
+    place: EngineOptions,
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="A small version: about a minute on bundled data; of a folder, one pair of models."
-        ),
+        bool, typer.Option("--quick", help="A small version: a minute on bundled data; one pair of models of a folder.")
     ] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where results are kept.")] = Path(
-        "blindmatch-results"
-    ),
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="The folder of the results.")] = RESULTS,
     embeddings: Annotated[
-        Path | None,
-        typer.Option("--embeddings", "-e", metavar="FOLDER", help="vision__DATASET__MODEL and language__... files."),
+        opt.File,
+        typer.Option("-e", "--embeddings", metavar="FOLDER", help="vision__DATASET__MODEL and language__..."),
     ] = None,
-    config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings, as TOML.")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="How many random seeds.")] = None,
-    sizes: Annotated[str | None, typer.Option("--sizes", metavar="N,N...", help="Problem sizes.")] = None,
-    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="May be repeated, like the next ones.")] = None,
-    vision: Annotated[list[str] | None, typer.Option("--vision", help="A vision model.")] = None,
-    language: Annotated[list[str] | None, typer.Option("--language", help="A language model.")] = None,
-    solver: Annotated[
-        list[str] | None, typer.Option("--solver", "-s", help="A solver.", autocompletion=completion.solvers)
-    ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="For each run.")
-    ] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; may be repeated.")
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME=PATTERN", help="Only runs with such parameters.")
-    ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="Where to compute: local, dask or slurm.")] = "local",
-    workers: Annotated[int | None, typer.Option("--workers", help="Local processes, or array tasks at a time.")] = None,
-    address: Annotated[str | None, typer.Option("--address", help="Of the Dask scheduler.")] = None,
-    job: Annotated[
-        list[str] | None, typer.Option("--job", metavar="NAME=VALUE", help="A job parameter of submitit, for slurm.")
-    ] = None,
-    chunk: Annotated[int | None, typer.Option("--chunk", help="Runs that are sent together.")] = None,
+    config: Annotated[opt.File, typer.Option(metavar="FILE", help="Settings, as TOML.")] = None,
+    setting: Annotated[opt.Words, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting.")] = None,
+    only: Annotated[opt.Words, typer.Option(metavar="NAME=PATTERN", help="Only runs with such parameters.")] = None,
     status: Annotated[bool, typer.Option("--status", help="Count what is done, and compute nothing.")] = False,
-    report: Annotated[
-        bool,
-        typer.Option("--report", help="Write tables and figures of what is there; compute nothing."),
-    ] = False,
+    report: Annotated[bool, typer.Option("--report", help="Write tables and figures, and compute nothing.")] = False,
     json: opt.Json = False,
 ) -> None:
     """Run an experiment of the paper: what is missing of it, in parallel, with the paper's numbers beside yours."""
@@ -87,17 +89,18 @@ def experiment(
     from blindmatch.experiments.engine.engines import make_engine
     from blindmatch.experiments.run import plan
 
-    values = {
-        "seeds": seeds, "sizes": sizes, "datasets": dataset, "vision": vision, "language": language, "solvers": solver,
-        "time_limit": time_limit,
-    }  # fmt: skip
-    layers = _layers(name, config, {key: value for key, value in values.items() if value is not None}, setting)
+    values = {key: value for key, value in vars(given).items() if value is not None}
+    layers = _layers(name, config, values, setting)
     sweep = plan(name, *layers, quick=quick, embeddings=embeddings, out=out, only=only or ())
     if status:
         _show_status(sweep, out, json)
         return
-    chosen = None if report else make_engine(engine, workers=workers, address=address, options=_jobs(job))
-    if _run(sweep, out, chosen, chunk, json):
+    chosen = (
+        None
+        if report
+        else make_engine(place.engine, workers=place.workers, address=place.address, options=_jobs(place.job))
+    )
+    if _run(sweep, out, chosen, place.chunk, json):
         complain("interrupted; finished runs are kept, and the same command resumes from there")
         raise interrupted()
 

@@ -10,6 +10,8 @@ import typer
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
+PAGE = Path("report.html")
+
 
 @command(
     "blindmatch match a.npy b.npy --json > match.json",
@@ -31,14 +33,12 @@ def report(
     ],
     what: opt.TaskOptions,
     items: opt.ItemOptions,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report to write.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The report to write.")] = PAGE,
     certificate: Annotated[
-        Path | None,
-        typer.Option("--certificate", "-c", metavar="FILE", help="The proof: it is checked again, and its hash shown."),
+        opt.File,
+        typer.Option("-c", "--certificate", metavar="FILE", help="The proof, to check again and to show its hash."),
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="What was matched; the files by default.")] = None,
+    title: Annotated[str | None, typer.Option(help="What was matched; the files by default.")] = None,
     json: opt.Json = False,
 ) -> None:
     """Make the report of a result that was saved as JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
     from blindmatch.matching.subsets import Subsets
 
 
+@dataclass(frozen=True)
+class SubsetOptions:
+    """Arguments of ``best_subsets``."""
+
+    size: Annotated[int, typer.Option(help="Items in each subset.", show_default=False)]
+    k: Annotated[int, typer.Option("-k", help="Number of subsets.")] = 10
+    distortion: opt.Distortion = "gw"
+    engine: Annotated[str, typer.Option(help="search (no proof), exact (small cases), gurobi or scip.")] = "search"
+    time_limit: opt.TimeLimit = None
+    rng: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")] = 0
+    threads: opt.Threads = None
+
+
 @command(
     "blindmatch subsets images.npz texts.npz --size 20",
     "blindmatch subsets images.npz texts.npz --size 10 -k 3 --engine exact --time-limit 60",
@@ -23,15 +37,7 @@ if TYPE_CHECKING:
 def subsets(
     source: opt.Source,
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="The same items in the same order, row by row.")],
-    size: Annotated[int, typer.Option("--size", help="Items in each subset.", show_default=False)],
-    k: Annotated[int, typer.Option("-k", help="Number of subsets.")] = 10,
-    distortion: opt.Distortion = "gw",
-    engine: Annotated[
-        str, typer.Option("--engine", help="search (no proof), exact (proves; small cases), gurobi or scip.")
-    ] = "search",
-    time_limit: opt.TimeLimit = None,
-    seed: opt.Seed = 0,
-    threads: opt.Threads = None,
+    how: SubsetOptions,
     json: opt.Json = False,
 ) -> None:
     """Find the subsets of paired items whose relations agree best: what a blind match can hope for."""
@@ -40,18 +46,8 @@ def subsets(
     from blindmatch.matching.subsets import best_subsets
 
     one, other = load_embeddings(source), load_embeddings(target)
-    with busy("searching", time_limit):
-        found = best_subsets(
-            one.values,
-            other.values,
-            size=size,
-            k=k,
-            distortion=distortion,
-            engine=engine,
-            time_limit=time_limit,
-            rng=seed,
-            threads=threads,
-        )
+    with busy("searching", how.time_limit):
+        found = best_subsets(one.values, other.values, **vars(how))
     names = one.names or other.names
     if json:
         named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}
