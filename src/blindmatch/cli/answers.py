@@ -30,7 +30,7 @@ from blindmatch.validation import as_generator, at_least, positive
 
 
 @dataclass(frozen=True)
-class Run:
+class Request:
     """How to solve, and where the answer goes."""
 
     solving: SolverOptions
@@ -104,8 +104,8 @@ def assess_with_progress(
 class Answer:
     """A match on its way to the user: each step is taken once, whatever becomes of the others."""
 
-    def __init__(self, match: Match, run: Run, text: Sequence[object] | None = None) -> None:
-        self._run, self._delivery = run, Delivery()
+    def __init__(self, match: Match, request: Request, text: Sequence[object] | None = None) -> None:
+        self._request, self._delivery = request, Delivery()
         self._told = self._page = match  # what is printed as JSON, and what the report shows
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
@@ -117,13 +117,13 @@ class Answer:
 
         On a terminal the match is printed first. Whatever happens to the assessment, the match is printed.
         """
-        match, run, least = self._told, self._run, assessment.min_confidence
-        if not run.outputs.json:
+        match, request, least = self._told, self._request, assessment.min_confidence
+        if not request.outputs.json:
             self._print()
         self._write_certificate()
 
         def trust_of_match() -> Trust:
-            return assess_with_progress(match.result, task, plan, run.solving, assessment.time_limit)
+            return assess_with_progress(match.result, task, plan, request.solving, assessment.time_limit)
 
         try:
             # A saved match may have been cut short long ago: it is assessed all the same.
@@ -134,7 +134,7 @@ class Answer:
         self._told = replace(match, result=result, trust=trust)
         if trust is not None:
             self._page = replace(self._told, certificate_file=self._page.certificate_file)
-            if not run.outputs.json:
+            if not request.outputs.json:
                 self._delivery.show(lambda: print_all(trust_text(trust, self._told)))
         elif match.result.pairs:
             kept = "" if least is None else " and all its pairs are kept"
@@ -142,7 +142,7 @@ class Answer:
 
     def finish(self) -> None:
         """Print the match, write the files that were asked for, and end with the right exit code."""
-        out, delivery, result = self._run.outputs, self._delivery, self._told.result
+        out, delivery, result = self._request.outputs, self._delivery, self._told.result
         self._print()
         self._write_certificate()
         if delivery.write(out.report, partial(write_page, self._page)) and not out.json:
@@ -162,14 +162,14 @@ class Answer:
         if not self._printed:
             self._printed = True
             self._delivery.show(
-                lambda: echo_json(as_json(self._told)) if self._run.outputs.json else print_all(self._text)
+                lambda: echo_json(as_json(self._told)) if self._request.outputs.json else print_all(self._text)
             )
 
     def _write_certificate(self) -> None:
         if self._certificate_done:
             return
         self._certificate_done = True
-        certificate, path = self._told.result.certificate, self._run.outputs.certificate
+        certificate, path = self._told.result.certificate, self._request.outputs.certificate
         written = certificate is not None and self._delivery.write(path, certificate.save)
         # Where it was not written, the report must not describe an older file of that name.
         self._page = replace(self._page, certificate_file=path if written else None)

@@ -147,19 +147,27 @@ class Task:
 
     def completed(self, partners: IntArray) -> IntArray:
         """The partner of each source (-1 for none) as a permutation of the items and dummies of `problem`."""
-        (n, m), size = self.sizes, self.problem.n
-        full = np.full(size, -1, dtype=np.intp)
-        full[:n] = partners
-        free = np.setdiff1d(np.arange(size), partners)  # ascending: real targets first, which sources must not take
-        alone = np.flatnonzero(full[:n] < 0)
-        dummies = free[free >= m]
-        if len(alone) > len(dummies):
-            raise ValueError(
-                f"result leaves {len(alone)} sources unmatched; with these arguments at most {len(dummies)} can be"
-            )
-        full[alone] = dummies[: len(alone)]
-        full[n:] = np.setdiff1d(free, full[:n])
+        full = with_dummies(partners, self.sizes[1], self.problem.n)
+        if full is None:
+            alone, most = int((partners < 0).sum()), self.problem.n - self.sizes[1]
+            raise ValueError(f"result leaves {alone} sources unmatched; with these arguments at most {most} can be")
         return full
+
+
+def with_dummies(partners: Sequence[int] | IntArray, m: int, size: int) -> IntArray | None:
+    """Partners among m targets (-1 for none) as a permutation of `size` items and dummies; None if there is none.
+
+    >>> with_dummies([1, -1], 2, 3).tolist()
+    [1, 2, 0]
+    """
+    full = np.full(size, -1, dtype=np.intp)
+    full[: len(partners)] = partners
+    alone, used = np.flatnonzero(full[: len(partners)] < 0), full[full >= 0]
+    if len(alone) > size - m or len(np.unique(used)) < len(used):
+        return None
+    full[alone] = np.arange(m, m + len(alone))  # each dummy is as good as the others
+    full[len(partners) :] = np.setdiff1d(np.arange(size), full)
+    return full
 
 
 def as_task(source: ArrayLike | Task | None, target: ArrayLike | None, **options: Any) -> Task:

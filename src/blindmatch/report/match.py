@@ -6,52 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.problem.qap import QAP
-from blindmatch.problem.task import Task
+from blindmatch.problem.task import Task, with_dummies
 from blindmatch.report.clusters import Clusters
 from blindmatch.solving.result import Result
-from blindmatch.trust.report import Judgement
+from blindmatch.trust.report import Trust as Trust
 from blindmatch.validation import FloatArray, IntArray
 
 Image = bytes | str | Path | NDArray[np.uint8]
 Images = Mapping[int, Image] | Sequence[Image]
-
-
-class Trust(Protocol):
-    """How far a match can be believed; ``bm.assess`` makes one.
-
-    Attributes
-    ----------
-    p_value, p_value_error
-        How often two sets with nothing in common match as well, and the standard error of that number.
-    confidence
-        (n,) one number from 0 to 1 for each source; nan where it is unmatched.
-    ambiguous
-        Groups of sources whose partners could be exchanged.
-    regret
-        (n,) proved: no match without this pair costs less than the cost plus this. None where that was not computed.
-    judgement
-        Whether to believe the match.
-    """
-
-    @property
-    def p_value(self) -> float | None: ...  # noqa: D102
-    @property
-    def p_value_error(self) -> float | None: ...  # noqa: D102
-    @property
-    def confidence(self) -> FloatArray: ...  # noqa: D102
-    @property
-    def ambiguous(self) -> Sequence[Sequence[int]]: ...  # noqa: D102
-    @property
-    def regret(self) -> FloatArray | None: ...  # noqa: D102
-    @property
-    def judgement(self) -> Judgement: ...  # noqa: D102
-    def to_dict(self) -> dict[str, Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,14 +154,5 @@ class Match:
         """What another pairing would cost; None where there is no problem, or it does not allow so many unmatched."""
         if self.problem is None:
             return None
-        n, m = self.sizes
-        whole = np.full(self.problem.n, -1, dtype=np.intp)
-        whole[:n] = partners
-        used = whole[whole >= 0]
-        alone = np.flatnonzero(whole[:n] < 0)
-        if len(alone) > self.problem.n - m or len(np.unique(used)) != len(used):
-            return None
-        # Partners beyond the items that there are, are dummies, each as good as the other.
-        whole[alone] = np.arange(m, m + len(alone))
-        whole[n:] = np.setdiff1d(np.arange(self.problem.n), whole[:n])
-        return self.problem.objective(whole)
+        whole = with_dummies(partners, self.sizes[1], self.problem.n)
+        return None if whole is None else self.problem.objective(whole)

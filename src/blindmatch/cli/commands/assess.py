@@ -39,7 +39,7 @@ def assess(
     report: opt.Report = None,
 ) -> None:
     """Tell whether a match can be believed: chance, confidence of each pair, pairs that could be exchanged."""
-    from blindmatch.cli.answers import Answer, Assessment, Run
+    from blindmatch.cli.answers import Answer, Assessment, Request
     from blindmatch.cli.inputs import TaskInput, command_line
     from blindmatch.cli.saved import Saved, saved_match
     from blindmatch.matching.match import match_task
@@ -47,16 +47,19 @@ def assess(
 
     if len(files) not in (2, 3):
         raise ValueError(f"{counted(len(files), 'file')} given; expected SOURCE TARGET or RESULT SOURCE TARGET")
-    inputs, run = TaskInput(files[-2], files[-1], what), Run(solving, opt.OutputOptions(json=json, report=report))
-    run.check([*files[:-2], *inputs.paths, *([background] if background else [])])
+    inputs, request = (
+        TaskInput(files[-2], files[-1], what),
+        Request(solving, opt.OutputOptions(json=json, report=report)),
+    )
+    request.check([*files[:-2], *inputs.paths, *([background] if background else [])])
     assessment = Assessment(min_confidence, background, draws, assess_time)
     assessment.check()
     task = inputs.task
     plan = assessment.plan(task)
     saved = Saved.load(files[0]).result if len(files) == 3 else None
-    found = run.solved(partial(match_task, task)) if saved is None else saved
+    found = request.solved(partial(match_task, task)) if saved is None else saved
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
-    answer = Answer(match if saved is None else saved_match(files[0], match), run)
+    answer = Answer(match if saved is None else saved_match(files[0], match), request)
     answer.assess(task, assessment, plan)
     answer.finish()

@@ -21,7 +21,7 @@ def demo(
     outputs: opt.OutputOptions = opt.OutputOptions(),  # noqa: B008
 ) -> None:
     """Match real data from the package, shuffled, and tell how many pairs are right."""
-    from blindmatch.cli.answers import Answer, Run
+    from blindmatch.cli.answers import Answer, Request
     from blindmatch.cli.inputs import command_line
     from blindmatch.cli.texts import demo_text
     from blindmatch.demo import load_demo
@@ -30,11 +30,11 @@ def demo(
     from blindmatch.proof.checker import verify
     from blindmatch.report import Match
 
-    run = Run(solving, outputs)
-    run.check()
+    request = Request(solving, outputs)
+    request.check()
     shown = load_demo(data, solving.seed)
     task = Task.of(shown.source, shown.target, source_names=shown.source_names, target_names=shown.target_names)
-    result = run.solved(partial(match_task, task))
+    result = request.solved(partial(match_task, task))
     settings = {"data": data, "source": shown.source_model, "target": shown.target_model, "distortion": "gw"}
     match = Match.of(
         result,
@@ -45,4 +45,4 @@ def demo(
         command=command_line(),
     )
     proved = None if result.certificate is None else verify(task.problem, result.certificate)
-    Answer(match, run, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()
+    Answer(match, request, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()

@@ -31,20 +31,20 @@ def match(
     min_confidence: opt.MinConfidence = None,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
-    from blindmatch.cli.answers import Answer, Assessment, Run
+    from blindmatch.cli.answers import Answer, Assessment, Request
     from blindmatch.cli.inputs import TaskInput, command_line
     from blindmatch.cli.items import check_items
     from blindmatch.matching.match import match_task
 
     check_items(items, outputs.report)
-    inputs, run = TaskInput(source, target, what, items), Run(solving, outputs, checkpoint)
-    run.check(inputs.paths)
+    inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
+    request.check(inputs.paths)
     assessment = Assessment(min_confidence)
     assessment.check()
     task = inputs.task
-    found = run.solved(partial(match_task, task))
+    found = request.solved(partial(match_task, task))
     settings = {**inputs.settings, **solving.settings}
-    answer = Answer(inputs.match(found, settings=settings, title=inputs.title, command=command_line()), run)
+    answer = Answer(inputs.match(found, settings=settings, title=inputs.title, command=command_line()), request)
     if assess or min_confidence is not None:
         answer.assess(task, assessment, assessment.plan(task))
     answer.finish()

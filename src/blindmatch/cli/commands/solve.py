@@ -29,17 +29,17 @@ def solve(
     checkpoint: opt.Checkpoint = None,
 ) -> None:
     """Solve a quadratic assignment problem from a file."""
-    from blindmatch.cli.answers import Answer, Run
+    from blindmatch.cli.answers import Answer, Request
     from blindmatch.cli.inputs import ProblemInput, command_line
     from blindmatch.solving import run as solver
 
-    inputs, run = ProblemInput(problem), Run(solving, outputs, checkpoint)
-    run.check(inputs.paths)
+    inputs, request = ProblemInput(problem), Request(solving, outputs, checkpoint)
+    request.check(inputs.paths)
     read = inputs.problem
 
     def solved(options: SolveOptions) -> Result:
         return solver.solve(read, **vars(options))
 
     settings = {**inputs.settings, **solving.settings}
-    match = inputs.match(run.solved(solved), settings=settings, title=inputs.title, command=command_line())
-    Answer(match, run).finish()
+    match = inputs.match(request.solved(solved), settings=settings, title=inputs.title, command=command_line())
+    Answer(match, request).finish()
