@@ -132,8 +132,8 @@ def test_a_hundred_photographs_stay_small() -> None:
     ("arguments", "message"),
     [
         (("--source-images", "photos"), "pictures are shown in a report; add --report FILE"),
-        (("--source-images", "empty", "--report", "r.html"), "has 0 pictures, none of them called like an item"),
-        (("--target-images", "photos", "--report", "r.html"), "has 6 pictures, none of them called like an item"),
+        (("--source-images", "empty", "--report", "r.html"), "has 0 pictures, none of them named like an item"),
+        (("--target-images", "photos", "--report", "r.html"), "has 6 pictures, none of them named like an item"),
         (("--source-images", "broken.txt", "--report", "r.html"), "text.png: it is not an image that can be read"),
         (("--source-images", "missing.txt", "--report", "r.html"), "nothing.png: no such file"),
         (("--source-images", "truth.csv", "--report", "r.html"), "has 7 lines; expected 6, one for each item"),

@@ -33,7 +33,7 @@ def check_items(items: ItemOptions, report: Path | None) -> None:
 
 
 def named(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
-    """The embeddings with the names of these files, where there are such."""
+    """The embeddings with the names from these files, if any."""
     return (
         _with_names(source, items.source_names, "--source-names"),
         _with_names(target, items.target_names, "--target-names"),
@@ -41,7 +41,7 @@ def named(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[E
 
 
 def partners(items: ItemOptions, source: Embeddings, target: Embeddings) -> list[int] | None:
-    """The true partner of each source, -1 where it has none; None if nothing is known."""
+    """The true partner of each source, -1 if it has none; None if nothing is known."""
     if items.truth is None:
         return None
     if items.truth == SAME_ROWS:
@@ -51,7 +51,7 @@ def partners(items: ItemOptions, source: Embeddings, target: Embeddings) -> list
     else:
         pairs = read_pairs(Path(items.truth), source, target)
         if not pairs:
-            raise ValueError(f"--truth {items.truth}: there is no pair in it; expected a line 'source,target' each")
+            raise ValueError(f"--truth {items.truth}: there is no pair in it; expected one 'source,target' per line")
     found = [-1] * len(source)
     for i, j in pairs:
         if i >= len(source) or j >= len(target):
@@ -76,11 +76,11 @@ def _with_names(items: Embeddings, path: Path | None, option: str) -> Embeddings
 
 
 def _lines(path: Path, count: int, option: str) -> list[str]:
-    """So many lines of a text file; more empty ones at its end do not matter."""
+    """The lines of a text file, one per item; empty lines at the end are ignored."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except UnicodeDecodeError:
-        raise ValueError(f"{option} {path}: not a text file with a line for each item") from None
+        raise ValueError(f"{option} {path}: not a text file with one line per item") from None
     while len(lines) > count and not lines[-1]:
         del lines[-1]
     if len(lines) != count:
@@ -110,12 +110,12 @@ def _pictures(path: Path | None, items: Embeddings, option: str, room: int) -> P
 
 
 def _listed(path: Path, items: Embeddings, option: str) -> dict[int, Path]:
-    """A file with the address of a picture on each line, seen from where the file is; empty for none."""
+    """A file with the path of a picture on each line, relative to the file; an empty line for none."""
     return {item: path.parent / line for item, line in enumerate(_lines(path, len(items), option)) if line}
 
 
 def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
-    """The pictures of a folder: by the names of the items if some are called so; in order if all are numbered."""
+    """The pictures of a folder: by the names of the items if any match, or in order if all are numbered."""
     from blindmatch.encoders.images import SUFFIXES  # a tenth of a second, for those who show pictures
 
     files = sorted((file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
@@ -123,12 +123,12 @@ def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
     found = {item: called[name] for item, name in enumerate(items.names or ()) if name in called}
     if found:
         return found
-    # In the order of other names they would be the pictures of other items, and nobody would notice.
+    # With any other names, the order could be wrong without anybody noticing.
     if len(files) == len(items) and all(re.search(r"\d", file.stem) for file in files):
         return dict(enumerate(files))
     raise ValueError(
-        f"{option} {folder}: has {len(files)} pictures, none of them called like an item; expected such ones, or "
-        f"{len(items)} with numbers in their names, or a file that lists them"
+        f"{option} {folder}: has {len(files)} pictures, none of them named like an item; expected such names, or "
+        f"{len(items)} pictures with numbers in their names, or a file that lists them"
     )
 
 

@@ -33,7 +33,7 @@ def match_text(match: Match) -> list[object]:
 
 
 def _right(match: Match) -> list[Text]:
-    """How many pairs are true, where that is known."""
+    """How many pairs are true, if that is known."""
     if match.truth is None:
         return []
     known = sum(j >= 0 for j in match.truth)
@@ -79,7 +79,7 @@ def trust_text(trust: Trust, match: Match) -> list[object]:
 
 
 def as_percent(value: float) -> str:
-    """A probability for people; a dash where it is not known."""
+    """A probability for people; a dash if it is not known."""
     return "-" if math.isnan(value) else f"{100 * value:.0f} %"
 
 

@@ -118,7 +118,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         points = self._new_points(X)
         matched = np.flatnonzero(self.permutation_ >= 0)
         if not len(matched):
-            raise ValueError("the match left every item without a partner: nothing can be predicted")
+            raise ValueError("the match left every item unmatched: nothing can be predicted")
         if self.kernel == "precomputed":
             similar = self.task_.distortion.similarities
             nearest = (points if similar else -points)[:, matched].argmax(axis=1)

@@ -31,32 +31,32 @@ class Match:
     result
         The match and what is proved about it.
     kernels
-        The (n, n) and (m, m) matrices that were compared; None where a problem was solved that compares nothing.
+        The (n, n) and (m, m) matrices that were compared; None for a plain problem.
     source_names, target_names
         What the items are; their indices by default.
     truth
-        The true partner of each source, -1 where it has none; None where nothing is known.
+        The true partner of each source, -1 if it has none; None if nothing is known.
     settings
-        What was run, so that it can be repeated: text to text, in order.
+        What was run, so that it can be repeated.
     title
         What was matched with what.
     problem
-        What was solved: gives the costs of random pairings and of the truth.
+        What was solved, for the costs of random pairings and of the truth.
     similarity
         Whether a larger number in the kernels means nearer (CKA, Mutual k-NN) rather than farther (distances).
     source_images, target_images
         A picture of each item (or of some, by index): the bytes or the path of a PNG, JPEG, GIF or WebP file, or an
         (h, w, 3) or (h, w) array of uint8.
     trust
-        How far to believe it, from ``bm.assess``.
+        Whether to believe it, from ``bm.assess``.
     command
         The command line that repeats the run.
     certificate_file
         Where the certificate was saved.
     clusters
-        What the sources are made of, where they are clusters that were matched with classes.
+        What the sources consist of, if they are clusters that were matched with classes.
     told_by
-        The file that says what is proved, where nobody checked it; None where it was proved or checked here.
+        The file that claims what is proved, if that was not checked; None if it was proved or checked here.
     """
 
     result: Result
@@ -147,11 +147,11 @@ class Match:
 
     @property
     def right(self) -> int | None:
-        """How many pairs are true; None where the truth is not known."""
+        """How many pairs are true; None if the truth is not known."""
         return None if self.truth is None else sum(self.truth[i] == j for i, j in self.result.pairs)
 
     def cost_of(self, partners: Sequence[int] | IntArray) -> float | None:
-        """What another pairing would cost; None where there is no problem, or it does not allow so many unmatched."""
+        """The cost of another pairing; None if there is no problem, or it does not allow as many unmatched items."""
         if self.problem is None:
             return None
         whole = with_dummies(partners, self.sizes[1], self.problem.n)

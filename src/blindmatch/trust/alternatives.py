@@ -1,4 +1,4 @@
-"""What else could be the match: swaps of two partners, the best match without each pair, other good matches."""
+"""Other matches: swaps of two partners, the best match without each pair, other good matches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Alternatives:
     swaps
         (n, n) what exchanging the partners of two sources adds to the cost; inf where that is forbidden.
     unit
-        What a typical swap adds: the yardstick for differences of costs.
+        What a typical swap adds: the unit for differences of costs.
     without
         (n,) the least cost found without each source's pair; inf where there is no such match.
     matches, costs
@@ -46,7 +46,7 @@ class Alternatives:
     def agreement(self) -> FloatArray:
         """(n,) share of the matches of nearly the same cost in which a pair occurs.
 
-        They weigh less the more they cost, and nothing from a typical swap on.
+        Their weight decreases with their cost, and is zero from the cost of a typical swap on.
         """
         weights = np.clip(1 - (self.costs - self.cost) / self.unit, 0.0, 1.0) if self.unit > 0 else self._ties
         same = self.matches == self.matches[0]
@@ -58,7 +58,7 @@ class Alternatives:
 
     @property
     def better(self) -> float:
-        """How much cheaper the best match is that turned up on the way; 0.0 if none is."""
+        """How much cheaper the best match found on the way is; 0.0 if none is."""
         return max(0.0, self.cost - float(self.costs.min()))
 
 
@@ -137,7 +137,7 @@ def swap_costs(problem: QAP, match: IntArray) -> FloatArray:
 
 
 def interchangeable(found: Alternatives, rows: IntArray, slack: float) -> list[list[int]]:
-    """Groups of sources whose partners can be exchanged at no cost to speak of: duplicates, mirror images, ties.
+    """Groups of sources whose partners can be exchanged at (nearly) no cost: duplicates, mirror images, ties.
 
     Each other match of (nearly) the same cost moves some partners around in cycles; the sources of a cycle are
     interchangeable.

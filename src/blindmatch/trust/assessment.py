@@ -117,7 +117,7 @@ def assess(
 
 
 def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Schedule) -> Trust:
-    """Assess a match of a task."""
+    """Assess a match of a task; this is what ``bm.assess``, ``min_confidence`` and the commands share."""
     match = _checked(result.permutation, task)
     n = len(match)
     problem, evidence = task.problem, gather(match, task, plan, schedule)
@@ -131,7 +131,7 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         proved[given] = np.inf
     ambiguous = interchangeable(found, rows, 1e-9 * problem.scale)
     confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features)
-    if test is not None:  # where unrelated spaces match as well, no pair stands out, whatever the other numbers say
+    if test is not None:  # if unrelated spaces match as well, no pair can be trusted
         confidence = np.minimum(confidence, 1 - test.p_value)
     for group in ambiguous:
         confidence[group] = np.minimum(confidence[group], 1 / len(group))
@@ -180,7 +180,7 @@ class AssessmentPlan:
 
 
 class Schedule:
-    """What each part of an assessment may use, when it must end, and whom it tells how much is done."""
+    """The random numbers, threads, deadlines and callback for the parts of an assessment."""
 
     def __init__(
         self,

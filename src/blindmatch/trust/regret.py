@@ -1,4 +1,4 @@
-"""Proved regret: what any match without a pair costs more, at least."""
+"""Proved regret: how much more any match without a pair costs, at least."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blindmatch.trust.alternatives import Alternatives, without_pair
 from blindmatch.trust.search import Part
 from blindmatch.validation import FloatArray, IntArray
 
-LARGEST = 60  # beyond, one bound takes too long to have one for each pair
+LARGEST = 60  # items; beyond, there is no time for a bound for each pair
 
 
 def proved_regret(
@@ -21,10 +21,11 @@ def proved_regret(
 ) -> FloatArray:
     """(n,) for each source of `rows`: no match without its pair costs less than the match plus this.
 
-    The problem is solved again with the pair forbidden, by branch and bound, and the checker's bound is taken. Time is
-    shared evenly; a pair whose time ran out has a smaller number, at the worst the bound of the whole problem less the
-    cost (which is 0 if the match is proved optimal, and negative if a cheaper match is not ruled out). Sources that no
-    match can do without their pair have inf, and others nan. Pairs that are likely to have a small regret come first.
+    For each pair the problem is solved by branch and bound with the pair forbidden, and the checker's bound is taken.
+    The time is shared evenly. If the time of a pair runs out, its regret is smaller than it could be, at worst the
+    bound of the whole problem minus the cost: 0 if the match is proved optimal, negative if a cheaper match is not
+    ruled out. It is inf if no match can do without the pair, and nan for other sources. Pairs with a small regret, as
+    far as that is known, come first.
     """
     match, cost = found.matches[0], found.cost
     floor = -math.inf if lower_bound is None else min(lower_bound, cost) - cost

@@ -35,7 +35,7 @@ class Judgement:
 
 
 def judge(p_value: float | None, p_value_error: float | None, confidence: FloatArray, pairs: int) -> Judgement:
-    """Decide whether to believe a match of so many pairs, of which some have a confidence (the others are nan)."""
+    """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known."""
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
     sure, about_pairs = int((known >= SURE).sum()), _pairs_sentence(known, pairs)
@@ -75,28 +75,28 @@ class Trust:
     ----------
     p_value, p_value_error
         How often unrelated spaces with the geometry of the target match as well, and the Monte Carlo standard error of
-        that number. None if time ran out first.
+        that share. None if time ran out first.
     z
         How many standard deviations the cost is below the mean cost of unrelated spaces.
     draws
         How many unrelated spaces were matched.
     confidence
-        (n,) the probability that the pair of each source is right; nan where it has none, or time ran out first.
+        (n,) the probability that the pair of each source is right; nan if it has none, or time ran out.
     regret
         (n,) proved: no match without this pair costs less than the cost plus this. 0 where nothing more is proved,
         negative where a cheaper match is not ruled out, inf where the pair was given. None if not computed.
     found_regret
-        (n,) what the best match without this pair that was found costs more: an upper bound on the true regret.
+        (n,) how much more the best match found without this pair costs: an upper bound on the true regret.
     stability
         (n,) share of resamples in which the pair came back. None if time ran out first.
     agreement
         (n,) share of the matches of nearly the same cost in which the pair occurs.
     ambiguous
-        Groups of sources that are interchangeable: exchanging their partners costs nothing to speak of.
+        Groups of sources that are interchangeable: exchanging their partners costs (nearly) nothing.
     better
-        How much cheaper a match turned up on the way; 0.0 if none did.
+        How much cheaper the best match found on the way is; 0.0 if none is.
     seconds
-        What the assessment took.
+        Duration of the assessment.
     """
 
     p_value: float | None

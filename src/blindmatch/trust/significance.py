@@ -1,4 +1,4 @@
-"""Is there anything in common? The cost of the best match beside that of unrelated spaces."""
+"""Test for structure in common: compare the cost of the best match with the costs of unrelated spaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blindmatch.trust.search import Part, search
 from blindmatch.validation import FloatArray
 
 ENOUGH = 10  # unrelated spaces that match as well: the p-value is then known well enough to stop
-DOUBT = 0.1  # up to this p-value, other kinds of unrelated spaces are asked as well
+DOUBT = 0.1  # up to this p-value, other kinds of unrelated spaces are matched as well
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class Significance:
 def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> Significance | None:
     """Match unrelated spaces with the same search as the real ones, until it is clear how rare the real cost is.
 
-    Of several kinds of unrelated spaces the largest p-value counts; the later ones are only drawn where the earlier
-    ones leave a doubt (p up to 0.1). Constant kernels, where every match costs the same, give p = 1. None if the
-    deadline came before the first draw of a kind that is needed was matched.
+    With several kinds of unrelated spaces the largest p-value counts; a later kind is drawn only if the earlier ones
+    give p <= 0.1. Constant kernels, for which every match costs the same, give p = 1. None if the deadline came before
+    the first draw of every kind that is needed was matched.
     """
     problem = task.problem
     found = search(problem, part)
     if found is None:
         return None
     observed = found[1]
-    slack = 1e-9 * problem.scale  # a tie counts as a match as good: never in favour of the match
+    slack = 1e-9 * problem.scale  # a tie counts against the match
     worst: Significance | None = None
     for null in nulls:
         costs = _sampled(task, null, draws, observed + slack, part)
-        if not costs:  # this kind could have matched as well: without it nothing can be said
+        if not costs:  # without a draw of this kind nothing can be said
             return None
         test = _test(np.array(costs), observed, slack)
         if worst is None or test.p_value >= worst.p_value:

@@ -1,4 +1,4 @@
-"""How often a pair comes back when the data are drawn again."""
+"""How often a pair comes back when the data are resampled."""
 
 from __future__ import annotations
 
