@@ -120,12 +120,12 @@ class Answer:
         match, request, least = self._told, self._request, assessment.min_confidence
         if not request.outputs.json:
             self._print()
-        self._write_certificate()
 
         def trust_of_match() -> Trust:
             return assess_with_progress(match.result, task, plan, request.solving, assessment.time_limit)
 
         try:
+            self._write_certificate()
             # A saved match may have been cut short long ago: it is assessed all the same.
             result, trust = assessed_or_kept(match.result, trust_of_match, least, fresh=match.told_by is None)
         except BaseException:

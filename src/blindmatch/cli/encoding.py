@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +27,16 @@ SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM
 LISTED = 5  # the number of skipped images that are named; the manifest has all
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """A folder for the embeddings of both sides, and how models run."""
-
-    out: Path
-    place: dict[str, Any]
-    batch_size: int
-
-    def sides(
-        self, images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool
-    ) -> list[tuple[Path, Extracted]]:
-        """Embed images and class names with each of their models."""
-        found: list[tuple[Path, Extracted]] = []
-        dataset = identifier(images.name)
-        with quiet_libraries():
-            for spec in models[0]:
-                work: Work = ImageWork(images, load_image_encoder(spec, **self.place), strict)
-                path = self.out / f"vision__{dataset}__{_file_name(spec)}.npz"
-                found.append((path, extracted(work, path, False, self.batch_size)))
-            for spec in models[1]:
-                work = TextWork(names, load_text_encoder(spec, **self.place))
-                path = self.out / f"language__{dataset}__{_file_name(spec)}.npz"
-                found.append((path, extracted(work, path, False, self.batch_size)))
-        return found
+def works(
+    images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: dict[str, Any]
+) -> Iterator[tuple[str, Work]]:
+    """What there is to embed, images and class names with each of their models, and the names of the files."""
+    dataset = identifier(images.name)
+    for spec in models[0]:
+        work = ImageWork(images, load_image_encoder(spec, **place), strict)
+        yield f"vision__{dataset}__{_file_name(spec)}.npz", work
+    for spec in models[1]:
+        yield f"language__{dataset}__{_file_name(spec)}.npz", TextWork(names, load_text_encoder(spec, **place))
 
 
 def chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:

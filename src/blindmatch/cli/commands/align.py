@@ -113,7 +113,10 @@ def _run(
     seconds = time.perf_counter() - begin
     delivery, proof = Delivery(), aligner.result_.certificate
     if json:
-        told = {option[2:]: None if path is None else str(path) for option, path in written.items()}
+        told = {
+            key: None if path is None else str(path)
+            for key, path in (("out", written["--out"]), ("to", written["--to"]))
+        }
         delivery.show(lambda: echo_json(_as_json(aligner, (len(ours), len(theirs)), seconds, told)))
     else:
         delivery.show(lambda: output().print(*_text(aligner, ours, theirs, seconds), sep="\n"))
@@ -229,6 +232,5 @@ def _as_json(
         "best": aligner.best_,
         "candidates": candidates,
         "seconds": seconds,
-        "out": told["out"],
-        "to": told["to"],
+        **told,
     }

@@ -168,7 +168,7 @@ def classes(
     ] = None,
 ) -> None:
     """Embed classes of images and their names with one or more models: both sides of a match at once."""
-    from blindmatch.cli.encoding import Encoding, chosen, class_texts, show, write_means
+    from blindmatch.cli.encoding import chosen, class_texts, extracted, quiet_libraries, show, works, write_means
     from blindmatch.encoders import load_images
 
     models = chosen(vision, "vision"), chosen(language, "language")
@@ -177,6 +177,9 @@ def classes(
         raise ValueError(f"{read.name}: no classes; expected a folder with a subfolder for each")
     names = class_texts(read, source, words.prompts, words.wordnet)
     out.mkdir(parents=True, exist_ok=True)
-    both = Encoding(out, encoding.place, encoding.batch_size)
-    found = both.sides(read, names, models, which.strict)
+    with quiet_libraries():
+        found = [
+            (out / name, extracted(work, out / name, False, encoding.batch_size))
+            for name, work in works(read, names, models, which.strict, encoding.place)
+        ]
     show(found, encoding.json, write_means(out, found, len(models[0])))

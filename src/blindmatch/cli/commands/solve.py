@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
-
-if TYPE_CHECKING:
-    from blindmatch.matching.match import SolveOptions
-    from blindmatch.solving.result import Result
 
 
 @command(
@@ -36,10 +32,7 @@ def solve(
     inputs, request = ProblemInput(problem), Request(solving, outputs, checkpoint)
     request.check(inputs.paths)
     read = inputs.problem
-
-    def solved(options: SolveOptions) -> Result:
-        return solver.solve(read, **vars(options))
-
+    found = request.solved(lambda options: solver.solve(read, **vars(options)))
     settings = {**inputs.settings, **solving.settings}
-    match = inputs.match(request.solved(solved), settings=settings, title=inputs.title, command=command_line())
+    match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
     Answer(match, request).finish()
