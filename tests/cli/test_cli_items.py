@@ -138,7 +138,7 @@ def test_a_hundred_photographs_stay_small() -> None:
         (("--source-images", "missing.txt", "--report", "r.html"), "nothing.png: no such file"),
         (("--source-images", "truth.csv", "--report", "r.html"), "has 7 lines; expected 6, one for each item"),
         (("--target-names", "truth.csv"), "--target-names truth.csv: has 7 lines; expected 6"),
-        (("--target-names", "b.npy"), "not a text file with a line for each item"),
+        (("--target-names", "b.npy"), "not a text file with one line per item"),
         (("--truth", "names"), "both files need names"),
         (("--truth", "names", "--target-names", "twice.txt"), "the target has the name 'x' more than once"),
         (("--truth", "names", "--target-names", "other.txt"), "no name is in both files"),
