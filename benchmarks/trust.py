@@ -19,14 +19,12 @@ from pathlib import Path
 import numpy as np
 
 import blindmatch as bm
-from blindmatch.problem.distortion import GromovWasserstein
 from blindmatch.trust.alternatives import interchangeable
-from blindmatch.trust.assessment import Clock, Plan, gather
+from blindmatch.trust.assessment import AssessmentPlan, Schedule, gather
 from blindmatch.trust.confidence import FEATURES, probability
 from blindmatch.trust.null import from_background, rotated
+from blindmatch.trust.search import Part
 from blindmatch.trust.significance import significance
-from blindmatch.trust.spaces import Spaces
-from blindmatch.trust.stability import redraw_dimensions
 
 HERE = Path(__file__).parent
 EVIDENCE = HERE / "trust_pairs.csv"
@@ -37,10 +35,6 @@ PARTS = {
     "fit": ("resnet50_keras", ("all_minilm_l6_v2", "wordllama_256")),
     "test": ("efficientnet_lite0", ("all_mpnet_base_v2", "glove_100d_wink")),
 }
-
-
-def spaces_of(X, Y):
-    return Spaces.of(GromovWasserstein(), X, Y, None)
 
 
 # --- the 5 % test on unrelated spaces
@@ -100,9 +94,9 @@ def level(options):
         start, p = time.process_time(), []
         for trial in range(options.trials):
             rng = np.random.default_rng([options.seed, options.size, trial])
-            spaces = spaces_of(*draw(rng, options.size))
-            nulls = rotated(spaces.target, rng) if background is None else [from_background(background, options.size)]
-            p.append(significance(spaces, nulls, options.draws, rng).p_value)
+            task = bm.Task.of(*draw(rng, options.size))
+            nulls = rotated(task.points[1], rng) if background is None else [from_background(background, options.size)]
+            p.append(significance(task, nulls, options.draws, Part(rng)).p_value)
         p, seconds = np.array(p), time.process_time() - start
         rates = " | ".join(f"{100 * np.mean(p <= alpha + 1e-12):.1f} %" for alpha in (0.05, 0.1))
         print(f"| {name} | {rates} | {p.mean():.2f} | {seconds:.0f} |", flush=True)
@@ -158,12 +152,11 @@ def problems(folder, part, count):
 def evidence_of(kind, X, Y, background, rng):
     """A row for each pair of one problem: n, p, p_background, tied, the features, right."""
     n, order = len(X), rng.permutation(len(Y))
-    spaces = spaces_of(X, Y[order])
-    match = bm.match(X, Y[order], solver="tabu", rng=rng, threads=1).permutation
-    plan = Plan((redraw_dimensions(X), redraw_dimensions(Y[order])))
-    found = gather(match, spaces, plan, rng, Clock(None, None))
-    other = significance(spaces, [from_background(background, n)], 99, rng).p_value
-    groups = interchangeable(found.found, found.rows, 1e-9 * found.problem.scale)
+    task = bm.Task.of(X, Y[order])
+    match = bm.match(task, solver="tabu", rng=rng, threads=1).permutation
+    found = gather(match, task, AssessmentPlan(), Schedule(rng))
+    other = significance(task, [from_background(background, n)], 99, Part(rng)).p_value
+    groups = interchangeable(found.found, found.rows, 1e-9 * task.problem.scale)
     tied = {i: len(group) for group in groups for i in group}
     p = [f"{value:.4g}" for value in (found.test.p_value, other)]
     return [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from blindmatch.matching.subsets import Subsets, best_subsets
     from blindmatch.problem.distortion import CKA, KL, Gaussian, GromovWasserstein, InnerProduct, MutualKNN
     from blindmatch.problem.qap import QAP
+    from blindmatch.problem.task import Task
     from blindmatch.proof.certificate import Certificate
     from blindmatch.proof.checker import verify
     from blindmatch.report.curves import plot_bounds, plot_shuffling
@@ -46,6 +47,7 @@ __all__ = [
     "Result",
     "SolverUnavailable",
     "Subsets",
+    "Task",
     "Trust",
     "assess",
     "best_subsets",
@@ -81,6 +83,7 @@ _PLACES = {
     "matching.subsets": ("Subsets", "best_subsets"),
     "problem.distortion": ("CKA", "KL", "Gaussian", "GromovWasserstein", "InnerProduct", "MutualKNN"),
     "problem.qap": ("QAP",),
+    "problem.task": ("Task",),
     "proof.certificate": ("Certificate",),
     "proof.checker": ("verify",),
     "report.curves": ("plot_bounds", "plot_shuffling"),

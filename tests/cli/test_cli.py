@@ -209,7 +209,7 @@ def test_a_solver_that_is_not_installed(run, monkeypatch: pytest.MonkeyPatch) ->
     def absent(*_: object, **__: object) -> None:
         raise bm.SolverUnavailable("solver='x' needs a package: pip install x")
 
-    monkeypatch.setattr("blindmatch.cli.commands.solve", absent)
+    monkeypatch.setattr("blindmatch.solving.run.solve", absent)
     done = run("solve", "p.dat", *SOLVER)
     assert (done.code, done.out, done.err) == (1, "", "blindmatch: solver='x' needs a package: pip install x\n")
 

@@ -38,8 +38,8 @@ def files(tmp_path, monkeypatch):
     np.savez("p.npz", source_cost=np.eye(4), target_cost=np.eye(4))
 
 
-def interrupted_when(words: bytes, *arguments: str) -> tuple[int, bytes, bytes]:
-    """Run with stderr on a terminal, send SIGINT once it shows some words: exit code, stdout, what was shown."""
+def interrupted_when(words: bytes, *arguments: str, by: signal.Signals = signal.SIGINT) -> tuple[int, bytes, bytes]:
+    """Run with stderr on a terminal, send a signal once it shows some words: exit code, stdout, what was shown."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "150"}
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=theirs, env=environment)
@@ -49,7 +49,7 @@ def interrupted_when(words: bytes, *arguments: str) -> tuple[int, bytes, bytes]:
         if select.select([ours], [], [], 1)[0]:
             shown += os.read(ours, 65536)
     assert words in shown
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     out, _ = process.communicate(timeout=60)
     while select.select([ours], [], [], 0)[0]:
         try:
@@ -67,7 +67,8 @@ def test_ctrl_c_in_the_assessment_keeps_the_match():
     )  # fmt: skip
     assert code == 130
     found = json.loads(out)
-    assert found["status"] == "optimal"
+    assert found["status"] == "interrupted"  # as in Python
+    assert "The assessment was cut short by Ctrl-C: min_confidence=0.99 left out no pair." in found["message"]
     assert -1 not in found["permutation"]
     assert "trust" not in found
     assert b"interrupted; the match is complete, but was not assessed and all its pairs are kept" in shown
@@ -76,11 +77,64 @@ def test_ctrl_c_in_the_assessment_keeps_the_match():
     assert bm.verify(problem, bm.Certificate.load("c.npz")) == pytest.approx(found["lower_bound"])
 
 
+def test_sigterm_in_the_assessment_keeps_the_match():
+    code, out, shown = interrupted_when(
+        b"unrelated spaces", "match", "a.npy", "b.npy", "--json", "--assess", by=signal.SIGTERM
+    )
+    assert code == 143
+    found = json.loads(out)
+    assert (found["status"], len(found["pairs"])) == ("interrupted", 12)
+    assert "trust" not in found
+    assert b"interrupted; the match is complete, but was not assessed" in shown
+
+
+def test_sigterm_in_the_match_keeps_the_best_so_far():
+    rng = np.random.default_rng(1)
+    np.save("x.npy", rng.normal(size=(60, 5)))
+    np.save("y.npy", rng.normal(size=(60, 5)))
+    code, out, shown = interrupted_when(b"bound", "match", "x.npy", "y.npy", "--json", by=signal.SIGTERM)
+    assert code == 143
+    assert sorted(json.loads(out)["permutation"]) == list(range(60))
+    assert b"interrupted; this is the best so far" in shown
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_an_assessment_that_fails_does_not_cost_the_match(monkeypatch, options):
+    def fail(*_):
+        raise ValueError("no luck")
+
+    monkeypatch.setattr("blindmatch.cli.answers.assess_task", fail)
+    done = run("match", "a.npy", "b.npy", "--assess", "--certificate", "c.npz", *options)
+    assert (done.exit_code, done.stderr) == (2, "blindmatch: no luck\n")
+    if options:
+        assert len(json.loads(done.stdout)["pairs"]) == 12
+    else:
+        assert "12 pairs matched" in done.stdout
+    assert bm.Certificate.load("c.npz").size == 12
+
+
+def test_the_match_is_printed_before_its_assessment(monkeypatch):
+    shown = []
+
+    def cut(*_):
+        shown.append("gather")
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("blindmatch.cli.answers.print_all", lambda parts: shown.append([*map(str, parts)]))
+    monkeypatch.setattr(
+        "blindmatch.trust.assessment.gather", lambda *_: shown.append("gather") or signal.raise_signal(signal.SIGINT)
+    )
+    assert run("match", "a.npy", "b.npy", "--assess").exit_code == 130
+    assert len(shown) == 2
+    assert any("12 pairs matched" in part for part in shown[0])
+    assert shown[1] == "gather"
+
+
 def test_ctrl_c_in_the_assessment_keeps_a_classification(monkeypatch):
     def cut(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blindmatch.cli.classifying.assess", cut)
+    monkeypatch.setattr("blindmatch.trust.assessment.gather", cut)
     options = ("--starts", "2", "--assess", "-o", "out.csv", "-r", "r.html")
     done = run("classify", "images.npy", "b.npy", *options, "--json")
     assert done.exit_code == 130
@@ -92,13 +146,11 @@ def test_ctrl_c_in_the_assessment_keeps_a_classification(monkeypatch):
 
 @pytest.mark.parametrize("command", [("match", "--assess"), ("assess",)])
 def test_a_match_that_ctrl_c_ended_is_not_assessed(monkeypatch, command):
-    import blindmatch.cli.commands as commands
-
     def ended(*arguments, **options):
         return replace(bm.solve(*arguments, **options), status="interrupted")
 
-    monkeypatch.setattr(commands, "solve", ended)
-    monkeypatch.setattr("blindmatch.cli.assessing.assess_spaces", None)  # calling it would fail
+    monkeypatch.setattr("blindmatch.matching.match.solve", ended)
+    monkeypatch.setattr("blindmatch.cli.answers.assess_task", None)  # calling it would fail
     done = run(*command, "a.npy", "b.npy", "--json")
     assert done.exit_code == 130
     assert "trust" not in json.loads(done.stdout)
@@ -144,7 +196,7 @@ def test_outputs_that_are_inputs_or_folders():
 
 
 def test_a_background_that_is_not_there_is_told_before_the_match(monkeypatch):
-    monkeypatch.setattr("blindmatch.cli.commands.solve", None)  # calling it would fail
+    monkeypatch.setattr("blindmatch.matching.match.solve", None)  # calling it would fail
     done = run("assess", "a.npy", "b.npy", "--background", "none.npy")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "none.npy: no such file" in done.stderr

@@ -34,6 +34,14 @@ def test_version_and_help_import_nothing_heavy(words: tuple[str, ...]) -> None:
     assert loaded_by(command(*words)) == []
 
 
+def test_commands_are_loaded_when_they_run() -> None:
+    tell = "import sys; print([name for name in sys.modules if name.startswith('blindmatch.cli.commands.')])"
+    for words, loaded in ((("--version",), []), (("match", "--help"), ["blindmatch.cli.commands.match"])):
+        code = f"{command(*words)}\n{tell}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert done.stdout.splitlines()[-1] == str(loaded), done.stderr
+
+
 def test_import_is_light_and_the_test_could_fail() -> None:
     assert loaded_by("import blindmatch") == []
     assert "numpy" in loaded_by("import blindmatch; blindmatch.QAP")

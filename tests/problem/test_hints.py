@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from strategies import embeddings, rng_of, seeds
 
 import blindmatch as bm
-from blindmatch.matching.match import small_problem
+from blindmatch.matching.match import SolveOptions, quick_search, small_problem
 from blindmatch.problem.distortion import DISTORTIONS
 from blindmatch.problem.hints import Hints
 
@@ -130,10 +130,8 @@ def with_outliers(seed, n=14, outliers=2, noise=0.1):
 @pytest.mark.parametrize("seed", range(3))
 def test_fewer_dummies_have_the_same_optimum(seed):
     X, Y = with_outliers(seed, n=9)
-    distortion = bm.GromovWasserstein()
-    K, G = distortion.kernels(X, Y)
-    hints = Hints.of((9, 9), unmatched_cost=4.0)
-    whole, small = hints.problem(distortion, K, G), small_problem(distortion, K, G, hints, rng=0)
+    task = bm.Task.of(X, Y, unmatched_cost=4.0)
+    whole, small = task.problem, small_problem(task, quick_search(task, SolveOptions(rng=0)))
     assert whole.n == 18
     assert small.n < whole.n
     costs = [bm.solve(problem, rng=0, time_limit=60).cost for problem in (whole, small)]

@@ -12,6 +12,7 @@ from blindmatch.matching.classifier import ClassifierScores
 from blindmatch.report import Clusters, Match, render
 from blindmatch.solvers.progress import Progress
 from blindmatch.solving.result import Result
+from blindmatch.trust.report import Judgement, judge
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script><script>alert(1)</script>")
 PROBLEM = bm.QAP(*np.random.default_rng(5).integers(0, 9, size=(2, 6, 6)))
@@ -27,6 +28,12 @@ class Doubt:
     ambiguous: Sequence[Sequence[int]] = ()
     regret: np.ndarray | None = None
     better: float = 0.0
+
+    @property
+    def judgement(self) -> Judgement:
+        if self.better:
+            return Judgement("no", "No: a cheaper match exists", "By 0.5.")
+        return judge(self.p_value, self.p_value_error, self.confidence, len(self.confidence))
 
     def to_dict(self) -> dict[str, Any]:
         return {"p_value": self.p_value, "confidence": self.confidence.tolist()}

@@ -19,6 +19,7 @@ from report.pages import EVIL, PROBLEM, Doubt, found, sets
 
 import blindmatch as bm
 from blindmatch.cli import main
+from blindmatch.cli.texts import trust_text
 from blindmatch.report import Match, proof_sentence, render, verdict
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, moments
@@ -340,6 +341,16 @@ def test_belief_by_trust(p: float, confidence: float, level: str) -> None:
     page = Page(render(match))
     assert "a, c" in page.text
     assert [row[2] for row in page.rows if len(row) == 3] == [f"{100 * confidence:.0f} %"] * 3
+
+
+def test_terminal_page_and_json_have_one_verdict() -> None:
+    trust = bm.Trust(0.03, 0.01, 2.0, 99, np.full(3, 0.97), None, np.ones(3), np.ones(3), np.ones(3), [], 0.0, 1.0)
+    match = Match(RESULT, (square(3), square(3)), trust=trust)
+    shown = [str(part) for part in trust_text(trust, match)]
+    assert trust.verdict.startswith("The two spaces probably have structure in common (p = 0.03 ± 0.01): check it.")
+    assert trust.verdict in shown
+    assert trust.verdict == belief(match, None).text == trust.to_dict()["verdict"]
+    assert belief(match, None).headline == "Probably, but check it"
 
 
 def test_trust_without_a_single_confidence_is_not_counted() -> None:

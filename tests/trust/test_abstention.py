@@ -55,7 +55,7 @@ def test_after_ctrl_c_in_the_match_nothing_is_assessed(related, monkeypatch) -> 
     def press(_progress: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(assessment, "assess_spaces", never)
+    monkeypatch.setattr("blindmatch.matching.match.assess_task", never)
     kept = bm.match(X, Y, min_confidence=0.8, rng=0, threads=1, callback=press)
     assert kept.status == "interrupted"
     assert len(kept.pairs) == 9
@@ -81,7 +81,7 @@ def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Trust) -> None:
     tested = dataclasses.replace(out_of_time, p_value=0.01, p_value_error=0.01, z=3.0, draws=99)
     assert tested.verdict.endswith("Time ran out before the confidence of any pair was known.")
     given = dataclasses.replace(out_of_time, confidence=np.array([1.0] * 2 + [np.nan] * 7))
-    assert given.pairs_sentence == "Time ran out before the confidence of 7 of 9 pairs was known."
+    assert given.verdict.endswith(" Time ran out before the confidence of 7 of 9 pairs was known.")
 
 
 @pytest.mark.parametrize(("p", "share"), [(1.0, "100 %"), (0.504, "50 %"), (0.06, "6 %")])

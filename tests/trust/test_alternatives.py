@@ -8,6 +8,7 @@ from strategies import all_costs, gw_problem, problems, rng_of, slack
 import blindmatch as bm
 from blindmatch.trust.alternatives import find_alternatives, interchangeable, swap_costs, swapped, without_pair
 from blindmatch.trust.regret import proved_regret
+from blindmatch.trust.search import Part
 
 
 @given(problem=problems(min_size=2))
@@ -34,8 +35,8 @@ def test_the_best_match_without_each_pair_is_found_and_proved(seed: int) -> None
     problem = gw_problem(seed, 7)
     result = bm.solve(problem, rng=0, threads=1)
     rows, rng = np.arange(7), rng_of(seed)
-    found = find_alternatives(problem, result.permutation, rows, rng)
-    proved = proved_regret(problem, result, result.permutation, rows, found.without, rng, threads=1)
+    found = find_alternatives(problem, result.permutation, rows, Part(rng))
+    proved = proved_regret(problem, found, rows, result.lower_bound, Part(rng))
     matches, costs = all_costs(problem)
     for i in rows:
         true = costs[matches[:, i] != result.permutation[i]].min() - result.cost
@@ -48,7 +49,8 @@ def test_regret_of_a_match_that_is_not_optimal_claims_no_more_than_is_true() -> 
     problem = gw_problem(1, 7)
     result = bm.solve(problem, "random", rng=5)
     matches, costs = all_costs(problem)
-    proved = proved_regret(problem, result, result.permutation, np.arange(7), np.zeros(7), rng_of(0), threads=1)
+    found = find_alternatives(problem, result.permutation, np.arange(7), Part(rng_of(0)))
+    proved = proved_regret(problem, found, np.arange(7), result.lower_bound, Part(rng_of(0)))
     true = [costs[matches[:, i] != result.permutation[i]].min() - result.cost for i in range(7)]
     assert (proved <= np.array(true) + slack(problem)).all()
     assert proved.min() < 0  # a cheaper match exists
@@ -64,7 +66,7 @@ def groups_of(X: np.ndarray, Y: np.ndarray) -> list[list[int]]:
     problem = bm.GromovWasserstein().problem(X, Y)
     match = bm.solve(problem, rng=0, threads=1).permutation
     rows = np.arange(len(X))
-    return interchangeable(find_alternatives(problem, match, rows, rng_of(0)), rows, 1e-9 * problem.scale)
+    return interchangeable(find_alternatives(problem, match, rows, Part(rng_of(0))), rows, 1e-9 * problem.scale)
 
 
 def test_duplicates_are_interchangeable() -> None:

@@ -35,7 +35,7 @@ def test_a_good_match_is_believed(related) -> None:
     assert (trust.regret <= trust.found_regret * (1 + 1e-9)).all()
     assert trust.ambiguous == []
     assert trust.better == 0.0
-    assert trust.verdict.startswith("The two spaces have structure in common")
+    assert trust.verdict.startswith("The two spaces probably have structure in common (p = 0.025")
     assert list(dict.fromkeys(part for part, _ in parts)) == [
         "alternatives",
         "resampling",

@@ -8,12 +8,12 @@ from strategies import embeddings, rng_of
 
 import blindmatch as bm
 from blindmatch.trust.null import _members, clusters, from_background, rotated
+from blindmatch.trust.search import Part, search
 from blindmatch.trust.significance import ENOUGH, significance
-from blindmatch.trust.spaces import Spaces, search
 
 
-def spaces_of(X: np.ndarray, Y: np.ndarray) -> Spaces:
-    return Spaces.of(bm.GromovWasserstein(), X, Y, None)
+def task_of(X: np.ndarray, Y: np.ndarray) -> bm.Task:
+    return bm.Task.of(X, Y)
 
 
 def mixture(rng: np.random.Generator, labels: np.ndarray, d: int = 16) -> np.ndarray:
@@ -101,8 +101,8 @@ def test_on_unrelated_spaces_the_test_fires_as_often_as_it_says(generator: str) 
             rng.standard_normal((8, 12)) if generator == "normal" else mixture(rng, rng.integers(3, size=8))
             for _ in range(2)
         )
-        spaces = spaces_of(X, Y)
-        p.append(significance(spaces, rotated(Y, rng), 39, rng).p_value)
+        spaces = task_of(X, Y)
+        p.append(significance(spaces, rotated(Y, rng), 39, Part(rng)).p_value)
     # Of 60 fair tests, more than 10 fire once in 10,000 times; the mean of p has a standard error of 0.04.
     assert np.sum(np.array(p) <= 0.05) <= 10
     assert 0.33 < np.mean(p) < 0.75
@@ -110,7 +110,7 @@ def test_on_unrelated_spaces_the_test_fires_as_often_as_it_says(generator: str) 
 
 def test_what_is_in_common_is_seen() -> None:
     X, Y = embeddings(0, 10, noise=0.1)
-    found = significance(spaces_of(X, Y), rotated(Y, rng_of(1)), 99, rng_of(2))
+    found = significance(task_of(X, Y), rotated(Y, rng_of(1)), 99, Part(rng_of(2)))
     assert found.p_value == 0.01
     assert found.draws == 99
     assert found.z > 3
@@ -122,51 +122,52 @@ def test_clusters_alone_are_nothing_in_common() -> None:
     X, Y = (mixture(rng, np.arange(12) % 3) for _ in range(2))
     nulls = rotated(Y, rng)
     assert len(nulls) == 2
-    clustered, plain = (significance(spaces_of(X, Y), [null], 99, rng_of(0)).p_value for null in nulls)
+    clustered, plain = (significance(task_of(X, Y), [null], 99, Part(rng_of(0))).p_value for null in nulls)
     assert plain < clustered
-    assert significance(spaces_of(X, Y), nulls, 99, rng_of(0)).p_value >= clustered
+    assert significance(task_of(X, Y), nulls, 99, Part(rng_of(0))).p_value >= clustered
 
 
 def test_it_stops_early_where_nothing_is_in_common() -> None:
     rng = rng_of(4)
     X, Y = rng.standard_normal((8, 5)), rng.standard_normal((8, 5))
-    found = significance(spaces_of(X, Y), rotated(Y, rng), 999, rng)
+    found = significance(task_of(X, Y), rotated(Y, rng), 999, Part(rng))
     assert found.draws < 500
     assert found.p_value == ENOUGH / found.draws
 
 
 def test_constant_kernels_have_nothing_in_common() -> None:
     X = np.eye(6)  # all distances are equal
-    found = significance(spaces_of(X, X), rotated(X, rng_of(0)), 99, rng_of(0))
+    found = significance(task_of(X, X), rotated(X, rng_of(0)), 99, Part(rng_of(0)))
     assert found.p_value == 1.0
 
 
 def test_a_draw_that_the_deadline_cuts_does_not_count(monkeypatch) -> None:
     X, Y = embeddings(0, 10, noise=0.1)
-    spaces, nulls = spaces_of(X, Y), rotated(Y, rng_of(1))
+    spaces, nulls = task_of(X, Y), rotated(Y, rng_of(1))
     assert rotated(Y, rng_of(1), deadline=time.perf_counter() - 1) == []
-    assert significance(spaces, nulls, 9, rng_of(2), deadline=time.perf_counter() - 1) is None
-    assert search(spaces.problem, rng_of(0), deadline=time.perf_counter() - 1) is None
+    assert significance(spaces, nulls, 9, Part(rng_of(2), deadline=time.perf_counter() - 1)) is None
+    assert search(spaces.problem, Part(rng_of(0), deadline=time.perf_counter() - 1)) is None
     limit = time.perf_counter() + 600
-    assert significance(spaces, nulls, 9, rng_of(2), deadline=limit) == significance(spaces, nulls, 9, rng_of(2))
-    monkeypatch.setattr("blindmatch.trust.spaces.EFFORT", 10**7)  # minutes for one search
+    unhurried = significance(spaces, nulls, 9, Part(rng_of(2)))
+    assert significance(spaces, nulls, 9, Part(rng_of(2), deadline=limit)) == unhurried
+    monkeypatch.setattr("blindmatch.trust.search.EFFORT", 10**7)  # minutes for one search
     start = time.process_time()
-    assert search(spaces.problem, rng_of(0), deadline=time.perf_counter() + 0.1) is None
-    assert significance(spaces, nulls, 9, rng_of(2), deadline=time.perf_counter() + 0.1) is None
+    assert search(spaces.problem, Part(rng_of(0), deadline=time.perf_counter() + 0.1)) is None
+    assert significance(spaces, nulls, 9, Part(rng_of(2), deadline=time.perf_counter() + 0.1)) is None
     assert time.process_time() - start < 2
 
 
 def test_without_all_kinds_of_unrelated_spaces_nothing_is_claimed() -> None:
     X, Y = embeddings(0, 10, noise=0.1)
-    spaces, null = spaces_of(X, Y), rotated(Y, rng_of(1))[0]
-    assert significance(spaces, [null], 19, rng_of(2)).p_value == 0.05
+    spaces, null = task_of(X, Y), rotated(Y, rng_of(1))[0]
+    assert significance(spaces, [null], 19, Part(rng_of(2))).p_value == 0.05
     deadline = time.perf_counter() + 1
 
     def slow(rng: np.random.Generator) -> np.ndarray:
         time.sleep(max(0.0, deadline - time.perf_counter()) + 0.01)
         return null(rng)
 
-    assert significance(spaces, [null, slow], 19, rng_of(2), deadline=deadline) is None
+    assert significance(spaces, [null, slow], 19, Part(rng_of(2), deadline=deadline)) is None
 
 
 def test_a_background_gives_its_rows() -> None:

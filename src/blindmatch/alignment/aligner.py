@@ -25,7 +25,7 @@ _ALIKE = 0.2  # two maps are the same if they share this many nearest neighbours
 _CLEAR = 0.1  # least (ceiling - floor) / ceiling for a score; images have 0.4, shapeless normal points 0.02
 
 
-class BlindAligner(BaseEstimator):  # type: ignore[misc]
+class BlindAligner(BaseEstimator):
     """Map one embedding space to another without known pairs; the sides need not share items or have the same size.
 
     Both sides are centred, rotated to their principal axes and scaled to unit length. k-means gives several sets of

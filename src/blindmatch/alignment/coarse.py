@@ -16,6 +16,7 @@ from blindmatch.problem.distortion import GromovWasserstein
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.interrupts import complete
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray
@@ -81,7 +82,4 @@ def matched(start: Start, solver: Solver, time_limit: float | None, seed: int, t
 
 
 def _solved(start: Start, solver: Solver, **options: Any) -> Result:
-    result = solve(start.problem, solver, **options)
-    if result.status == "interrupted":  # solve() returns its best so far, but half an alignment is useless
-        raise KeyboardInterrupt
-    return result
+    return complete(solve(start.problem, solver, **options))

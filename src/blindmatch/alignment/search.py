@@ -13,6 +13,7 @@ from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import agreement, procrustes, refine, sample, unit
 from blindmatch.solvers.base import Solver
+from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray
 
@@ -89,14 +90,9 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in (source, target))
     starts = _starts(source, target, plan, rng, report)
     grown: list[tuple[Result, Points]] = []
-    interrupted = False
-    try:
+    with keep_what_is_done(lambda: bool(grown)) as interrupted:
         for number, start in enumerate(starts):
             grown.append(_grown(start, source, target, plan, (number, len(starts)), rng, report))
-    except KeyboardInterrupt:
-        if not grown:
-            raise
-        interrupted = True
     carried = [unseen_source @ rotation for _, rotation in grown]
     agreements = [agreement(points, unseen_target) for points in carried]
     best = int(np.argmax(agreements))
@@ -106,11 +102,9 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
     size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
     schedule = _told([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
-    try:
-        if not interrupted:
+    if not interrupted:
+        with keep_what_is_done() as interrupted:
             rotation = refine(source, target, rotation, schedule=schedule, size=size, rng=rng, memory=_MEMORY)
-    except KeyboardInterrupt:
-        interrupted = True
     return Found(
         rotation,
         tuple(
@@ -124,7 +118,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
             math.nan if unseen is seen else agreement(unseen, sample(seen, len(unseen), rng)) / 2
             for unseen, seen in ((unseen_source, source), (unseen_target, target))
         ),
-        interrupted=interrupted,
+        interrupted=bool(interrupted),
     )
 
 

@@ -1,20 +1,21 @@
-"""The typer application of the ``blindmatch`` command: help, version, exit codes. Its commands add themselves to it."""
+"""The typer application of the ``blindmatch`` command: help, version, exit codes, and commands that load lazily."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from blindmatch.cli import options as opt
 from blindmatch.cli.console import FAILED, complain, output, write_what_can_be_written
+from blindmatch.cli.options import expanded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The help page in the order in which a new user needs the commands. What is not named here comes last.
+# All commands, in the order in which a new user needs them. Each is a file in `commands`.
 PANELS = {
     "Match": ("demo", "match", "classify", "align", "subsets"),
     "Check": ("verify", "assess", "report"),
@@ -25,7 +26,8 @@ EXIT_CODES = {
     0: "done",
     1: "something failed (no package, no memory, a file that cannot be written, a certificate that proves nothing)",
     2: "bad input or options; nothing was written",
-    130: "interrupted by Ctrl-C; the best match so far was printed, where there was one",
+    130: "interrupted by Ctrl-C; the best match so far was printed if there was one",
+    143: "interrupted by SIGTERM; the same",
 }
 EXAMPLES = """\
 Examples:
@@ -38,10 +40,11 @@ Examples:
 """
 
 
-_USAGE: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of the one that typer brings along
+_USAGE: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of the copy that typer brings along
+_declared: dict[str, Application] = {}  # by the files in `commands`
 
 
-def _complain_of_usage(error: Any) -> None:
+def _complain_about_usage(error: Any) -> None:
     message = error.format_message().strip().rstrip(".")
     context = getattr(error, "ctx", None)
     where = "blindmatch" if context is None else context.command_path
@@ -49,31 +52,38 @@ def _complain_of_usage(error: Any) -> None:
     complain(f"{message[:1].lower()}{message[1:]}{see} '{where} --help'")
 
 
-class _Teaching:
-    """Help that ends with its examples, a line each: typer folds or spreads these lines, as its version likes it."""
+def _print_help(command: Any, print_page: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
+    """Print the help page, then its examples, one per line: typer would join or spread these lines."""
+    epilog, command.epilog = command.epilog, None
+    for parameter in command.get_params(ctx):
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""  # some versions of typer show the type of a switch, which takes no value
+    try:
+        print_page(ctx, formatter)
+    finally:
+        command.epilog = epilog
+    if epilog:
+        output().print(epilog.replace("\n\n  ", "\n  ").rstrip() + "\n", soft_wrap=True)
+
+
+class Command(TyperCommand):
+    """A command whose help ends with examples."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help page."""
-        epilog, self.epilog = self.epilog, None
-        for parameter in self.get_params(ctx):  # type: ignore[attr-defined]
-            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
-                parameter.metavar = ""  # some versions show the type of a switch, which takes no value
-        try:
-            super().format_help(ctx, formatter)  # type: ignore[misc]
-        finally:
-            self.epilog = epilog
-        if epilog:
-            output().print(epilog.replace("\n\n  ", "\n  ").rstrip() + "\n", soft_wrap=True)
-
-    epilog: str | None
+        _print_help(self, super().format_help, ctx, formatter)
 
 
-class Command(_Teaching, TyperCommand):
-    """A command whose help ends with examples."""
+class Group(TyperGroup):
+    """A group of commands whose help ends with examples."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help page."""
+        _print_help(self, super().format_help, ctx, formatter)
 
 
-class Group(_Teaching, TyperGroup):
-    """The commands, in the order of `PANELS`."""
+class Commands(Group):
+    """The commands of `PANELS`, in their order, each loaded when somebody asks for it."""
 
     def main(
         self,
@@ -84,7 +94,7 @@ class Group(_Teaching, TyperGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run a command. A wrong option is told in one line, like any other mistake."""
+        """Run a command. A wrong option is reported in one line, like any other mistake."""
         given = (args, prog_name, complete_var, False, windows_expand_args)
         if not standalone_mode:
             return super().main(*given, **extra)
@@ -96,36 +106,80 @@ class Group(_Teaching, TyperGroup):
         except _USAGE as error:
             code = error.exit_code
             if type(error).__name__ != "NoArgsIsHelpError":  # then the help was shown
-                _complain_of_usage(error)
+                _complain_about_usage(error)
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of the help page."""
-        names = super().list_commands(ctx)
-        known = [name for panel in PANELS.values() for name in panel if name in names]
-        return [*known, *(name for name in names if name not in known)]
+        return [name for names in PANELS.values() for name in names]
 
     def get_command(self, ctx: Any, name: str) -> Any:
-        """The command of that name, put into its panel."""
-        command = super().get_command(ctx, name)
+        """The command of that name, in its panel; None if there is none."""
         panel = next((title for title, names in PANELS.items() if name in names), None)
-        if command is not None and panel is not None:
-            command.rich_help_panel = panel  # type: ignore[attr-defined]
-        return command
+        if panel is not None and name not in self.commands:
+            import_module(f"blindmatch.cli.commands.{name}")
+            command: Any = typer.main.get_command(_declared[name])
+            command.name, command.rich_help_panel = name, panel
+            self.commands[name] = command
+        return self.commands.get(name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command to run; the names of all are needed to suggest one in place of an unknown one."""
+        if args and args[0] not in self.list_commands(ctx):
+            for name in self.list_commands(ctx):
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
 
 
 class Application(typer.Typer):
-    """A typer application whose commands teach by examples."""
+    """A typer application whose help ends with examples, and whose commands take groups of options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "no_args_is_help": True, "rich_markup_mode": "rich", **options})
 
-    def command(self, *arguments: Any, **options: Any) -> Callable[[Function], Function]:
-        """Declare a command."""
-        return super().command(*arguments, **{"cls": Command, **options})
+    def command(self, *examples: Any, note: str = "", **options: Any) -> Callable[[Function], Function]:
+        """Declare a command, with examples for its help."""
+        declare = super().command(**{"cls": Command, "epilog": _in_lines(examples) + note, **options})
+
+        def declared(function: Function) -> Function:
+            declare(expanded(function))
+            return function
+
+        return declared
+
+
+def command(*examples: str, note: str = "") -> Callable[[Function], Function]:
+    """Declare the command of a file in `commands`: a function of the same name."""
+
+    def declared(function: Function) -> Function:
+        own = _declared[function.__name__] = Application(add_completion=False)
+        return own.command(*examples, note=note)(function)
+
+    return declared
+
+
+def group(name: str, text: str, *examples: str) -> Application:
+    """Declare a group of commands, such as ``embed``."""
+    own = _declared[name] = Application(add_completion=False, help=text, epilog=_in_lines(examples))
+    return own
+
+
+def _in_lines(examples: tuple[str, ...]) -> str:
+    """The end of a help text: commands to copy, one per line."""
+    return "Examples:\n\n" + "\n\n".join(f"  [bold]{line}[/bold]" for line in examples)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and exit, if wanted."""
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"blindmatch {version('blindmatch')}")
+        raise typer.Exit
 
 
 app = Application(
+    cls=Commands,
     name="blindmatch",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -139,8 +193,8 @@ app = Application(
 @app.callback()
 def blindmatch(
     version: Annotated[
-        bool, typer.Option("--version", callback=opt.show_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Match two sets of embeddings with no pairs at all, and prove how good the match is."""
+    """Match two sets of embeddings with no known pairs, and prove how good the match is."""
     write_what_can_be_written()

@@ -1,4 +1,4 @@
-"""How the commands speak: tables and JSON on stdout, errors on stderr."""
+"""How the commands speak (tables and JSON on stdout, errors on stderr), and what ends them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,13 +21,13 @@ from blindmatch.io.json_values import json_finite
 if TYPE_CHECKING:
     from rich.console import Console
 
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+BAD_INPUT, FAILED, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 UNBOUNDED = 100_000  # columns: nothing is that wide
 JOINERS = "\u200c\u200d"  # without a width of their own; several scripts and emoji are written with them
 
 
 def output() -> Console:
-    """The console for results. In a pipe no line is broken and no cell is cut, unless COLUMNS says how wide it is."""
+    """The console for results. In a pipe, lines are not wrapped and cells not cut, unless COLUMNS sets a width."""
     from rich.console import Console
 
     piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
@@ -34,7 +35,7 @@ def output() -> Console:
 
 
 def write_what_can_be_written() -> None:
-    """Where stdout or stderr cannot take a character (an old locale), write a question mark instead of failing."""
+    """Write a question mark for a character that stdout or stderr cannot encode (an old locale)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -55,21 +56,39 @@ def plain(text: str) -> str:
 
 
 def drop_stdout() -> None:
-    """Forget what stdout could not take: Python would try again at its end, and tell of it in its own way."""
+    """Discard what stdout did not accept: Python would try again at exit, and print its own message."""
     with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:  # it may have no descriptor
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def open_closed_streams() -> None:
-    """Where stdout or stderr is closed, send it nowhere, so that no file that is opened takes its place."""
+    """Replace a closed stdout or stderr by /dev/null, so that no file that is opened gets its number."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the end)
 
 
+_signals: list[int] = []  # that ended this program
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM do what Ctrl-C does: the best so far is kept and printed. Only the exit code differs."""
+
+    def interrupt(number: int, frame: object) -> None:
+        _signals.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def interrupted() -> typer.Exit:
+    """The end of a command that Ctrl-C or SIGTERM cut short."""
+    return typer.Exit(TERMINATED if _signals else INTERRUPTED)
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Errors that a user can mend, in one line and with an exit code; bugs keep their traceback."""
+    """Show errors that a user can fix in one line, with an exit code; bugs keep their traceback."""
     try:
         yield
     except BrokenPipeError:
@@ -79,7 +98,7 @@ def one_line_errors() -> Iterator[None]:
             drop_stdout()
             complain(reason(error))
             raise typer.Exit(FAILED) from None
-        complain(_told(error))
+        complain(_described(error))
         raise typer.Exit(BAD_INPUT) from None
     except ValueError as error:
         complain(str(error))
@@ -92,15 +111,15 @@ def one_line_errors() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
         complain("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
+        raise interrupted() from None
 
 
 def reason(error: OSError) -> str:
-    """What the system says, in small letters."""
+    """What the system says, in lower case."""
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-def _told(error: OSError) -> str:
+def _described(error: OSError) -> str:
     if error.filename is None:
         return str(error)
     hint = _nearest(Path(os.fsdecode(error.filename))) if isinstance(error, FileNotFoundError) else ""
@@ -108,7 +127,7 @@ def _told(error: OSError) -> str:
 
 
 def _nearest(path: Path) -> str:
-    """What a file that is not there may have been meant to be."""
+    """A hint at the file that was probably meant."""
     folder = path.parent
     if not folder.is_dir():
         return f" (there is no folder {folder} in {Path.cwd()})" if not folder.is_absolute() else ""
@@ -117,5 +136,5 @@ def _nearest(path: Path) -> str:
 
 
 def echo_json(values: dict[str, Any] | list[Any]) -> None:
-    """Print JSON that every parser takes: numbers without a finite value become null."""
+    """Print JSON that every parser accepts: numbers that are not finite become null."""
     typer.echo(json.dumps(json_finite(values), allow_nan=False))

@@ -1,96 +1,81 @@
-"""What the commands read: a problem from one file, or from two files of embeddings."""
+"""What the commands read: two files of embeddings, or one file with a problem. Every file is read once."""
 
 from __future__ import annotations
 
 import math
+import shlex
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from blindmatch.cli.items import ItemOptions, Pictures
-from blindmatch.cli.pairs import PairOptions
+from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
+from blindmatch.cli.options import ItemOptions, TaskOptions
+from blindmatch.cli.pairs import pair_files, pair_settings, task_of
+from blindmatch.cli.progress import busy
 from blindmatch.io.embeddings import Embeddings, load_embeddings
-from blindmatch.matching.match import small_problem, without_dummies
-from blindmatch.problem.distortion import as_distortion
 from blindmatch.problem.files import load_problem
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task
+from blindmatch.report import Match
 from blindmatch.solving.result import Result
-from blindmatch.validation import FloatArray
-
-Names = tuple[str, ...] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """A problem, and what is known about its items.
-
-    `cost_beyond` is what matches cost at least that the problem leaves out, because it has fewer dummies than items
-    may stay unmatched.
-    """
-
-    problem: QAP
-    kernels: tuple[FloatArray, FloatArray] | None = None
-    source_names: Names = None
-    target_names: Names = None
-    cost_beyond: float = math.inf
-    truth: list[int] | None = None
-    images: tuple[Pictures | None, Pictures | None] = (None, None)
-
-    def unpadded(self, result: Result) -> Result:
-        """The result for the items that there are: sets are filled up with dummies to solve."""
-        if self.kernels is None:
-            return result
-        return without_dummies(result, *(len(kernel) for kernel in self.kernels))
 
 
 @dataclass(frozen=True)
-class Search:
-    """How a quick search for a small problem is run."""
-
-    seed: int
-    time_limit: float | None
-    threads: int | None
-
-
-@dataclass(frozen=True)
-class ProblemFile:
+class ProblemInput:
     """A quadratic assignment problem in a file."""
 
     path: Path
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> list[Path]:
         """The files that are read."""
-        return (self.path,)
+        return [self.path]
+
+    @property
+    def title(self) -> str:
+        """What is solved."""
+        return self.path.name
 
     @property
     def settings(self) -> dict[str, str]:
         """What was asked for, for the report."""
         return {"problem": self.path.name}
 
-    def load(self) -> Loaded:
-        """Read the file."""
-        return Loaded(load_problem(self.path))
+    @cached_property
+    def problem(self) -> QAP:
+        """The problem."""
+        return load_problem(self.path)
 
-    def load_for_certificate(self, size: int) -> Loaded:
-        """Read the file; it holds one problem, and the checker complains if the certificate has another `size`."""
-        return self.load()
+    def of_size(self, size: int) -> tuple[QAP, float]:
+        """The problem; the checker complains if a certificate has another size."""
+        return self.problem, math.inf
+
+    def match(self, result: Result, **others: Any) -> Match:
+        """All that a report says about a result."""
+        return Match(result, problem=self.problem, **others)
 
 
 @dataclass(frozen=True)
-class EmbeddingFiles:
-    """Two files of embeddings, and how they are compared."""
+class TaskInput:
+    """Two files of embeddings, how they are compared, and what is known about pairs and items."""
 
     source: Path
     target: Path
-    distortion: str = "gw"
-    standardize: bool = True
-    pairs: PairOptions = field(default_factory=PairOptions)
+    what: TaskOptions = field(default_factory=TaskOptions)
     items: ItemOptions = field(default_factory=ItemOptions)
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> list[Path]:
         """The files that are read."""
-        return (self.source, self.target, *self.pairs.paths, *self.items.paths)
+        return [self.source, self.target, *pair_files(self.what), *item_files(self.items)]
+
+    @property
+    def title(self) -> str:
+        """What is matched."""
+        return f"{self.source.name} matched with {self.target.name}"
 
     @property
     def settings(self) -> dict[str, str]:
@@ -98,34 +83,47 @@ class EmbeddingFiles:
         return {
             "source": self.source.name,
             "target": self.target.name,
-            "distortion": self.distortion,
-            "standardize": str(self.standardize),
-            **self.pairs.settings,
+            "distortion": self.what.distortion,
+            "standardize": str(self.what.standardize),
+            **pair_settings(self.what),
         }
 
-    def embeddings(self) -> tuple[Embeddings, Embeddings]:
-        """Source and target, with their names."""
-        return self.items.named(load_embeddings(self.source), load_embeddings(self.target))
+    @cached_property
+    def _embeddings(self) -> tuple[Embeddings, Embeddings]:
+        return named(self.items, load_embeddings(self.source), load_embeddings(self.target))
 
-    def load(self, search: Search) -> Loaded:
-        """Read the files and build the problem, with no more dummies than needed."""
-        return self._loaded(None, search)
+    @cached_property
+    def task(self) -> Task:
+        """What is matched."""
+        with busy("reading"):
+            self._items  # noqa: B018 (what is wrong with them is told before a long run)
+            task = task_of(*self._embeddings, self.what)
+            task.kernels  # noqa: B018 (the same)
+            return task
 
-    def load_for_certificate(self, size: int) -> Loaded:
-        """The problem of that size, and what matches cost that it leaves out."""
-        return self._loaded(size, None)
+    @cached_property
+    def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:
+        return partners(self.items, *self._embeddings), pictures(self.items, *self._embeddings)
 
-    def _loaded(self, size: int | None, search: Search | None) -> Loaded:
-        distortion = as_distortion(self.distortion, self.standardize)
-        source, target = self.embeddings()
-        truth, images = self.items.partners(source, target), self.items.pictures(source, target)
-        K, G = distortion.kernels(source.values, target.values)
-        hints, beyond = self.pairs.hints(source, target), math.inf
-        if search is not None:
-            limit, threads = search.time_limit, search.threads
-            problem = small_problem(distortion, K, G, hints, rng=search.seed, time_limit=limit, threads=threads)
-        else:
-            dummies = min(max((size or 0) - max(len(K), len(G)), 0), hints.max_unmatched)
-            problem = hints.problem(distortion, K, G, dummies)
-            beyond = hints.cost_beyond(distortion, dummies, problem.scale)
-        return Loaded(problem, (K, G), source.names, target.names, beyond, truth, images)
+    def of_size(self, size: int) -> tuple[QAP, float]:
+        """The problem of a certificate's size, and the least cost of any match that it leaves out."""
+        return self.task.of_size(size)
+
+    def match(self, result: Result, **others: Any) -> Match:
+        """All that a report says about a result."""
+        truth, (source_images, target_images) = self._items
+        return Match.of(
+            result, self.task, truth=truth, source_images=source_images, target_images=target_images, **others
+        )
+
+
+def task_or_problem(files: Sequence[Path], what: TaskOptions, items: ItemOptions | None = None) -> Any:
+    """Two files of embeddings or one file with a problem; None if it is neither."""
+    if len(files) == 1:
+        return ProblemInput(files[0])
+    return TaskInput(files[0], files[1], what, items or ItemOptions()) if len(files) == 2 else None
+
+
+def command_line() -> str:
+    """The command that runs, to copy."""
+    return shlex.join(["blindmatch", *sys.argv[1:]])

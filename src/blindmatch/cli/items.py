@@ -1,11 +1,12 @@
-"""What is known about the items beside their embeddings: names, pictures, true partners. Only people see it."""
+"""What is known about the items apart from their embeddings: names, pictures, true partners. Only people see it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from blindmatch.cli.options import ItemOptions
 from blindmatch.cli.pairs import read_pairs
 from blindmatch.io.embeddings import Embeddings
 from blindmatch.report.images import ALL_OF_THEM
@@ -15,66 +16,59 @@ SAME_ROWS, SAME_NAMES = "rows", "names"  # words for --truth in place of a file
 Pictures = dict[int, bytes]
 
 
-@dataclass(frozen=True)
-class ItemOptions:
-    """The options that ``match`` and ``report`` share; each is for the sources or for the targets."""
+def item_files(items: ItemOptions) -> list[Path]:
+    """The files that are read; of pictures, only the lists of them."""
+    given = (items.source_names, items.target_names, items.source_images, items.target_images)
+    truth = [] if items.truth in (None, SAME_ROWS, SAME_NAMES) else [Path(items.truth or "")]
+    return [*(path for path in given if path is not None and not path.is_dir()), *truth]
 
-    truth: str | None = None
-    source_names: Path | None = None
-    target_names: Path | None = None
-    source_images: Path | None = None
-    target_images: Path | None = None
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The files that are read; of pictures, only the lists of them."""
-        given = (self.source_names, self.target_names, self.source_images, self.target_images)
-        truth = () if self.truth in (None, SAME_ROWS, SAME_NAMES) else (Path(self.truth or ""),)
-        return (*(path for path in given if path is not None and not path.is_dir()), *truth)
+def check_items(items: ItemOptions, report: Path | None) -> None:
+    """Pictures are for a report, and the truth is a file or one of two words."""
+    if items.truth not in (None, SAME_ROWS, SAME_NAMES) and not Path(items.truth or "").exists():
+        raise ValueError(f"--truth {items.truth}: no such file, and neither '{SAME_ROWS}' nor '{SAME_NAMES}'")
+    for option, path in (("--source-images", items.source_images), ("--target-images", items.target_images)):
+        if path is not None and report is None:
+            raise ValueError(f"{option} {path}: pictures are shown in a report; add --report FILE")
 
-    def check(self, report: Path | None) -> None:
-        """Pictures are for a report, and the truth is a file or one of two words."""
-        if self.truth not in (None, SAME_ROWS, SAME_NAMES) and not Path(self.truth or "").exists():
-            raise ValueError(f"--truth {self.truth}: no such file, and neither '{SAME_ROWS}' nor '{SAME_NAMES}'")
-        for option, path in (("--source-images", self.source_images), ("--target-images", self.target_images)):
-            if path is not None and report is None:
-                raise ValueError(f"{option} {path}: pictures are shown in a report; add --report FILE")
 
-    def named(self, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
-        """The embeddings with the names of these files, where there are such."""
-        return (
-            _with_names(source, self.source_names, "--source-names"),
-            _with_names(target, self.target_names, "--target-names"),
-        )
+def named(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
+    """The embeddings with the names from these files, if any."""
+    return (
+        _with_names(source, items.source_names, "--source-names"),
+        _with_names(target, items.target_names, "--target-names"),
+    )
 
-    def partners(self, source: Embeddings, target: Embeddings) -> list[int] | None:
-        """The true partner of each source, -1 where it has none; None if nothing is known."""
-        if self.truth is None:
-            return None
-        if self.truth == SAME_ROWS:
-            return [i if i < len(target) else -1 for i in range(len(source))]
-        if self.truth == SAME_NAMES:
-            pairs = _same_names(source, target)
-        else:
-            pairs = read_pairs(Path(self.truth), source, target)
-            if not pairs:
-                raise ValueError(f"--truth {self.truth}: there is no pair in it; expected a line 'source,target' each")
-        partners = [-1] * len(source)
-        for i, j in pairs:
-            if i >= len(source) or j >= len(target):
-                raise ValueError(f"--truth {self.truth}: ({i}, {j}) is no pair of {len(source)} x {len(target)} items")
-            if partners[i] not in (-1, j) or j in partners[:i] + partners[i + 1 :]:
-                raise ValueError(f"--truth {self.truth}: source {i} or target {j} has two partners; expected one each")
-            partners[i] = j
-        return partners
 
-    def pictures(self, source: Embeddings, target: Embeddings) -> tuple[Pictures | None, Pictures | None]:
-        """Small pictures of the items, as far as there are any."""
-        room = ALL_OF_THEM // (1 + (self.source_images is not None and self.target_images is not None))
-        return (
-            _pictures(self.source_images, source, "--source-images", room),
-            _pictures(self.target_images, target, "--target-images", room),
-        )
+def partners(items: ItemOptions, source: Embeddings, target: Embeddings) -> list[int] | None:
+    """The true partner of each source, -1 if it has none; None if nothing is known."""
+    if items.truth is None:
+        return None
+    if items.truth == SAME_ROWS:
+        return [i if i < len(target) else -1 for i in range(len(source))]
+    if items.truth == SAME_NAMES:
+        pairs = _same_names(source, target)
+    else:
+        pairs = read_pairs(Path(items.truth), source, target)
+        if not pairs:
+            raise ValueError(f"--truth {items.truth}: there is no pair in it; expected one 'source,target' per line")
+    found = [-1] * len(source)
+    for i, j in pairs:
+        if i >= len(source) or j >= len(target):
+            raise ValueError(f"--truth {items.truth}: ({i}, {j}) is no pair of {len(source)} x {len(target)} items")
+        if found[i] not in (-1, j) or j in found[:i] + found[i + 1 :]:
+            raise ValueError(f"--truth {items.truth}: source {i} or target {j} has two partners; expected one each")
+        found[i] = j
+    return found
+
+
+def pictures(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[Pictures | None, Pictures | None]:
+    """Small pictures of the items, as far as there are any."""
+    room = ALL_OF_THEM // (1 + (items.source_images is not None and items.target_images is not None))
+    return (
+        _pictures(items.source_images, source, "--source-images", room),
+        _pictures(items.target_images, target, "--target-images", room),
+    )
 
 
 def _with_names(items: Embeddings, path: Path | None, option: str) -> Embeddings:
@@ -82,11 +76,11 @@ def _with_names(items: Embeddings, path: Path | None, option: str) -> Embeddings
 
 
 def _lines(path: Path, count: int, option: str) -> list[str]:
-    """So many lines of a text file; more empty ones at its end do not matter."""
+    """The lines of a text file, one per item; empty lines at the end are ignored."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except UnicodeDecodeError:
-        raise ValueError(f"{option} {path}: not a text file with a line for each item") from None
+        raise ValueError(f"{option} {path}: not a text file with one line per item") from None
     while len(lines) > count and not lines[-1]:
         del lines[-1]
     if len(lines) != count:
@@ -116,12 +110,12 @@ def _pictures(path: Path | None, items: Embeddings, option: str, room: int) -> P
 
 
 def _listed(path: Path, items: Embeddings, option: str) -> dict[int, Path]:
-    """A file with the address of a picture on each line, seen from where the file is; empty for none."""
+    """A file with the path of a picture on each line, relative to the file; an empty line for none."""
     return {item: path.parent / line for item, line in enumerate(_lines(path, len(items), option)) if line}
 
 
 def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
-    """The pictures of a folder: by the names of the items if some are called so; in order if all are numbered."""
+    """The pictures of a folder: by the names of the items if any match, or in order if all are numbered."""
     from blindmatch.encoders.images import SUFFIXES  # a tenth of a second, for those who show pictures
 
     files = sorted((file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
@@ -129,12 +123,12 @@ def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
     found = {item: called[name] for item, name in enumerate(items.names or ()) if name in called}
     if found:
         return found
-    # In the order of other names they would be the pictures of other items, and nobody would notice.
+    # With any other names, the order could be wrong without anybody noticing.
     if len(files) == len(items) and all(re.search(r"\d", file.stem) for file in files):
         return dict(enumerate(files))
     raise ValueError(
-        f"{option} {folder}: has {len(files)} pictures, none of them called like an item; expected such ones, or "
-        f"{len(items)} with numbers in their names, or a file that lists them"
+        f"{option} {folder}: has {len(files)} pictures, none of them named like an item; expected such names, or "
+        f"{len(items)} pictures with numbers in their names, or a file that lists them"
     )
 
 

@@ -1,140 +1,170 @@
-"""Options that several commands share."""
+"""Options that several commands share, alone and in groups."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from blindmatch.cli import completion
+from blindmatch.cli.console import one_line_errors
 
 ITEMS = "Options for what is known about the items; the matching never sees it"
+_TRUTH = (
+    "True pairs to compare with, one 'source,target' per line; or 'rows' or 'names' if partners have the same row or "
+    "name. A source that is not listed has no partner."
+)
+_IMAGES = (
+    "Pictures of the sources for the report: a folder (files named like the items, or numbered), or a file that lists "
+    "them, one per line."
+)
 FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv"
 
 
-def examples(*lines: str) -> str:
-    """The end of a help text: commands to copy, a line each."""
-    return "Examples:\n\n" + "\n\n".join(f"  [bold]{line}[/bold]" for line in lines)
+def expanded(function: Callable[..., None]) -> Callable[..., None]:
+    """The function of a command as typer wants it.
+
+    A parameter whose type is one of the groups below becomes the options of that group; its default value, if there
+    is one, has the defaults of the options. Errors that a user can fix are shown in one line.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters = []
+    for given in inspect.signature(function).parameters.values():
+        kind = hints[given.name]
+        if not is_dataclass(kind):
+            parameters.append(given.replace(annotation=kind, kind=given.KEYWORD_ONLY))
+            continue
+        groups[given.name] = kind
+        types = get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
+            default = field.default if given.default is given.empty else getattr(given.default, field.name)
+            missing = given.empty if default is MISSING else default
+            parameters.append(
+                inspect.Parameter(field.name, given.KEYWORD_ONLY, default=missing, annotation=types[field.name])
+            )
+
+    @wraps(function)
+    def run(**values: Any) -> None:
+        with one_line_errors():
+            for name, kind in groups.items():
+                values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+            function(**values)
+
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run
 
 
-def show_version(wanted: bool) -> None:
-    """Print the version and end, if wanted."""
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"blindmatch {version('blindmatch')}")
-        raise typer.Exit
-
-
-Solver = Annotated[
-    str,
-    typer.Option("--solver", "-s", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers),
-]
+File = Path | None
+Words = list[str] | None
+Source = Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {FILES}.", show_default=False)]
 Distortion = Annotated[
     str,
     typer.Option(
-        "--distortion",
         "-d",
+        "--distortion",
         help="What to compare: gw, gaussian, cka, mutual-knn, kl or inner-product.",
         autocompletion=completion.distortions,
     ),
 ]
-Standardize = Annotated[
-    bool, typer.Option("--standardize/--no-standardize", help="Bring both kernels to a common scale first.")
-]
-Known = Annotated[
-    list[str] | None,
-    typer.Option("--known", metavar="S:T", help="A pair that is known, by name or by index; may be repeated."),
-]
-KnownPairs = Annotated[
-    Path | None, typer.Option("--known-pairs", metavar="FILE", help="Known pairs, a line 'source,target' each.")
-]
-Forbid = Annotated[
-    list[str] | None,
-    typer.Option("--forbid", metavar="S:T", help="A pair that must not be used, by name or index; may be repeated."),
-]
-ForbiddenPairs = Annotated[
-    Path | None, typer.Option("--forbidden-pairs", metavar="FILE", help="Such pairs, a line 'source,target' each.")
-]
-Similarity = Annotated[
-    Path | None,
-    typer.Option(
-        "--similarity", metavar="FILE", help="A matrix, sources by targets: larger for pairs that seem more alike."
-    ),
-]
-SimilarityWeight = Annotated[
-    float, typer.Option("--similarity-weight", help="What a unit of similarity takes off the cost.")
-]
-UnmatchedCost = Annotated[
-    float | None,
-    typer.Option(
-        "--unmatched-cost",
-        metavar="PRICE",
-        help="What each item without a partner adds to the cost, on either side; without it all are matched. About the "
-        "number of items times the mean loss that a pair may have (gw: 0 perfect, 2 random).",
-    ),
-]
-MaxUnmatched = Annotated[
-    int | None,
-    typer.Option("--max-unmatched", metavar="N", help="At most so many of the smaller set stay unmatched."),
+Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common scale first.")]
+Solver = Annotated[
+    str, typer.Option("-s", "--solver", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers)
 ]
 TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Then the best so far is returned.")
+    float | None,
+    typer.Option("-t", "--time-limit", metavar="SECONDS", help="Return the best match found within this time."),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="How many to use; all cores by default.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Certificate = Annotated[
-    Path | None, typer.Option("--certificate", "-c", metavar="FILE", help="Write the proof of the bound (.npz).")
+    File, typer.Option("-c", "--certificate", metavar="FILE", help="Write the proof of the bound (.npz).")
 ]
+Report = Annotated[File, typer.Option("-r", "--report", metavar="FILE", help="Write a report (.html).")]
 Checkpoint = Annotated[
-    Path | None,
-    typer.Option("--checkpoint", metavar="FILE", help="Keep the state of branch-and-bound there, and go on from it."),
+    File, typer.Option(metavar="FILE", help="Keep the state of branch-and-bound here, and resume from it.")
 ]
-Report = Annotated[
-    Path | None, typer.Option("--report", "-r", metavar="FILE", help="Write a report to look at (.html).")
-]
-Assess = Annotated[bool, typer.Option("--assess", help="Tell whether to believe it, as 'blindmatch assess' does.")]
+Assess = Annotated[bool, typer.Option("--assess", help="Tell whether to believe the match, as the command 'assess'.")]
 MinConfidence = Annotated[
-    float | None,
-    typer.Option("--min-confidence", metavar="P", help="Keep only pairs that are right with this probability."),
+    float | None, typer.Option(metavar="P", help="Keep only pairs that are right with this probability.")
 ]
-Background = Annotated[
-    Path | None,
-    typer.Option("--background", metavar="FILE", help="Other items of the target's space: makes the test exact."),
-]
-Draws = Annotated[int, typer.Option("--draws", help="Unrelated spaces to match, at most.")]
-AssessTime = Annotated[float, typer.Option("--assess-time", metavar="SECONDS", help="Time limit of the assessment.")]
-Truth = Annotated[
-    str | None,
-    typer.Option(
-        "--truth",
-        metavar="FILE",
-        help="True pairs to compare with, a line 'source,target' each; or 'rows' or 'names', where partners have the "
-        "same row or name. A source that is not named there has no partner.",
-        rich_help_panel=ITEMS,
-    ),
-]
-SourceNames = Annotated[
-    Path | None,
-    typer.Option("--source-names", metavar="FILE", help="Names of the sources, a line each.", rich_help_panel=ITEMS),
-]
-TargetNames = Annotated[
-    Path | None,
-    typer.Option("--target-names", metavar="FILE", help="Names of the targets, a line each.", rich_help_panel=ITEMS),
-]
-SourceImages = Annotated[
-    Path | None,
-    typer.Option(
-        "--source-images",
-        metavar="PATH",
-        help="Pictures of the sources for the report: a folder (files called like the items, or numbered), or a "
-        "file that lists them, a line each.",
-        rich_help_panel=ITEMS,
-    ),
-]
-TargetImages = Annotated[
-    Path | None,
-    typer.Option("--target-images", metavar="PATH", help="The same for the targets.", rich_help_panel=ITEMS),
-]
+
+
+@dataclass(frozen=True)
+class TaskOptions:
+    """How two sets are compared, and what is known about the pairs."""
+
+    distortion: Distortion = "gw"
+    standardize: Standardize = True
+    known: Annotated[Words, typer.Option(metavar="S:T", help="A known pair, by name or index; repeatable.")] = None
+    known_pairs: Annotated[File, typer.Option(metavar="FILE", help="Known pairs, one 'source,target' per line.")] = None
+    forbid: Annotated[Words, typer.Option(metavar="S:T", help="A pair that must not be used; repeatable.")] = None
+    forbidden_pairs: Annotated[File, typer.Option(metavar="FILE", help="Forbidden pairs, one per line.")] = None
+    similarity: Annotated[
+        File, typer.Option(metavar="FILE", help="A matrix, sources by targets: larger for pairs that seem more alike.")
+    ] = None
+    similarity_weight: Annotated[float, typer.Option(help="By how much a unit of similarity lowers the cost.")] = 1.0
+    unmatched_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PRICE",
+            help="What each item without a partner adds to the cost, on either side; without it all are matched. Try "
+            "the number of items times the largest mean loss that a pair may have (gw: 0 perfect, 2 random).",
+        ),
+    ] = None
+    max_unmatched: Annotated[
+        int | None, typer.Option(metavar="N", help="The largest number of items of the smaller set to leave unmatched.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class ItemOptions:
+    """What is known about the items: only people see it, in tables and reports."""
+
+    truth: Annotated[str | None, typer.Option(metavar="FILE", help=_TRUTH, rich_help_panel=ITEMS)] = None
+    source_names: Annotated[
+        File, typer.Option(metavar="FILE", help="Names of the sources, one per line.", rich_help_panel=ITEMS)
+    ] = None
+    target_names: Annotated[
+        File, typer.Option(metavar="FILE", help="Names of the targets, one per line.", rich_help_panel=ITEMS)
+    ] = None
+    source_images: Annotated[File, typer.Option(metavar="PATH", help=_IMAGES, rich_help_panel=ITEMS)] = None
+    target_images: Annotated[
+        File, typer.Option(metavar="PATH", help="The same for the targets.", rich_help_panel=ITEMS)
+    ] = None
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """How to solve."""
+
+    solver: Solver = "auto"
+    time_limit: TimeLimit = None
+    seed: Seed = 0
+    threads: Threads = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What was asked for, for the report."""
+        return {
+            "solver": self.solver,
+            "time limit": "none" if self.time_limit is None else f"{self.time_limit:g} s",
+            "seed": str(self.seed),
+            "threads": "all cores" if self.threads is None else str(self.threads),
+        }
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where the answer goes."""
+
+    json: Json = False
+    certificate: Certificate = None
+    report: Report = None

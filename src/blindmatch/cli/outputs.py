@@ -1,4 +1,4 @@
-"""What commands leave behind: the answer on stdout first, then files, whose places were looked at before the run."""
+"""Where answers go: stdout first, then files, whose paths are checked before the run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from blindmatch.report import Match, render
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> None:
-    """Refuse now, by option, what would fail only after a long run, or would write over another file of the run."""
+    """Refuse, before a long run, paths that cannot be written or that would overwrite another file of the run."""
     read = list(inputs)
     seen: dict[str, Path] = {}
     for option, path in outputs.items():
         if path is None:
             continue
         _check_place(option, path)
-        if is_stream(path):  # a device or a pipe takes what it is given, and nothing is overwritten
+        if is_stream(path):  # a device or a pipe: nothing is overwritten
             continue
         if any(_same(path, given) for given in read):
             raise ValueError(f"{option} {path}: this would overwrite an input")
@@ -55,10 +55,9 @@ def write_page(match: Match, path: Path) -> None:
 
 
 class Delivery:
-    """What is done with an answer: each part whatever became of the others. Leaving it ends with code 1 if one failed.
+    """Delivers an answer: each part is tried whether or not the others failed; `end` exits with code 1 if one failed.
 
-    Printing comes first, for a disk that is full must not cost the answer; and files are written even if nobody reads
-    what is printed.
+    Printing comes first, because a full disk must not cost the answer. Files are written even if stdout is closed.
     """
 
     def __init__(self) -> None:
@@ -91,7 +90,7 @@ class Delivery:
         return True
 
     def end(self) -> None:
-        """Tell by the exit code if something failed."""
+        """Exit with code 1 if something failed."""
         if self._broken is not None:
             raise self._broken
         if self._failed:

@@ -1,72 +1,62 @@
-"""What the command line says about pairs: known, forbidden, alike, unmatched. By name or by index, or in files."""
+"""What the command line says about pairs: known, forbidden, similar, unmatched; by name, by index, or in files."""
 
 from __future__ import annotations
 
 import csv
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from blindmatch.cli.options import TaskOptions
 from blindmatch.io.embeddings import Embeddings, load_embeddings
-from blindmatch.problem.hints import Hints
+from blindmatch.problem.task import Task
 
 
-@dataclass(frozen=True)
-class PairOptions:
-    """The options that ``match`` and ``verify`` share: the same ones make the same problem."""
-
-    known: tuple[str, ...] = ()
-    known_file: Path | None = None
-    forbidden: tuple[str, ...] = ()
-    forbidden_file: Path | None = None
-    similarity: Path | None = None
-    similarity_weight: float = 1.0
-    unmatched_cost: float | None = None
-    max_unmatched: int | None = None
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The files that are read."""
-        files = (self.known_file, self.forbidden_file, self.similarity)
-        return tuple(path for path in files if path is not None)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """What was asked for, for the report."""
-        chosen = {"known pairs": ", ".join(_told(self.known, self.known_file)) or "none"}
-        forbidden = _told(self.forbidden, self.forbidden_file)
-        if forbidden:
-            chosen["forbidden pairs"] = ", ".join(forbidden)
-        if self.similarity is not None:
-            chosen["similarity"] = f"{self.similarity.name}, weight {self.similarity_weight:g}"
-        if self.unmatched_cost is not None:
-            most = "" if self.max_unmatched is None else f", at most {self.max_unmatched}"
-            chosen["unmatched"] = f"{self.unmatched_cost:g} each{most}"
-        return chosen
-
-    def hints(self, source: Embeddings, target: Embeddings) -> Hints:
-        """Read the files, look names up, and check it all."""
-        hints = Hints.of(
-            (len(source), len(target)),
-            known_pairs=_pairs("--known", self.known, self.known_file, source, target),
-            forbidden_pairs=_pairs("--forbid", self.forbidden, self.forbidden_file, source, target),
-            similarity=None if self.similarity is None else load_embeddings(self.similarity).values,
-            similarity_weight=self.similarity_weight,
-            unmatched_cost=self.unmatched_cost,
-            max_unmatched=self.max_unmatched,
-        )
-        if self.similarity is None and self.similarity_weight != 1.0:
-            raise ValueError(f"--similarity-weight {self.similarity_weight:g}: there is no --similarity to weigh")
-        return hints
+def pair_files(what: TaskOptions) -> list[Path]:
+    """The files that are read."""
+    return [path for path in (what.known_pairs, what.forbidden_pairs, what.similarity) if path is not None]
 
 
-def _told(words: tuple[str, ...], file: Path | None) -> list[str]:
-    return [*words, *([file.name] if file else [])]
+def pair_settings(what: TaskOptions) -> dict[str, str]:
+    """What was asked for, for the report."""
+    known, forbidden = (
+        ", ".join([*(words or ()), *([file.name] if file else [])])
+        for words, file in ((what.known, what.known_pairs), (what.forbid, what.forbidden_pairs))
+    )
+    chosen = {"known pairs": known or "none"}
+    if forbidden:
+        chosen["forbidden pairs"] = forbidden
+    if what.similarity is not None:
+        chosen["similarity"] = f"{what.similarity.name}, weight {what.similarity_weight:g}"
+    if what.unmatched_cost is not None:
+        most = "" if what.max_unmatched is None else f", at most {what.max_unmatched}"
+        chosen["unmatched"] = f"{what.unmatched_cost:g} each{most}"
+    return chosen
+
+
+def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
+    """Read the files about pairs, look names up, and check everything."""
+    task = Task.of(
+        source.values,
+        target.values,
+        distortion=what.distortion,
+        standardize=what.standardize,
+        known_pairs=_pairs("--known", what.known or (), what.known_pairs, source, target),
+        forbidden_pairs=_pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
+        similarity=None if what.similarity is None else load_embeddings(what.similarity).values,
+        similarity_weight=what.similarity_weight,
+        unmatched_cost=what.unmatched_cost,
+        max_unmatched=what.max_unmatched,
+        source_names=source.names,
+        target_names=target.names,
+    )
+    if what.similarity is None and what.similarity_weight != 1.0:
+        raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
+    return task
 
 
 def _pairs(
-    option: str, words: tuple[str, ...], file: Path | None, source: Embeddings, target: Embeddings
+    option: str, words: Sequence[str], file: Path | None, source: Embeddings, target: Embeddings
 ) -> list[tuple[int, int]]:
     pairs = []
     for word in words:
@@ -86,17 +76,17 @@ def _pairs(
 
 
 def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple[int, int]]:
-    """The pairs of a file with a line 'source,target' each, by name or index."""
+    """The pairs of a file with one 'source,target' per line, by name or index."""
     return _pairs("", (), path, source, target)
 
 
 def _rows(path: Path) -> list[tuple[str, str, str]]:
-    """Where each pair stands, and its two sides; a first line "source,target" is skipped."""
+    """Where each pair is, and its two sides; a first line "source,target" is skipped."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if any(row)]
     except (UnicodeDecodeError, csv.Error):
-        raise ValueError(f"{path}: not a text file with a line 'source,target' for each pair") from None
+        raise ValueError(f"{path}: not a text file with one 'source,target' per line") from None
     if rows and [cell.strip().lower() for cell in rows[0][1]] == ["source", "target"]:
         del rows[0]
     for number, row in rows:
@@ -106,7 +96,7 @@ def _rows(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _index(word: str, names: Sequence[str] | None, where: str) -> int:
-    """A name by its place, and what is no name as an index: items may be called by numbers, in another order."""
+    """The index of a name; a word that is no name is an index. Items may have numbers as names."""
     places = [index for index, name in enumerate(names or ()) if name == word]
     if len(places) == 1:
         return places[0]

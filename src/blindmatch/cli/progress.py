@@ -1,4 +1,4 @@
-"""What a long command shows while it works: on stderr, and only on a terminal."""
+"""What a long command shows while it runs: on stderr, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ REFRESH = 0.05  # seconds between two updates of the line
 
 
 class Pace:
-    """How long a run may still take, from the gaps that were seen.
+    """How long a run may still take, judged by the gaps so far.
 
-    The gap is extrapolated along a straight line from the middle of the run to now. Bounds rise ever more slowly, so
-    this is a guess, and mostly too short: it is shown as "at this pace".
+    The gap is extrapolated linearly from the second half of the run. Bounds rise more and more slowly, so this is a
+    guess, and usually too short: it is shown as "at this pace".
 
     >>> pace = Pace()
     >>> pace.see(0.0, 0.4), pace.see(5.0, 0.3), pace.see(10.0, 0.2)
@@ -45,7 +45,7 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the gap is closed if it goes on closing like this; None where it does not."""
+        """Seconds until the gap is closed at this pace; None if it does not close."""
         if not self._seen:
             return None
         (then, wider), (now, gap) = self._seen[0], self._seen[-1]
@@ -53,7 +53,7 @@ class Pace:
 
 
 def remaining_text(seconds: float, limit: float | None, guess: float | None) -> str:
-    """What is said about the time that is left.
+    """The text about the remaining time.
 
     >>> remaining_text(20.0, 60.0, None)
     'at most 0:40 left'
@@ -71,7 +71,7 @@ def remaining_text(seconds: float, limit: float | None, guess: float | None) -> 
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any.
+    """Minutes and seconds, with hours if there are any.
 
     >>> clock(75.2), clock(4000)
     ('1:15', '1:06:40')
@@ -82,7 +82,7 @@ def clock(seconds: float) -> str:
 
 
 class Line:
-    """A line of progress: what is done now, for how long, and how long it may still take."""
+    """A line of progress: the current step, its time so far, and its remaining time."""
 
     def __init__(self, bar: Bar, time_limit: float | None) -> None:
         self._bar, self._limit = bar, time_limit
@@ -90,14 +90,14 @@ class Line:
         self._step, self._began = "", 0.0
 
     def step(self, name: str, done: int, total: int) -> None:
-        """So many of the parts of a step are done; a step of a single part tells nothing about its time."""
+        """Show how many parts of a step are done; a step with a single part gives no estimate of the time."""
         if total > 1:
             self.share(name, done / total, f"{name}, {min(done + 1, total)} of {total}")
         else:
             self._show(name, str)
 
     def share(self, name: str, share: float, text: str | None = None) -> None:
-        """Such a share of a step is done, from 0 to 1."""
+        """Show which share of a step is done, from 0 to 1."""
         now, end = time.monotonic(), math.inf
         if name != self._step:
             self._step, self._began = name, now
@@ -106,7 +106,7 @@ class Line:
         self._show(text or name, lambda: _left_of_step(end), share)
 
     def moment(self, now: Progress) -> None:
-        """What a solver tells."""
+        """Show the progress of a solver."""
         from blindmatch.report.verdict import number, percent
         from blindmatch.solving.result import relative_gap
 
@@ -133,34 +133,34 @@ class Line:
 
 
 def _left_of_step(end: float) -> str:
-    """What is said about the time until the end of a step, on the clock of `time.monotonic`."""
+    """The text about the time until the end of a step, on the clock of `time.monotonic`."""
     return f"about {clock(max(0.0, end - time.monotonic()))} left of this step" if math.isfinite(end) else ""
 
 
 @contextmanager
 def live_progress(time_limit: float | None = None) -> Iterator[Callable[[Progress], None] | None]:
-    """Give a callback that shows bound, cost, gap and times on stderr; None where stderr is no terminal."""
+    """Give a callback that shows bound, cost, gap and times on stderr; None if stderr is no terminal."""
     with watched("starting", time_limit) as line:
         yield None if line is None else line.moment
 
 
 @contextmanager
 def watched(what: str, time_limit: float | None = None) -> Iterator[Line | None]:
-    """Show on a terminal what is done; None where stderr is no terminal."""
+    """Show steps on a terminal; None if stderr is no terminal."""
     with _quiet_stdout(), _bar(what) as bar:
         yield None if bar is None else Line(bar, time_limit)
 
 
 @contextmanager
 def busy(what: str, time_limit: float | None = None) -> Iterator[None]:
-    """Show on a terminal that something takes its time, where nothing else is known about it."""
+    """Show on a terminal that something runs, without an estimate of its time."""
     with _quiet_stdout(), _bar(what, time_limit):
         yield
 
 
 @contextmanager
 def _bar(text: str, time_limit: float | None = None) -> Iterator[Bar | None]:
-    """A line with a spinner, `text`, a bar where the share that is done is known, and times; it vanishes at the end."""
+    """A line with a spinner, `text`, a bar if the share that is done is known, and times; it disappears at the end."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -188,7 +188,7 @@ def _bar(text: str, time_limit: float | None = None) -> Iterator[Bar | None]:
 
 @contextmanager
 def _quiet_stdout() -> Iterator[None]:
-    """Send what libraries print on stdout to stderr: Gurobi speaks up at Ctrl-C, which would spoil the JSON."""
+    """Send what libraries print on stdout to stderr: Gurobi prints at Ctrl-C, which would corrupt the JSON."""
     try:
         sys.stdout.flush()
         kept = os.dup(1)

@@ -1,23 +1,17 @@
-"""Results that were saved as JSON, and the report of one."""
+"""Results that were saved as JSON."""
 
 from __future__ import annotations
 
 import json
 import math
-import sys
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from blindmatch.cli.console import echo_json, output
-from blindmatch.cli.inputs import EmbeddingFiles, Loaded, ProblemFile
-from blindmatch.cli.outputs import Delivery, check_outputs, write_page
-from blindmatch.cli.progress import busy
 from blindmatch.io.files import reading
-from blindmatch.problem.distortion import DISTORTIONS
+from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify
 from blindmatch.report import Match
@@ -37,7 +31,7 @@ class Saved:
 
     @classmethod
     def load(cls, path: Path) -> Saved:
-        """Read a file; whatever is wrong with it is told in a ValueError that names it."""
+        """Read a file; a ValueError names the file and says what is wrong."""
         with reading(path, "JSON"):
             values = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(values, dict) or not {"permutation", "cost", "status"} <= values.keys():
@@ -69,65 +63,23 @@ def _result(values: dict[str, Any]) -> Result:
 def saved_match(path: Path, match: Match) -> Match:
     """The match of a saved result, if it was made from the same data; ValueError if not.
 
-    What it costs is checked by that; what is proved about it is only told by the file.
+    That checks its cost; what is proved about it is only the file's claim.
     """
     try:
         check_cost(match)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    settings = {**match.settings, "lower bound": f"as {path.name} tells; not recomputed here"}
+    settings = {**match.settings, "lower bound": f"as {path.name} says; not recomputed here"}
     return replace(match, settings=settings, told_by=path.name)
 
 
-def run_report(
-    path: Path,
-    inputs: ProblemFile | EmbeddingFiles,
-    out: Path,
-    proof: Path | None,
-    title: str | None,
-    as_json: bool,
-) -> None:
-    """Write the report of a saved result."""
-    check_outputs({"--out": out}, (path, *inputs.paths, *([proof] if proof else [])))
-    saved = Saved.load(path)
-    certificate = None if proof is None else Certificate.load(proof)
-    # Without a certificate, the problem in which as many items as may do so stay unmatched.
-    with busy("reading"):
-        loaded = inputs.load_for_certificate(sys.maxsize if certificate is None else certificate.size)
-    settings = {**saved.settings, **inputs.settings}
-    match = Match(
-        saved.result,
-        loaded.kernels,
-        loaded.source_names,
-        loaded.target_names,
-        loaded.truth,
-        settings=settings,
-        title=title or " matched with ".join(given.name for given in inputs.paths[:2]),
-        problem=loaded.problem,
-        similarity=isinstance(inputs, EmbeddingFiles) and DISTORTIONS[inputs.distortion].similarities,
-        certificate_file=proof,
-        source_images=loaded.images[0],
-        target_images=loaded.images[1],
-    )
-    match = saved_match(path, match)
-    if certificate is not None and proof is not None:
-        result = _proved(match.result, loaded, certificate, proof)
-        match = replace(match, result=result, settings=settings, told_by=None)
-    delivery = Delivery()
-    if delivery.write(out, partial(write_page, match)):
-        told = {"report": str(out), "bytes": out.stat().st_size}
-        text = f"Report: {out}"
-        delivery.show(lambda: echo_json(told) if as_json else output().print(text, markup=False, soft_wrap=True))
-    delivery.end()
-
-
-def _proved(result: Result, loaded: Loaded, certificate: Certificate, path: Path) -> Result:
-    """The result with a certificate that was checked here and now."""
-    bound = min(verify(loaded.problem, certificate), loaded.cost_beyond)
+def proved(result: Result, problem: QAP, others: float, certificate: Certificate, path: Path) -> Result:
+    """The result with a certificate that was checked here and now; matches that `problem` leaves out cost `others`."""
+    bound = min(verify(problem, certificate), others)
     told = result.lower_bound
-    if told is not None and bound < told - 1e-9 * max(abs(told), loaded.problem.scale):
+    if told is not None and bound < told - 1e-9 * max(abs(told), problem.scale):
         raise ValueError(f"{path}: proves {bound!r} for these data, less than the bound {told!r} of the result")
-    if result.status == "optimal" and result.cost - bound > tolerance(loaded.problem, result.cost):
+    if result.status == "optimal" and result.cost - bound > tolerance(problem, result.cost):
         raise ValueError(f"{path}: proves {bound!r} for these data, which does not make {result.cost!r} optimal")
     if told is None and result.status == "optimal":
         told = min(bound, result.cost)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -151,8 +152,7 @@ def disambiguated(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, ..
 
 def check_unique(names: Sequence[str], where: str) -> None:
     """Refuse equal class names, which the result could not distinguish."""
-    seen: set[str] = set()
-    twice = sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"{where}: class names occur twice: {', '.join(twice[:5])}")
 

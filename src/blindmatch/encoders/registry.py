@@ -176,7 +176,8 @@ def _options(spec: str, query: str) -> dict[str, str]:
 
 
 def _library_model(spec: str, prefix: str, name: str, modality: Modality | None, options: Mapping[str, str]) -> Model:
-    natural: Modality | None = {"timm": "vision", "random": "vision", "st": "language"}.get(prefix)  # type: ignore[assignment]
+    known: dict[str, Modality] = {"timm": "vision", "random": "vision", "st": "language"}
+    natural = known.get(prefix)
     if natural is not None and modality not in (None, natural):
         raise ValueError(f"model={spec!r} is a {natural} model; expected a {modality} model")
     kind = natural or modality

@@ -19,9 +19,11 @@ from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.evaluation import cluster_assignment
-from blindmatch.matching.match import match
+from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
+from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.validation import FloatArray, IntArray, at_least
 
 Step = Callable[[str, int, int], None]
@@ -53,7 +55,7 @@ class ClassifierScores:
         return asdict(self)
 
 
-class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
+class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     """Classify without labels: k-means centres, matched blindly with one embedding per class.
 
     Parameters
@@ -78,8 +80,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         Cluster centres; cluster c is assigned to class ``classes_[cluster_class_[c]]``.
     n_init_
         Number of k-means starts that were completed: fewer than `n_init` after Ctrl-C.
-    result_
-        The match between centres and classes.
+    result_, task_
+        The match between centres and classes, and what was matched, as a ``bm.Task``.
 
     Examples
     --------
@@ -140,18 +142,12 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):  # type: ignore[misc]
         centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
         self.centres_ = unit_rows(centres) if self.normalize else centres
         report("matching", 0, 1)
-        interrupted = self.n_init_ < starts
-        self.result_ = match(
-            self.centres_,
-            texts,
-            distortion=self.distortion,
-            solver=self.solver,
-            standardize=self.standardize,
-            time_limit=min(_AFTER_INTERRUPT, self.time_limit or math.inf) if interrupted else self.time_limit,
-            rng=self.random_state,
-            callback=match_callback,
-            threads=self.threads,
-        )
+        self.task_ = Task.of(self.centres_, texts, distortion=self.distortion, standardize=self.standardize)
+        limit = self.time_limit
+        if self.n_init_ < starts:  # Ctrl-C
+            limit = min(_AFTER_INTERRUPT, limit or math.inf)
+        options = SolveOptions(self.solver, limit, self.random_state, match_callback, self.threads)
+        self.result_ = match_task(self.task_, options)
         self.cluster_class_ = _adopt(self.centres_, self.result_.permutation)
         return self
 
@@ -201,20 +197,17 @@ def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> tuple[FloatArray, int]:
-    """The best centres of several k-means starts, and the number of starts; one at a time, to report progress."""
+    """The best centres of several k-means starts, and the number of starts: fewer after Ctrl-C."""
     rng = check_random_state(seed)  # shared by all starts, as in KMeans(n_init=starts)
     best: Any = None
-    for start in range(starts):
-        try:
+    made = 0
+    with keep_what_is_done(lambda: made > 0):
+        for start in range(starts):
             report("clustering", start, starts)
             means = KMeans(clusters, n_init=1, random_state=rng).fit(images)
-        except KeyboardInterrupt:
-            if best is None:
-                raise
-            return np.asarray(best.cluster_centers_), start
-        if best is None or means.inertia_ < best.inertia_:
-            best = means
-    return np.asarray(best.cluster_centers_), starts
+            best = means if best is None or means.inertia_ < best.inertia_ else best
+            made += 1
+    return np.asarray(best.cluster_centers_), made
 
 
 def _adopt(centres: FloatArray, permutation: IntArray) -> IntArray:

@@ -14,7 +14,7 @@ from blindmatch.validation import plain
 _FLOATS = [np.float64, np.float32]  # float32 is kept: k-means on it takes half the time and memory
 
 
-class TwoSetEstimator(BaseEstimator):  # type: ignore[misc]
+class TwoSetEstimator(BaseEstimator):
     """An estimator whose `fit` takes two sets of embeddings; the second one takes the place of labels."""
 
     def _fitted_set(self, X: ArrayLike) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator,
 
 
 @dataclass(frozen=True)
-class Alignment:
+class AlignmentScores:
     """Three measures of agreement of two spaces under one pairing.
 
     Attributes
@@ -57,10 +57,10 @@ class Evaluation:
     accuracy: float | None
     precision: float | None
     pairs: int
-    found: Alignment
-    true: Alignment | None
-    random: Alignment
-    random_deviation: Alignment
+    found: AlignmentScores
+    true: AlignmentScores | None
+    random: AlignmentScores
+    random_deviation: AlignmentScores
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -109,8 +109,8 @@ def evaluate(
         pairs=len(identity),
         found=at_found,
         true=at_true,
-        random=Alignment(*values.mean(axis=0).tolist()),
-        random_deviation=Alignment(*values.std(axis=0).tolist()),
+        random=AlignmentScores(*values.mean(axis=0).tolist()),
+        random_deviation=AlignmentScores(*values.std(axis=0).tolist()),
     )
 
 
@@ -201,7 +201,9 @@ def _partners(values: ArrayLike, n: int, m: int, name: str) -> IntArray:
     return array.astype(np.intp)
 
 
-def _alignments(X: FloatArray, Y: FloatArray, orders: list[IntArray], neighbors: int, name: str) -> list[Alignment]:
+def _alignments(
+    X: FloatArray, Y: FloatArray, orders: list[IntArray], neighbors: int, name: str
+) -> list[AlignmentScores]:
     """The measures with source i paired with target order[i], for each order."""
     n = len(X)
     if n < 2:
@@ -210,7 +212,7 @@ def _alignments(X: FloatArray, Y: FloatArray, orders: list[IntArray], neighbors:
         _values(distortion, X, Y, orders)
         for distortion in (MutualKNN(k=min(neighbors, n - 1)), CKA(), GromovWasserstein())
     )
-    return [Alignment(-a, -b, c / n**2) for a, b, c in zip(knn, cka, gw, strict=True)]
+    return [AlignmentScores(-a, -b, c / n**2) for a, b, c in zip(knn, cka, gw, strict=True)]
 
 
 def _values(distortion: Distortion, X: FloatArray, Y: FloatArray, orders: list[IntArray]) -> list[float]:

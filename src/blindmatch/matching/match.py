@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.problem.distortion import Distortion, Kernels, as_distortion
-from blindmatch.problem.hints import Hints
+from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task, as_task
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.tabu import Tabu
-from blindmatch.solving.result import Result
+from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
-from blindmatch.trust.assessment import as_share, confident
-from blindmatch.trust.spaces import Spaces
-from blindmatch.validation import FloatArray, positive
+from blindmatch.trust.abstention import assessed_or_kept
+from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_share, assess_task
+from blindmatch.validation import as_generator, positive
 
 Pairs = Iterable[tuple[int, int]]
 
 
 def match(
-    source: ArrayLike | None = None,
+    source: ArrayLike | Task | None = None,
     target: ArrayLike | None = None,
     *,
     kernels: Kernels | None = None,
@@ -45,8 +45,8 @@ def match(
 ) -> Result:
     """Match two sets of embeddings by the relations inside each set alone: no pairs, any order, any dimensions.
 
-    The cost of a match is the distortion's loss, summed over all ordered pairs of matched items, plus two terms that
-    are zero unless asked for::
+    The cost of a match is the distortion's loss, summed over all ordered pairs of matched items, plus two optional
+    terms::
 
         sum over matched i, k of loss(K[i, k], G[p[i], p[k]])
         - similarity_weight * sum over matched i of similarity[i, p[i]]
@@ -56,7 +56,8 @@ def match(
     ----------
     source, target
         (n, d) and (m, e) arrays: numpy, torch tensors, data frames, lists. If n < m every source gets a target of its
-        own; if n > m every target is used, and ``permutation[i] == -1`` marks a source that is left over.
+        own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner. In place of
+        the source: a ``bm.Task``, which holds all arguments up to `max_unmatched`.
     kernels
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances.
     distortion
@@ -64,30 +65,30 @@ def match(
     solver, time_limit, rng, callback, threads
         As in ``bm.solve``.
     standardize
-        Bring both kernels to a common scale first, so that the units of the two spaces do not matter.
+        Bring both kernels to a common scale first, so that units do not matter.
     known_pairs
         Pairs (source index, target index) that are known and must be kept.
     forbidden_pairs
         Pairs that must not be used, or an (n, m) matrix of booleans that is True there.
     similarity, similarity_weight
-        (n, m) numbers, larger for pairs that seem more alike: a wish, not an order. One unit of similarity takes
-        `similarity_weight` off the cost. The loss is a sum over n^2 ordered pairs, and each item has a part in 2n - 1
-        of them: with "gw" a weight of n makes a unit of similarity count as much as half a unit of mean loss over all
-        relations of the item, where a random pairing has a mean loss of 2; a weight of 1 decides little but ties.
+        (n, m) numbers, larger for pairs that seem more alike: a preference, not a constraint. One unit of similarity
+        lowers the cost by `similarity_weight`. The loss is a sum over n^2 ordered pairs, and each item is part of
+        2n - 1 of them: with "gw" a weight of n makes a unit of similarity count as much as half a unit of mean loss
+        over all relations of the item, where a random pairing has a mean loss of 2; a weight of 1 only breaks ties.
     unmatched_cost
-        The price of each item, on either side, that stays without a partner, so that outliers can do so. Without it
-        as many items as possible are matched. An unmatched source and an unmatched target save together what their
-        pair would have cost: with ``unmatched_cost=t * n``, pairs stay apart whose relations to the others differ by
-        a loss of more than about t on average. With "gw" a random pair has 2 there and a perfect one 0, but an outlier
-        finds the least bad of many partners, so try t = 0.3 first; for a price of 0 nothing needs a partner.
+        What each item without a partner adds to the cost, on either side, so that outliers can stay unmatched. Without
+        it as many items as possible are matched. An unmatched source and an unmatched target save what their pair would
+        have cost: with ``unmatched_cost=t * n``, pairs are not formed if their relations to the others differ by a mean
+        loss of more than about t. With "gw" a random pair has a mean loss of 2 and a perfect one 0, but an outlier gets
+        the least bad of many partners, so try t = 0.3 first. With 0, nothing needs a partner.
     max_unmatched
-        At most so many items of the smaller set stay unmatched (of the larger, the difference of the sizes more). A
-        small number makes a proof easier.
+        The largest number of items of the smaller set that may stay unmatched; in the larger set, the difference of the
+        sizes is added. A small number makes a proof easier.
     min_confidence
-        Keep only the pairs that are right with at least this probability, as ``bm.assess`` tells; the others become -1.
-        Cost and bound stay those of the whole match. The assessment takes `time_limit` seconds more at most; pairs
-        whose confidence it does not get to know become -1 as well (for 0 they are kept). Ctrl-C, in the match or in
-        the assessment, leaves out no pair: the status is then "interrupted", and the message says so.
+        Keep only the pairs that are right with at least this probability according to ``bm.assess``; the others become
+        -1. Cost and bound are those of the whole match. The assessment takes up to another `time_limit` seconds; pairs
+        whose confidence is still unknown then become -1 too (with 0 they are kept). Ctrl-C, in the match or in the
+        assessment, keeps all pairs: the status is then "interrupted", and the message says so.
 
     Examples
     --------
@@ -96,16 +97,18 @@ def match(
     >>> bm.match(X, X[[3, 1, 0, 2]], rng=0).permutation.tolist()
     [2, 1, 3, 0]
 
-    The last source is moved far away. For a price it stays alone, and its former partner as well:
+    The last source is moved far away. With a price it stays unmatched, and so does its former partner:
 
     >>> moved = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [-9.0, 2.0]])
     >>> bm.match(moved, X[[3, 1, 0, 2]], standardize=False, unmatched_cost=4, rng=0).permutation.tolist()
     [2, 1, 3, -1]
     """
-    chosen = as_distortion(distortion, standardize)
-    K, G = chosen.kernels(source, target, kernels=kernels)
-    hints = Hints.of(
-        (len(K), len(G)),
+    task = as_task(
+        source,
+        target,
+        kernels=kernels,
+        distortion=distortion,
+        standardize=standardize,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
@@ -113,32 +116,18 @@ def match(
         unmatched_cost=unmatched_cost,
         max_unmatched=max_unmatched,
     )
-    if min_confidence is not None:
-        as_share(min_confidence, "min_confidence")
-    start = time.perf_counter()
-    problem = small_problem(chosen, K, G, hints, rng=rng, time_limit=time_limit, threads=threads)
-    left = None if time_limit is None else max(time_limit - (time.perf_counter() - start), 1e-3)
-    try:
-        result = solve(problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads)
-    except BaseException as error:
-        if isinstance(getattr(error, "result", None), Result):  # of a failing callback: in the caller's numbering
-            error.result = without_dummies(error.result, len(K), len(G))  # type: ignore[attr-defined]
-        raise
-    result = without_dummies(result, len(K), len(G))
-    if min_confidence is None:
+    least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
+    result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads))
+    if least is None:
         return result
-    return confident(
-        result,
-        lambda: Spaces.of(chosen, source, target, kernels, hints),
-        min_confidence,
-        time_limit=time_limit,
-        rng=rng,
-        threads=threads,
-    )
+    plan = AssessmentPlan(regret=False)
+    return assessed_or_kept(
+        result, lambda: assess_task(result, task, plan, Schedule(as_generator(rng), threads, time_limit)), least
+    )[0]
 
 
 def matching_problem(
-    source: ArrayLike | None = None,
+    source: ArrayLike | Task | None = None,
     target: ArrayLike | None = None,
     *,
     kernels: Kernels | None = None,
@@ -153,9 +142,9 @@ def matching_problem(
 ) -> QAP:
     """The problem that ``bm.match`` solves for the same arguments, for example to verify its certificate.
 
-    Each side of the problem is its items and then dummies: an item whose partner is a dummy stays unmatched. It has
-    ``max(n, m) + max_unmatched`` items a side if there is an `unmatched_cost`, or else ``max(n, m)``. ``match`` uses
-    fewer dummies where a higher price than the match's whole cost rules more of them out; its certificate is then for
+    Each side consists of its items, then dummies: an item whose partner is a dummy stays unmatched. With an
+    `unmatched_cost` there are ``max(n, m) + max_unmatched`` items a side, without it ``max(n, m)``. ``match`` uses
+    fewer dummies where leaving more items unmatched would cost more than the whole match; its certificate is then for
     ``max_unmatched=certificate.size - max(n, m)``.
 
     Examples
@@ -167,50 +156,82 @@ def matching_problem(
     >>> bool(np.isclose(bm.verify(problem, result.certificate), result.lower_bound))
     True
     """
-    chosen = as_distortion(distortion, standardize)
-    K, G = chosen.kernels(source, target, kernels=kernels)
-    hints = Hints.of(
-        (len(K), len(G)),
+    return as_task(
+        source,
+        target,
+        kernels=kernels,
+        distortion=distortion,
+        standardize=standardize,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
         similarity_weight=similarity_weight,
         unmatched_cost=unmatched_cost,
         max_unmatched=max_unmatched,
+    ).problem
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """How to solve; the attributes are the arguments of ``bm.solve``."""
+
+    solver: str | Solver = "auto"
+    time_limit: float | None = None
+    rng: int | np.random.Generator | None = None
+    callback: Callback | None = None
+    threads: int | None = None
+
+
+def match_task(task: Task, options: SolveOptions) -> Result:
+    """Match; this is what ``bm.match`` and the command ``match`` share."""
+    try:
+        result = _solved(task, options)
+    except BaseException as error:
+        found = getattr(error, "result", None)
+        if isinstance(found, Result):  # of a failing callback: in the caller's numbering
+            attach_result(error, _without_dummies(found, task))
+        raise
+    return _without_dummies(result, task)
+
+
+def _solved(task: Task, options: SolveOptions) -> Result:
+    """Solve the problem of a task, with no more dummies than needed, within the time limit."""
+    problem, left = task.problem, options.time_limit
+    if left is not None:
+        positive(left, "time_limit")
+    if task.enough_dummies() < task.hints.max_unmatched:
+        start = time.perf_counter()
+        found = quick_search(task, options)
+        if found.status == "interrupted":
+            return found
+        problem = small_problem(task, found)
+        left = None if left is None else max(left - (time.perf_counter() - start), 1e-3)
+    return solve(
+        problem,
+        options.solver,
+        time_limit=left,
+        rng=options.rng,
+        callback=options.callback,
+        threads=options.threads,
     )
-    return hints.problem(chosen, K, G)
 
 
-def small_problem(
-    distortion: Distortion,
-    K: FloatArray,
-    G: FloatArray,
-    hints: Hints,
-    *,
-    rng: int | np.random.Generator | None = None,
-    time_limit: float | None = None,
-    threads: int | None = None,
-) -> QAP:
-    """The problem of two kernels with hints, with no more dummies than needed.
+def quick_search(task: Task, options: SolveOptions) -> Result:
+    """A good match in which any number of items may stay unmatched, in a tenth of the time."""
+    limit = None if options.time_limit is None else 0.1 * options.time_limit
+    solver = Tabu(iterations=20 * task.problem.n)
+    return solve(task.problem, solver, time_limit=limit, rng=options.rng, threads=options.threads)
 
-    If every item may stay unmatched, the problem has n + m items a side. But the price of leaving many unmatched alone
-    may be above what a match costs that a quick search finds: then fewer dummies give the same optimum.
+
+def small_problem(task: Task, found: Result) -> QAP:
+    """The problem of a task with no more dummies than needed, if a match of this cost was found.
+
+    If every item may stay unmatched, the problem has n + m items a side. But leaving many items unmatched may cost more
+    than the match that was found: then fewer dummies have the same optimum.
     """
-    if time_limit is not None:
-        positive(time_limit, "time_limit")
-    problem = hints.problem(distortion, K, G)
-    if hints.max_unmatched == 0 or hints.enough_dummies(distortion, 0.0, 0.0) == hints.max_unmatched:
-        return problem
-    limit = None if time_limit is None else 0.1 * time_limit
-    found = solve(problem, Tabu(iterations=20 * problem.n), time_limit=limit, rng=rng, threads=threads)
-    if found.status == "interrupted":
-        raise KeyboardInterrupt
-    dummies = hints.enough_dummies(distortion, found.cost, problem.scale)
-    return problem if dummies == hints.max_unmatched else hints.problem(distortion, K, G, dummies)
+    dummies = task.enough_dummies(found.cost, task.problem.scale)
+    return task.problem if dummies == task.hints.max_unmatched else task.problem_with(dummies=dummies)
 
 
-def without_dummies(result: Result, n: int, m: int) -> Result:
-    """The result for the n sources and m targets that there are: sets are filled up with dummies to solve."""
-    permutation = result.permutation[:n].copy()
-    permutation[permutation >= m] = -1
-    return replace(result, permutation=permutation)
+def _without_dummies(result: Result, task: Task) -> Result:
+    return replace(result, permutation=task.reduced(result.permutation))

@@ -12,13 +12,14 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.matching.estimator import TwoSetEstimator
-from blindmatch.matching.match import match
-from blindmatch.problem.distortion import Distortion, as_distortion
+from blindmatch.matching.match import SolveOptions, match_task
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.validation import FloatArray, IntArray, as_array
 
 
-class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
+class BlindMatcher(TransformerMixin, TwoSetEstimator):
     """``bm.match`` as a scikit-learn estimator.
 
     Parameters
@@ -38,6 +39,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
         The match: source i belongs to target ``permutation_[i]``, or is unmatched if that is -1.
     result_
         The full ``bm.Result``.
+    task_
+        What was matched, as a ``bm.Task``: for ``bm.assess(matcher.result_, matcher.task_)`` and ``bm.write_report``.
     source_, target_
         The embeddings (or kernels) that were matched.
 
@@ -88,11 +91,12 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
         if self.kernel not in ("embeddings", "precomputed"):
             raise ValueError(f"kernel={self.kernel!r}; expected 'embeddings' or 'precomputed'")
         self.source_, self.target_ = self._fitted_set(X), self._second_set(Y)
-        data: dict[str, Any] = {"source": self.source_, "target": self.target_}
-        self.result_ = match(
-            **({"kernels": (self.source_, self.target_)} if self.kernel == "precomputed" else data),
+        precomputed = self.kernel == "precomputed"
+        self.task_ = Task.of(
+            None if precomputed else self.source_,
+            None if precomputed else self.target_,
+            kernels=(self.source_, self.target_) if precomputed else None,
             distortion=self.distortion,
-            solver=self.solver,
             standardize=self.standardize,
             known_pairs=known_pairs,
             forbidden_pairs=forbidden_pairs,
@@ -100,10 +104,9 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
             similarity_weight=self.similarity_weight,
             unmatched_cost=self.unmatched_cost,
             max_unmatched=self.max_unmatched,
-            time_limit=self.time_limit,
-            rng=self.random_state,
-            threads=self.threads,
         )
+        options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=self.threads)
+        self.result_ = match_task(self.task_, options)
         self.permutation_ = self.result_.permutation
         self.cost_ = self.result_.cost
         self.lower_bound_ = self.result_.lower_bound
@@ -115,9 +118,9 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):  # type: ignore[misc]
         points = self._new_points(X)
         matched = np.flatnonzero(self.permutation_ >= 0)
         if not len(matched):
-            raise ValueError("the match left every item without a partner: nothing can be predicted")
+            raise ValueError("the match left every item unmatched: nothing can be predicted")
         if self.kernel == "precomputed":
-            similar = as_distortion(self.distortion).similarities
+            similar = self.task_.distortion.similarities
             nearest = (points if similar else -points)[:, matched].argmax(axis=1)
         else:
             nearest = pairwise_distances_argmin(points, self.source_[matched])

@@ -69,17 +69,14 @@ class Distortion:
         self, source: ArrayLike | None = None, target: ArrayLike | None = None, *, kernels: Kernels | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return both kernels on the common scale, from embeddings or from precomputed `kernels`."""
-        if kernels is not None:
-            if source is not None or target is not None:
-                raise ValueError("kernels is given together with embeddings; pass one or the other")
-            if len(kernels) != 2:
-                raise ValueError(f"kernels has {len(kernels)} items; expected a pair (source, target)")
-            K, G = as_square(kernels[0], "kernels[0]"), as_square(kernels[1], "kernels[1]")
-        else:
-            if source is None or target is None:
-                raise ValueError("source and target are needed: two arrays of embeddings, or kernels=(K, G)")
-            K, G = (self._kernel_of(side, name) for side, name in ((source, "source"), (target, "target")))
+        K, G = as_sides(source, target, kernels)
+        if kernels is None:
+            K, G = self.kernels_of(K, G)
         return self.scaled(K), self.scaled(G)
+
+    def kernels_of(self, source: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The kernels of two sets of embeddings, not yet on a common scale."""
+        return self._kernel_of(source, "source"), self._kernel_of(target, "target")
 
     def problem(
         self, source: ArrayLike | None = None, target: ArrayLike | None = None, *, kernels: Kernels | None = None
@@ -138,8 +135,7 @@ class Distortion:
         p = np.arange(len(K)) if permutation is None else as_permutation(permutation, len(K))
         return float(self.loss(K, G[np.ix_(p, p)]).sum())
 
-    def _kernel_of(self, values: ArrayLike, name: str) -> FloatArray:
-        points = as_floats(values, name)
+    def _kernel_of(self, points: FloatArray, name: str) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             kernel = self.kernel(kernel_functions.unit_rows(points) if self.normalize else points)
         if not np.isfinite(kernel).all():
@@ -286,6 +282,21 @@ class KL(Distortion):
     def h2(self, b: FloatArray) -> FloatArray:
         """The factor log b."""
         return np.asarray(np.log(b))
+
+
+def as_sides(
+    source: ArrayLike | None, target: ArrayLike | None, kernels: Kernels | None
+) -> tuple[FloatArray, FloatArray]:
+    """Both sets of embeddings, or both kernels, checked."""
+    if kernels is not None:
+        if source is not None or target is not None:
+            raise ValueError("kernels is given together with embeddings; pass one or the other")
+        if len(kernels) != 2:
+            raise ValueError(f"kernels has {len(kernels)} items; expected a pair (source, target)")
+        return as_square(kernels[0], "kernels[0]"), as_square(kernels[1], "kernels[1]")
+    if source is None or target is None:
+        raise ValueError("source and target are needed: two arrays of embeddings, or kernels=(K, G)")
+    return as_floats(source, "source"), as_floats(target, "target")
 
 
 def _padded(matrix: FloatArray, n: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What is known or wished about the pairs, beside the relations inside each set: a problem with it, and without."""
+"""What is known about the pairs, apart from the relations inside each set, and the problem with these hints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROUNDING = 1e-12  # of the size of the numbers that are summed to a cost (`QAP.
 
 @dataclass(frozen=True, eq=False)
 class Hints:
-    """Known pairs, forbidden pairs, similarities and the price of items that stay unmatched, checked.
+    """Known pairs, forbidden pairs, similarities and the price of unmatched items, checked.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class Hints:
     forbidden
         (n, m), True where a pair must not be used.
     reward
-        (n, m), what each pair takes off the cost.
+        (n, m), by how much each pair lowers the cost.
     unmatched_cost
-        What each item without a partner adds to the cost; None if as many as possible are to be matched.
+        What each item without a partner adds to the cost; None if as many as possible must be matched.
     max_unmatched
-        So many items of the smaller set may stay unmatched.
+        The largest number of items of the smaller set that may stay unmatched.
     """
 
     sizes: tuple[int, int]
@@ -56,7 +56,7 @@ class Hints:
         unmatched_cost: float | None = None,
         max_unmatched: int | None = None,
     ) -> Hints:
-        """Check what a user hands over; the arguments are those of ``bm.match``."""
+        """Check the arguments, which are those of ``bm.match``."""
         weight = not_negative(similarity_weight, "similarity_weight")
         if max_unmatched is not None and unmatched_cost is None:
             raise ValueError(f"max_unmatched={max_unmatched!r} needs an unmatched_cost")
@@ -75,7 +75,7 @@ class Hints:
         """The problem of two kernels on their common scale, with these hints.
 
         It has ``max(n, m) + dummies`` items a side: sources, then dummies; targets, then dummies. An item whose partner
-        is a dummy stays unmatched. `dummies` of the smaller set's items can do so, by default as many as may.
+        is a dummy stays unmatched. Up to `dummies` items of the smaller set can, by default as many as allowed.
         """
         n, m = self.sizes
         problem = distortion.problem_of(K, G, self.max_unmatched if dummies is None else dummies)
@@ -93,7 +93,7 @@ class Hints:
         return problem.with_known_pairs(self.known) if self.known else problem
 
     def enough_dummies(self, distortion: Distortion, cost: float, scale: float) -> int:
-        """So many dummies lose nothing, if a match of this cost is known: with more unmatched, the price is higher."""
+        """The number of dummies that is enough if a match of this cost is known: leaving more unmatched costs more."""
         if not self.unmatched_cost or not math.isfinite(distortion.least_loss):
             return self.max_unmatched
         spare = cost - self._floor(distortion) + _ROUNDING * scale
@@ -110,7 +110,7 @@ class Hints:
         return price + self._floor(distortion) - _ROUNDING * scale
 
     def _floor(self, distortion: Distortion) -> float:
-        """A match costs at least this, whatever it is, beside the price of what is unmatched."""
+        """A lower bound on the cost of any match, without the price of unmatched items."""
         relations = min(distortion.least_loss, 0.0) * min(self.sizes) ** 2
         if self.reward is None:
             return relations

@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from blindmatch.report.clusters import Clusters, Scores
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
-from blindmatch.report.verdict import number, pairs_are, percent
-from blindmatch.trust.report import SURE
+from blindmatch.report.verdict import pairs_are, percent
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
 FEW = 0.25  # and one with less than this share is called wrong, even if it is better than chance
@@ -47,7 +44,8 @@ def belief(match: Match, agreement: float | None) -> Belief:
     if match.truth is not None and any(j >= 0 for j in match.truth):
         return _by_truth(match)
     if match.trust is not None:
-        return _by_trust(match.trust)
+        judged = match.trust.judgement
+        return Belief(judged.level, judged.headline, judged.text)
     return _not_assessed(agreement)
 
 
@@ -98,28 +96,6 @@ def _at_least(right: int, chance: float) -> float:
     from scipy.stats import poisson  # takes a while to import, and only reports need it
 
     return float(poisson.sf(right - 1, chance))
-
-
-def _by_trust(trust: Trust) -> Belief:
-    p = trust.p_value
-    confidence = np.asarray(trust.confidence, dtype=float)
-    given = confidence[np.isfinite(confidence)]
-    sure = int((given >= SURE).sum())
-    text = f"{chance_sentence(trust)} {sure} of {len(given)} pairs have a confidence of at least {100 * SURE:.0f} %."
-    text += f" About {given.sum():.0f} should be right."
-    if not len(given):
-        text = f"{chance_sentence(trust)} Time ran out before the confidence of any pair was known."
-    if trust.better > 0:
-        return Belief("no", "No: a cheaper match exists", f"By {number(trust.better)}. Match again with more time.")
-    if p is None:
-        return Belief("open", "Not known yet", text)
-    if p > 0.05:
-        return Belief("no", "No: this could be chance", text)
-    if p > 0.01:
-        return Belief("care", "Probably, but check it", text)
-    if sure < len(given) / 2 or not len(given):
-        return Belief("care", "As a whole, not each pair", text)
-    return Belief("yes", "Yes: far better than chance", text)
 
 
 def chance_sentence(trust: Trust) -> str:

@@ -6,87 +6,57 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task, with_dummies
 from blindmatch.report.clusters import Clusters
 from blindmatch.solving.result import Result
+from blindmatch.trust.report import Trust as Trust
 from blindmatch.validation import FloatArray, IntArray
 
 Image = bytes | str | Path | NDArray[np.uint8]
 Images = Mapping[int, Image] | Sequence[Image]
 
 
-class Trust(Protocol):
-    """How far a match can be believed; ``bm.assess`` makes one.
-
-    Attributes
-    ----------
-    p_value, p_value_error
-        How often two sets with nothing in common match as well, and the standard error of that number.
-    confidence
-        (n,) one number from 0 to 1 for each source; nan where it is unmatched.
-    ambiguous
-        Groups of sources whose partners could be exchanged.
-    regret
-        (n,) proved: no match without this pair costs less than the cost plus this. None where that was not computed.
-    better
-        How much cheaper a match turned up on the way; 0.0 if none did.
-    """
-
-    @property
-    def p_value(self) -> float | None: ...  # noqa: D102
-    @property
-    def p_value_error(self) -> float | None: ...  # noqa: D102
-    @property
-    def confidence(self) -> FloatArray: ...  # noqa: D102
-    @property
-    def ambiguous(self) -> Sequence[Sequence[int]]: ...  # noqa: D102
-    @property
-    def regret(self) -> FloatArray | None: ...  # noqa: D102
-    @property
-    def better(self) -> float: ...  # noqa: D102
-    def to_dict(self) -> dict[str, Any]: ...  # noqa: D102
-
-
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Everything that a report tells about a result.
+    """Everything that a report says about a result.
 
     Attributes
     ----------
     result
         The match and what is proved about it.
     kernels
-        The (n, n) and (m, m) matrices that were compared; None where a problem was solved that compares nothing.
+        The (n, n) and (m, m) matrices that were compared; None for a plain problem.
     source_names, target_names
         What the items are; their indices by default.
     truth
-        The true partner of each source, -1 where it has none; None where nothing is known.
+        The true partner of each source, -1 if it has none; None if nothing is known.
     settings
-        What was run, so that it can be repeated: text to text, in order.
+        What was run, so that it can be repeated.
     title
         What was matched with what.
     problem
-        What was solved: gives the costs of random pairings and of the truth.
+        What was solved, for the costs of random pairings and of the truth.
     similarity
         Whether a larger number in the kernels means nearer (CKA, Mutual k-NN) rather than farther (distances).
     source_images, target_images
         A picture of each item (or of some, by index): the bytes or the path of a PNG, JPEG, GIF or WebP file, or an
         (h, w, 3) or (h, w) array of uint8.
     trust
-        How far to believe it, from ``bm.assess``.
+        Whether to believe it, from ``bm.assess``.
     command
         The command line that repeats the run.
     certificate_file
         Where the certificate was saved.
     clusters
-        What the sources are made of, where they are clusters that were matched with classes.
+        What the sources consist of, if they are clusters that were matched with classes.
     told_by
-        The file that says what is proved, where nobody checked it; None where it was proved or checked here.
+        The file that claims what is proved, if that was not checked; None if it was proved or checked here.
     """
 
     result: Result
@@ -105,6 +75,19 @@ class Match:
     certificate_file: Path | None = None
     clusters: Clusters | None = None
     told_by: str | None = None
+
+    @classmethod
+    def of(cls, result: Result, task: Task, **others: Any) -> Match:
+        """The match of a task: its kernels, names and problem, and `others` of the attributes."""
+        return cls(
+            result,
+            task.kernels,
+            task.source_names,
+            task.target_names,
+            problem=task.problem,
+            similarity=task.distortion.similarities,
+            **others,
+        )
 
     def __post_init__(self) -> None:
         n, m = self.sizes
@@ -164,21 +147,12 @@ class Match:
 
     @property
     def right(self) -> int | None:
-        """How many pairs are true; None where the truth is not known."""
+        """How many pairs are true; None if the truth is not known."""
         return None if self.truth is None else sum(self.truth[i] == j for i, j in self.result.pairs)
 
     def cost_of(self, partners: Sequence[int] | IntArray) -> float | None:
-        """What another pairing would cost; None where there is no problem, or it does not allow so many unmatched."""
+        """The cost of another pairing; None if there is no problem, or it does not allow as many unmatched items."""
         if self.problem is None:
             return None
-        n, m = self.sizes
-        whole = np.full(self.problem.n, -1, dtype=np.intp)
-        whole[:n] = partners
-        used = whole[whole >= 0]
-        alone = np.flatnonzero(whole[:n] < 0)
-        if len(alone) > self.problem.n - m or len(np.unique(used)) != len(used):
-            return None
-        # Partners beyond the items that there are, are dummies, each as good as the other.
-        whole[alone] = np.arange(m, m + len(alone))
-        whole[n:] = np.setdiff1d(np.arange(self.problem.n), whole[:n])
-        return self.problem.objective(whole)
+        whole = with_dummies(partners, self.sizes[1], self.problem.n)
+        return None if whole is None else self.problem.objective(whole)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.problem.distortion import Distortion, Kernels, as_distortion
+from blindmatch.problem.distortion import Distortion, Kernels
+from blindmatch.problem.task import Task, as_task
 from blindmatch.report.canvas import BAD, GOOD, PALE, SOURCE, TARGET, axes_or_new, figure_of, new_axes
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.match import Match
@@ -75,7 +76,7 @@ def plot_match(
 
 def plot_kernels(
     result: Result,
-    source: ArrayLike | None = None,
+    source: ArrayLike | Task | None = None,
     target: ArrayLike | None = None,
     *,
     kernels: Kernels | None = None,
@@ -92,7 +93,8 @@ def plot_kernels(
     axes
         Three axes; a new figure by default.
     """
-    match = _match(result, source, target, kernels, distortion, standardize)
+    task = as_task(source, target, kernels=kernels, distortion=distortion, standardize=standardize)
+    match = Match(result, task.kernels, similarity=task.distortion.similarities)
     K, G = matched_kernels(match) or (np.zeros((0, 0)),) * 2
     if len(K) < 2:
         raise ValueError(f"result pairs {len(K)} items; expected at least 2")
@@ -117,7 +119,7 @@ def plot_kernels(
 
 def plot_spaces(
     result: Result,
-    source: ArrayLike | None = None,
+    source: ArrayLike | Task | None = None,
     target: ArrayLike | None = None,
     *,
     kernels: Kernels | None = None,
@@ -140,13 +142,13 @@ def plot_spaces(
     ax
         Where to draw; a new figure by default.
     """
-    match = _match(result, source, target, kernels, distortion, standardize, source_names, truth)
-    K, G = match.kernels or (np.zeros((0, 0)),) * 2
-    i, j = match.pairs
+    task = as_task(source, target, kernels=kernels, distortion=distortion, standardize=standardize)
+    match = Match(result, task.kernels, source_names, truth=truth)
+    (K, G), (i, j), similar = task.kernels, match.pairs, task.distortion.similarities
     if len(i) < 2:
         raise ValueError(f"result pairs {len(i)} items; expected at least 2")
-    X, _ = plane(dissimilarity(K, match.similarity))
-    Y, _ = plane(dissimilarity(G, match.similarity))
+    X, _ = plane(dissimilarity(K, similar))
+    Y, _ = plane(dissimilarity(G, similar))
     Y = laid_over(Y, Y[j], X[i])
     ax = axes_or_new(ax, (6.0, 5.0))
     for a, b in zip(i.tolist(), j.tolist(), strict=True):
@@ -159,18 +161,3 @@ def plot_spaces(
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.legend()
     return ax
-
-
-def _match(
-    result: Result,
-    source: ArrayLike | None,
-    target: ArrayLike | None,
-    kernels: Kernels | None,
-    distortion: str | Distortion,
-    standardize: bool,
-    source_names: Sequence[str] | None = None,
-    truth: Sequence[int] | None = None,
-) -> Match:
-    chosen = as_distortion(distortion, standardize)
-    compared = chosen.kernels(source, target, kernels=kernels)
-    return Match(result, compared, source_names, truth=truth, similarity=chosen.similarities)

@@ -1,45 +1,42 @@
-"""The report for who works in Python."""
+"""Write a report from Python."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from blindmatch.io.files import write_atomically
-from blindmatch.problem.distortion import Distortion, Kernels, as_distortion
-from blindmatch.problem.hints import Hints
+from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task, as_task, given
 from blindmatch.report.html import render
 from blindmatch.report.match import Images, Match, Trust
 from blindmatch.solving.result import Result
-from blindmatch.validation import FloatArray
 
-
-class HintArguments(TypedDict, total=False):
-    """The arguments of ``bm.match`` that tell something about the pairs."""
-
-    known_pairs: Iterable[tuple[int, int]]
-    forbidden_pairs: Iterable[tuple[int, int]] | ArrayLike
-    similarity: ArrayLike | None
-    similarity_weight: float
-    unmatched_cost: float | None
-    max_unmatched: int | None
+Pairs = Iterable[tuple[int, int]]
 
 
 def write_report(
     path: str | Path,
     result: Result,
-    source: ArrayLike | None = None,
+    source: ArrayLike | Task | None = None,
     target: ArrayLike | None = None,
     *,
     kernels: Kernels | None = None,
     problem: QAP | None = None,
     distortion: str | Distortion = "gw",
     standardize: bool = True,
+    known_pairs: Pairs = (),
+    forbidden_pairs: Pairs | ArrayLike = (),
+    similarity: ArrayLike | None = None,
+    similarity_weight: float = 1.0,
+    unmatched_cost: float | None = None,
+    max_unmatched: int | None = None,
     source_names: Sequence[str] | None = None,
     target_names: Sequence[str] | None = None,
     source_images: Images | None = None,
@@ -48,21 +45,22 @@ def write_report(
     trust: Trust | None = None,
     title: str = "A blind match",
     settings: Mapping[str, str] | None = None,
-    **hints: Unpack[HintArguments],
 ) -> Path:
     """Write a result to one HTML file that opens in any browser, without a network.
 
     Parameters
     ----------
     path
-        Where to: ``report.html``.
+        The file to write, such as ``report.html``.
     result
-        From ``bm.match`` (give it the same embeddings or kernels, distortion and standardize as that) or ``bm.solve``
-        (give it the problem).
+        From ``bm.match`` (pass the same embeddings or kernels, distortion and standardize) or from ``bm.solve`` (pass
+        the problem).
     source, target, kernels, distortion, standardize
-        As in ``bm.match``.
+        As in ``bm.match``; or a ``bm.Task`` in place of the source, which has all of these, the names and the hints.
     problem
         What ``bm.solve`` solved, instead of embeddings or kernels.
+    known_pairs, forbidden_pairs, similarity, similarity_weight, unmatched_cost, max_unmatched
+        As in ``bm.match``.
     source_names, target_names
         What the items are called; their indices by default.
     source_images, target_images
@@ -72,10 +70,7 @@ def write_report(
     trust
         From ``bm.assess``.
     title, settings
-        What was matched, and what else should be told about the run.
-    hints
-        known_pairs, forbidden_pairs, similarity, similarity_weight, unmatched_cost, max_unmatched: as ``bm.match`` had
-        them.
+        What was matched, and what else the report should say about the run.
 
     Returns
     -------
@@ -91,29 +86,32 @@ def write_report(
     >>> bm.write_report(folder / "report.html", result, X, X[[3, 1, 0, 2]], source_names="abcd").name
     'report.html'
     """
-    chosen = as_distortion(distortion, standardize)
-    told = dict(settings or {})
-    compared: tuple[FloatArray, FloatArray] | None = None
+    told: dict[str, Any] = {
+        "settings": dict(settings or {}),
+        "truth": None if truth is None else [int(j) for j in truth],
+        "trust": trust,
+        "title": title,
+        "source_images": source_images,
+        "target_images": target_images,
+    }
+    matched: dict[str, Any] = {
+        "kernels": kernels,
+        "known_pairs": known_pairs,
+        "forbidden_pairs": forbidden_pairs,
+        "similarity": similarity,
+        "similarity_weight": similarity_weight,
+        "unmatched_cost": unmatched_cost,
+        "max_unmatched": max_unmatched,
+    }
+    names: dict[str, Any] = {"source_names": source_names, "target_names": target_names}
     if problem is None:
-        compared = chosen.kernels(source, target, kernels=kernels)
-        problem = Hints.of((len(compared[0]), len(compared[1])), **hints).problem(chosen, *compared)
-        told = {"distortion": repr(chosen), **told}
-    elif source is not None or target is not None or kernels is not None or hints:
+        task = as_task(source, target, distortion=distortion, standardize=standardize, **matched, **names)
+        match = Match.of(result, task, **told)
+        match = replace(match, settings={"distortion": repr(task.distortion), **match.settings})
+    elif given(source=source, target=target, **matched):
         raise ValueError("problem is given together with embeddings, kernels or hints; pass one or the other")
-    match = Match(
-        result,
-        compared,
-        source_names,
-        target_names,
-        None if truth is None else [int(j) for j in truth],
-        told,
-        title,
-        problem,
-        chosen.similarities,
-        source_images,
-        target_images,
-        trust,
-    )
+    else:
+        match = Match(result, problem=problem, **names, **told)
     check_cost(match)
     page = render(match).encode()
     write_atomically(path, lambda file: file.write(page))
@@ -121,11 +119,11 @@ def write_report(
 
 
 def check_cost(match: Match) -> None:
-    """Refuse data that the result was not made from: the report would tell something false."""
+    """Refuse data that the result was not made from: the report would be wrong."""
     cost, told = match.cost_of(match.result.permutation), match.result.cost
     size = 0.0 if match.problem is None else match.problem.scale
     if cost is not None and not math.isclose(cost, told, rel_tol=1e-9, abs_tol=1e-9 * size):
         raise ValueError(
-            f"result says that it costs {told:.9g}, but with these data it costs {cost:.9g}: expected the very "
+            f"result says that it costs {told:.9g}, but with these data it costs {cost:.9g}: expected the same "
             "embeddings, distortion and standardize (or the problem) that it was made with"
         )

@@ -8,7 +8,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -219,3 +220,11 @@ class Budget:
         self.interrupted = True
         if self.error is None and not isinstance(error, KeyboardInterrupt):
             self.error = error
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C, or a lack of memory, end the block but not the run: `fail` keeps the best so far."""
+        try:
+            yield
+        except (KeyboardInterrupt, MemoryError) as error:
+            self.fail(error)

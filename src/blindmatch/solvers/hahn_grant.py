@@ -72,11 +72,9 @@ class FactorizedHahnGrant:
         if self.primal_heuristic:  # Alg. 2, l. 4
             start = FAQ(restarts=self.restarts)(problem, budget=budget, rng=rng).permutation
             ascent.offer(improve(problem, start).astype(np.int32))
-        try:
+        status: Status = "interrupted"
+        with budget.interruptible():  # between two calls of the core: what it has is whole, and is kept
             status = self._ascend(problem, ascent, budget)
-        except KeyboardInterrupt as error:  # between two calls of the core: its state is consistent and is kept
-            budget.fail(error)
-            status = budget.stop_status
         permutation = np.asarray(ascent.permutation, dtype=np.intp)
         if not len(permutation):  # stopped before the first assignment problem gave a match
             permutation = np.arange(problem.n)

@@ -87,7 +87,7 @@ def _as_mpopt(qap: Any, model: dd.GraphMatching) -> Any:
 
 def _permutation(labels: list[int | None], problem: QAP) -> IntArray | None:
     """A labelling as a permutation; None if an item is unmatched."""
-    if None in labels or sorted(labels) != list(range(problem.n)):  # type: ignore[type-var]
+    if sorted(label for label in labels if label is not None) != list(range(problem.n)):
         return None
     permutation = np.array(labels, dtype=np.intp)
     return permutation if problem.allows(permutation) else None

@@ -121,7 +121,7 @@ def _watcher(scip: Any, cost: CentredCost, budget: Budget, x: list[list[Any]]) -
     """SCIP's event handler: passes solutions and bounds to the budget, and stops SCIP if the budget says so."""
     events = (scip.SCIP_EVENTTYPE.BESTSOLFOUND, scip.SCIP_EVENTTYPE.LPSOLVED, scip.SCIP_EVENTTYPE.NODEFOCUSED)
 
-    class Watcher(scip.Eventhdlr):  # type: ignore[misc]  # its base is known only once SCIP is loaded
+    class Watcher(scip.Eventhdlr):  # its base is known only once SCIP is loaded
         def eventinit(self) -> None:
             for event in events:
                 self.model.catchEvent(event, self)

@@ -90,3 +90,8 @@ def relative_gap(cost: float, lower_bound: float | None) -> float | None:
     if cost == lower_bound:
         return 0.0
     return (cost - lower_bound) / abs(cost) if cost else None
+
+
+def attach_result(error: BaseException, result: Result) -> None:
+    """Give an exception the best result so far, as its attribute ``result``."""
+    error.result = result  # type: ignore[attr-defined]

@@ -16,8 +16,9 @@ from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import CHECK_SECONDS, Budget, Callback, Outcome, Proof, Solver
 from blindmatch.solvers.feasible import feasible_permutation, forced_pairs
 from blindmatch.solvers.progress import Status
+from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.memory import refuse_if_too_large
-from blindmatch.solving.result import Result
+from blindmatch.solving.result import Result, attach_result
 from blindmatch.validation import as_generator, at_least, positive
 
 RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
@@ -93,7 +94,7 @@ def solve(
     if outcome.checkpoint is not None and result.status != "interrupted":
         outcome.checkpoint.unlink(missing_ok=True)
     if budget.error is not None:
-        budget.error.result = result  # type: ignore[attr-defined]
+        attach_result(budget.error, result)
         raise budget.error
     return result
 
@@ -125,12 +126,12 @@ def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> flo
 
 def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[Certificate | Proof, float, bool]:
     """The certificate, its bound, and whether all of it was checked; if time is short, large ones are not built."""
-    try:
+    with keep_what_is_done() as interrupted:
         if seconds < math.inf and proof.nbytes > _BYTES_IN_HASTE:
             in_time = problem.n <= _LARGEST_ROOT_IN_HASTE
             return proof, verify_in_time(problem, proof.make(1), seconds)[0] if in_time else -math.inf, False
         certificate = proof.make(None)
-    except KeyboardInterrupt:  # a second Ctrl-C: do not wait for the proof
+    if interrupted:  # a second Ctrl-C: do not wait for the proof
         return proof, -math.inf, False
     return certificate, *verify_in_time(problem, certificate, seconds, threads)
 
@@ -169,11 +170,9 @@ def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.G
         solver = solver.permuted(rows, columns)
     start = feasible_permutation(shuffled)
     budget.offer(start, shuffled.objective(start))
-    try:
+    outcome = Outcome(start, "interrupted")
+    with budget.interruptible():
         outcome = solver(shuffled, budget=budget, rng=rng)
-    except (KeyboardInterrupt, MemoryError) as error:  # keep what was found; a MemoryError is raised at the end
-        budget.fail(error)
-        outcome = Outcome(start, "interrupted")
     assert budget.best is not None
     # The budget keeps what was reported during the run, and the order of reports depends on threads. It only counts if
     # it is really better, because a run was stopped early: among costs that differ only by rounding, the solver's own

@@ -7,33 +7,34 @@ from dataclasses import replace
 
 import numpy as np
 
+from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Trust
 
 
 def assessed_or_kept(
-    result: Result, assessment: Callable[[], Trust], min_confidence: float | None
+    result: Result, assessment: Callable[[], Trust], min_confidence: float | None = None, *, fresh: bool = True
 ) -> tuple[Result, Trust | None]:
-    """A match that was just made, without the pairs that `assessment` does not believe; None keeps them all.
+    """Assess a match, and leave out the pairs that are not believed; None keeps them all.
 
-    A match of nothing is returned as it is. After Ctrl-C, be it in the match or in the assessment, no confidence is
-    known: all pairs are kept, the status is "interrupted", and the message says so.
+    A match of nothing is returned unchanged. After Ctrl-C, in the match (if that is `fresh`, made just now) or in the
+    assessment, no confidence is known: all pairs are kept, the status is "interrupted", and the message says so.
     """
     if not result.pairs:
         return result, None
     everything = "" if min_confidence is None else f": min_confidence={min_confidence:g} left out no pair"
-    if result.status == "interrupted":
+    if fresh and result.status == "interrupted":
         return _with_note(result, f"The match was not assessed after Ctrl-C{everything}."), None
-    try:
+    with keep_what_is_done() as interrupted:
         trust = assessment()
-    except KeyboardInterrupt:
+    if interrupted:
         kept = _with_note(result, f"The assessment was cut short by Ctrl-C{everything}.")
         return replace(kept, status="interrupted"), None
     return (result if min_confidence is None else abstained(result, trust, min_confidence)), trust
 
 
 def abstained(result: Result, trust: Trust, min_confidence: float) -> Result:
-    """The result with -1 for the pairs whose confidence is below `min_confidence`, or unknown (which is at least 0)."""
+    """The result with -1 for the pairs whose confidence is below `min_confidence`, or unknown (which counts as 0)."""
     total, unknown = len(result.pairs), int(trust.unknown.sum())
     kept = (np.nan_to_num(trust.confidence, nan=0.0) >= min_confidence) & (result.permutation >= 0)
     if not unknown:

@@ -1,4 +1,4 @@
-"""What else could be the match: swaps of two partners, the best match without each pair, other good matches."""
+"""Other matches: swaps of two partners, the best match without each pair, other good matches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
-from blindmatch.trust.spaces import run_until, search
+from blindmatch.trust.search import Part, run_until_deadline, search
 from blindmatch.validation import FloatArray, IntArray
 
 RESTARTS = 60  # local searches from random starts, for matches of nearly the same cost
@@ -28,7 +28,7 @@ class Alternatives:
     swaps
         (n, n) what exchanging the partners of two sources adds to the cost; inf where that is forbidden.
     unit
-        What a typical swap adds: the yardstick for differences of costs.
+        What a typical swap adds: the unit for differences of costs.
     without
         (n,) the least cost found without each source's pair; inf where there is no such match.
     matches, costs
@@ -46,7 +46,7 @@ class Alternatives:
     def agreement(self) -> FloatArray:
         """(n,) share of the matches of nearly the same cost in which a pair occurs.
 
-        They weigh less the more they cost, and nothing from a typical swap on.
+        Their weight decreases with their cost, and is zero from the cost of a typical swap on.
         """
         weights = np.clip(1 - (self.costs - self.cost) / self.unit, 0.0, 1.0) if self.unit > 0 else self._ties
         same = self.matches == self.matches[0]
@@ -58,19 +58,11 @@ class Alternatives:
 
     @property
     def better(self) -> float:
-        """How much cheaper the best match is that turned up on the way; 0.0 if none is."""
+        """How much cheaper the best match found on the way is; 0.0 if none is."""
         return max(0.0, self.cost - float(self.costs.min()))
 
 
-def find_alternatives(
-    problem: QAP,
-    match: IntArray,
-    rows: IntArray,
-    rng: np.random.Generator,
-    *,
-    threads: int = 1,
-    deadline: float = math.inf,
-) -> Alternatives:
+def find_alternatives(problem: QAP, match: IntArray, rows: IntArray, part: Part) -> Alternatives:
     """Look for other matches: each pair of `rows` forbidden in turn, and local searches from random starts."""
     cost = problem.objective(match)
     swaps = swap_costs(problem, match)
@@ -88,12 +80,12 @@ def find_alternatives(
         other = without_pair(problem, int(row), int(match[row]))
         if other is None:
             continue
-        best = search(other, rng, threads=threads, deadline=deadline)
+        best = search(other, part)
         if best is None:
             break
         keep(*best)
     for _ in range(RESTARTS):
-        local = run_until(deadline, problem, TwoOpt(restarts=1, kicks=0), rng, threads)
+        local = run_until_deadline(problem, TwoOpt(restarts=1, kicks=0), part)
         if local is None:
             break
         keep(*local)
@@ -145,7 +137,7 @@ def swap_costs(problem: QAP, match: IntArray) -> FloatArray:
 
 
 def interchangeable(found: Alternatives, rows: IntArray, slack: float) -> list[list[int]]:
-    """Groups of sources whose partners can be exchanged at no cost to speak of: duplicates, mirror images, ties.
+    """Groups of sources whose partners can be exchanged at (nearly) no cost: duplicates, mirror images, ties.
 
     Each other match of (nearly) the same cost moves some partners around in cycles; the sources of a cycle are
     interchangeable.

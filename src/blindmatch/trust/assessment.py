@@ -9,31 +9,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.problem.distortion import Distortion, Kernels, as_distortion
-from blindmatch.problem.hints import Hints
-from blindmatch.problem.qap import QAP
+from blindmatch.problem.distortion import Distortion, Kernels
+from blindmatch.problem.task import Task, as_task
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import tolerance
 from blindmatch.trust import regret as regrets
-from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
 from blindmatch.trust.confidence import correlation, features, probability
 from blindmatch.trust.null import Null, from_background, rotated
 from blindmatch.trust.report import Trust
+from blindmatch.trust.search import Part
 from blindmatch.trust.significance import Significance, significance
-from blindmatch.trust.spaces import Spaces
 from blindmatch.trust.stability import Redraw, redraw_dimensions, redraw_samples, stability
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least, positive
 
 Pairs = Iterable[tuple[int, int]]
 Callback = Callable[[str, float], object]
-# What share of the time each part may have used up when it ends.
+# The share of the time limit by which each part must end.
 _SHARES = {"alternatives": 0.15, "resampling": 0.3, "unrelated spaces": 0.5, "regret": 1.0}
 
 
 def assess(
     result: Result,
-    source: ArrayLike | None = None,
+    source: ArrayLike | Task | None = None,
     target: ArrayLike | None = None,
     *,
     kernels: Kernels | None = None,
@@ -56,7 +54,7 @@ def assess(
     callback: Callback | None = None,
     threads: int | None = None,
 ) -> Trust:
-    """Tell whether two matched spaces have anything in common, and which pairs can be believed.
+    """Tell whether two matched spaces have structure in common, and which pairs can be believed.
 
     Parameters
     ----------
@@ -64,25 +62,25 @@ def assess(
         What ``bm.match`` gave for the same arguments.
     source, target, kernels, distortion, standardize, known_pairs, forbidden_pairs, similarity, similarity_weight,
     unmatched_cost, max_unmatched
-        As they were given to ``bm.match``.
+        As they were given to ``bm.match``; or a ``bm.Task`` in place of the source, which has them all.
     source_samples, target_samples
-        For each item the embeddings that its row is the mean of, (k, d) each: its images, its prompts. Stability is
-        then measured on random halves of them; otherwise on dimensions drawn again.
+        For each item, the (k, d) embeddings of which its row is the mean, such as its images or its prompts. Stability
+        is then measured on random halves of them; without samples, on resampled dimensions.
     background
         Other items of the target's space, at least as many as there are targets. Unrelated spaces are then drawn from
-        them, which is exact whatever their geometry; otherwise they are rotated copies of the target.
+        them, which makes the test exact for any geometry; without it they are rotated copies of the target.
     draws
-        So many unrelated spaces at most: the least p-value is 1 / (draws + 1).
+        The largest number of unrelated spaces to match. The smallest possible p-value is 1 / (draws + 1).
     resamples
-        So many resamples for the stability of pairs.
+        The number of resamples that measure the stability of pairs.
     regret
-        Whether to prove what any match without a pair costs more (up to 60 items).
+        Whether to prove how much more any match without a pair costs (up to 60 items).
     time_limit
-        Seconds for all of it. What is not finished by then is left out or coarser, never wrong.
+        Seconds for all of it. What is not finished by then is missing or coarser, but never wrong.
     rng, threads
         As in ``bm.solve``.
     callback
-        Called with the name of the part that is running and how much of it is done, from 0 to 1.
+        Called with the name of the running part and the share of it that is done, from 0 to 1.
 
     Examples
     --------
@@ -94,10 +92,12 @@ def assess(
     >>> trust.p_value, bool(trust.confidence.min() > 0.8), trust.ambiguous
     (0.005, True, [])
     """
-    chosen = as_distortion(distortion, standardize)
-    K, G = chosen.kernels(source, target, kernels=kernels)
-    hints = Hints.of(
-        (len(K), len(G)),
+    task = as_task(
+        source,
+        target,
+        kernels=kernels,
+        distortion=distortion,
+        standardize=standardize,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
@@ -105,45 +105,33 @@ def assess(
         unmatched_cost=unmatched_cost,
         max_unmatched=max_unmatched,
     )
-    spaces = Spaces.of(chosen, source, target, kernels, hints)
-    generator = as_generator(rng)
-    at_least(draws, 1, "draws")
-    at_least(resamples, 1, "resamples")
-    redraws = (
-        _redraw(spaces.source, source_samples, "source_samples"),
-        _redraw(spaces.target, target_samples, "target_samples"),
+    plan = AssessmentPlan(
+        None if background is None else as_background(background, task),
+        at_least(draws, 1, "draws"),
+        at_least(resamples, 1, "resamples"),
+        regret,
+        (source_samples, target_samples),
     )
-    null = None if background is None else as_background(background, spaces)
-    clock = Clock(None if time_limit is None else positive(time_limit, "time_limit"), callback)
-    return assess_spaces(result, spaces, Plan(redraws, null, draws, resamples, regret), generator, clock, threads)
+    limit = None if time_limit is None else positive(time_limit, "time_limit")
+    return assess_task(result, task, plan, Schedule(as_generator(rng), threads, limit, callback))
 
 
-def assess_spaces(
-    result: Result,
-    spaces: Spaces,
-    plan: Plan,
-    rng: np.random.Generator,
-    clock: Clock,
-    threads: int | None = None,
-) -> Trust:
-    """The assessment of checked arguments."""
-    match = _checked(result.permutation, spaces)
+def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Schedule) -> Trust:
+    """Assess a match of a task; this is what ``bm.assess``, ``min_confidence`` and the commands share."""
+    match = _checked(result.permutation, task)
     n = len(match)
-    evidence = gather(match, spaces, plan, rng, clock, threads or 1)
-    found, test, rows, problem = evidence.found, evidence.test, evidence.rows, evidence.problem
+    problem, evidence = task.problem, gather(match, task, plan, schedule)
+    found, test, rows = evidence.found, evidence.test, evidence.rows
     extra = found.without - found.cost
-    given = [i for i, _ in spaces.hints.known]
+    given = [i for i, _ in task.hints.known]
     proved = None
-    deadline = clock.part("regret")
+    part = schedule.part("regret")
     if plan.regret and problem.n <= regrets.LARGEST:
-        full = found.matches[0]
-        proved = regrets.proved_regret(
-            problem, result, full, rows, extra, rng, threads=threads, deadline=deadline, progress=clock.progress
-        )[:n]
+        proved = regrets.proved_regret(problem, found, rows, result.lower_bound, part)[:n]
         proved[given] = np.inf
     ambiguous = interchangeable(found, rows, 1e-9 * problem.scale)
     confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features)
-    if test is not None:  # where unrelated spaces match as well, no pair stands out, whatever the other numbers say
+    if test is not None:  # if unrelated spaces match as well, no pair can be trusted
         confidence = np.minimum(confidence, 1 - test.p_value)
     for group in ambiguous:
         confidence[group] = np.minimum(confidence[group], 1 / len(group))
@@ -161,26 +149,81 @@ def assess_spaces(
         agreement=np.where(matched, found.agreement[:n], np.nan),
         ambiguous=ambiguous,
         better=found.better if found.better > tolerance(problem, found.cost) else 0.0,
-        seconds=clock.seconds,
+        seconds=schedule.seconds,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """How thorough an assessment is, and from what it draws."""
+class AssessmentPlan:
+    """How thorough an assessment is, and what it draws from.
 
-    redraws: tuple[Redraw, Redraw]
+    Attributes
+    ----------
+    null
+        Unrelated spaces; rotated copies of the target by default.
+    draws, resamples, regret
+        As in ``bm.assess``.
+    samples
+        The embeddings that each row of source and target is the mean of, where there are such.
+    """
+
     null: Null | None = None
     draws: int = 199
     resamples: int = 40
     regret: bool = True
+    samples: tuple[Sequence[ArrayLike] | None, Sequence[ArrayLike] | None] = (None, None)
+
+    def redraws(self, task: Task) -> tuple[Redraw, Redraw]:
+        """How the points of source and target are drawn again."""
+        (source, target), (ours, theirs) = task.points, self.samples
+        return _redraw(source, ours, "source_samples"), _redraw(target, theirs, "target_samples")
+
+
+class Schedule:
+    """The random numbers, threads, deadlines and callback for the parts of an assessment."""
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        threads: int | None = None,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self._rng, self._threads, self._limit, self._callback = rng, threads, time_limit, callback
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self._start
+
+    def part(self, name: str) -> Part:
+        """Begin a part."""
+        deadline = float("inf") if self._limit is None else self._start + _SHARES[name] * self._limit
+        threads = self._threads if name == "regret" else self._threads or 1  # the others run many short searches
+
+        def progress(share: float) -> None:
+            if self._callback is not None:
+                self._callback(name, min(share, 1.0))
+
+        progress(0.0)
+        return Part(self._rng, threads, deadline, progress)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the searches found out; `features` is what confidence depends on, None if time ran out."""
+    """What the searches found.
 
-    problem: QAP
+    Attributes
+    ----------
+    rows
+        The sources with a partner that was not given.
+    found, stability, test
+        Other matches; how often each pair comes back; the test. The latter two are None if time ran out.
+    features
+        What confidence depends on; None if time ran out.
+    """
+
     rows: IntArray
     found: Alternatives
     stability: FloatArray | None
@@ -188,46 +231,21 @@ class Evidence:
     features: FloatArray | None
 
 
-def gather(
-    match: IntArray, spaces: Spaces, plan: Plan, rng: np.random.Generator, clock: Clock, threads: int = 1
-) -> Evidence:
+def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule) -> Evidence:
     """Look for alternatives, resample, and match unrelated spaces."""
-    problem = spaces.problem
-    given = {i for i, _ in spaces.hints.known}
+    redraws = plan.redraws(task)
+    given = {i for i, _ in task.hints.known}
     rows = np.array([i for i in np.flatnonzero(match >= 0) if i not in given], dtype=np.intp)
-    full = spaces.completed(match, problem.n)
-    deadline = clock.part("alternatives")
-    found = find_alternatives(problem, full, rows, rng, threads=threads, deadline=deadline)
-    deadline = clock.part("resampling")
-    stable = stability(
-        spaces, match, plan.redraws, plan.resamples, rng, threads=threads, deadline=deadline, progress=clock.progress
-    )
-    deadline = clock.part("unrelated spaces")
-    nulls = rotated(spaces.target, rng, deadline) if plan.null is None else [plan.null]
-    test = significance(spaces, nulls, plan.draws, rng, threads=threads, deadline=deadline, progress=clock.progress)
+    full = task.completed(match)
+    found = find_alternatives(task.problem, full, rows, schedule.part("alternatives"))
+    stable = stability(task, match, redraws, plan.resamples, schedule.part("resampling"))
+    part = schedule.part("unrelated spaces")
+    nulls = rotated(task.points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
+    test = significance(task, nulls, plan.draws, part)
     known = None
     if stable is not None and test is not None:
-        known = features(found, stable, test.z, correlation(spaces.kernels, match), spaces.hints.sizes)
-    return Evidence(problem, rows, found, stable, test, known)
-
-
-def confident(
-    result: Result,
-    spaces: Callable[[], Spaces],
-    min_confidence: float,
-    *,
-    time_limit: float | None,
-    rng: int | np.random.Generator | None,
-    threads: int | None,
-) -> Result:
-    """The result without the pairs whose confidence is too low; all of it after Ctrl-C."""
-
-    def assessment() -> Trust:
-        clock, both = Clock(time_limit, None), spaces()
-        plan = Plan((redraw_dimensions(both.source), redraw_dimensions(both.target)), regret=False)
-        return assess_spaces(result, both, plan, as_generator(rng), clock, threads)
-
-    return assessed_or_kept(result, assessment, min_confidence)[0]
+        known = features(found, stable, test.z, correlation(task.kernels, match), task.sizes)
+    return Evidence(rows, found, stable, test, known)
 
 
 def as_share(value: float, name: str) -> float:
@@ -237,31 +255,8 @@ def as_share(value: float, name: str) -> float:
     return float(value)
 
 
-class Clock:
-    """Deadlines for the parts of an assessment, and its progress."""
-
-    def __init__(self, time_limit: float | None, callback: Callback | None) -> None:
-        self._start, self._limit, self._callback, self._part = time.perf_counter(), time_limit, callback, ""
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the beginning."""
-        return time.perf_counter() - self._start
-
-    def part(self, name: str) -> float:
-        """Begin a part; returns when it must end."""
-        self._part = name
-        self.progress(0.0)
-        return float("inf") if self._limit is None else self._start + _SHARES[name] * self._limit
-
-    def progress(self, share: float) -> None:
-        """Tell the caller how much of the part is done."""
-        if self._callback is not None:
-            self._callback(self._part, min(share, 1.0))
-
-
-def _checked(permutation: IntArray, spaces: Spaces) -> IntArray:
-    n, m = spaces.hints.sizes
+def _checked(permutation: IntArray, task: Task) -> IntArray:
+    n, m = task.sizes
     match = np.asarray(permutation)
     used = match[match >= 0]
     if match.shape != (n,) or match.dtype.kind not in "iu":
@@ -279,15 +274,14 @@ def _of_rows(values: FloatArray, rows: IntArray, n: int) -> FloatArray:
     return chosen
 
 
-def as_background(background: ArrayLike, spaces: Spaces, name: str = "background") -> Null:
+def as_background(background: ArrayLike, task: Task, name: str = "background") -> Null:
     """Unrelated spaces from other items of the target's space."""
-    points = as_floats(background, name)
-    if points.shape[1] != spaces.target.shape[1] or len(points) < len(spaces.target):
+    points, (n, d) = as_floats(background, name), task.points[1].shape
+    if points.shape[1] != d or len(points) < n:
         raise ValueError(
-            f"{name} has shape {points.shape}; expected at least {len(spaces.target)} rows of "
-            f"{spaces.target.shape[1]} numbers, as the target has"
+            f"{name} has shape {points.shape}; expected at least {n} rows of {d} numbers, as the target has"
         )
-    return from_background(points, len(spaces.target))
+    return from_background(points, n)
 
 
 def _redraw(points: FloatArray, samples: Sequence[ArrayLike] | None, name: str) -> Redraw:

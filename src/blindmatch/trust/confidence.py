@@ -37,7 +37,7 @@ def features(
 
 
 def correlation(kernels: tuple[FloatArray, FloatArray], match: IntArray) -> float:
-    """Correlation of the relations inside the source with those between their partners; 0.0 where one is constant."""
+    """Correlation of the relations inside the source with those between their partners; 0.0 if one is constant."""
     rows = np.flatnonzero(match >= 0)
     return kernel_correlation(kernels, rows, match[rows]) or 0.0
 

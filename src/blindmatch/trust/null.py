@@ -1,4 +1,4 @@
-"""Unrelated spaces: sets of points with the geometry of the target, and nothing in common with the source."""
+"""Unrelated spaces: points with the geometry of the target that have nothing in common with the source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRIES = 100  # to draw members of all clusters at random; where clusters are ma
 
 
 def from_background(background: FloatArray, size: int) -> Null:
-    """Other items of the target's space, drawn without replacement: exact if the targets are such a draw as well."""
+    """Other items of the target's space, drawn without replacement: exact if the targets are such a draw too."""
     return lambda rng: np.asarray(background[rng.choice(len(background), size, replace=False)])
 
 
@@ -28,7 +28,7 @@ def rotated(points: FloatArray, rng: np.random.Generator, deadline: float = math
     """Copies of the points, rotated in the space of samples: the same spectrum, other relations.
 
     An orthogonal matrix that mixes the points keeps all principal variances. For points drawn from a normal
-    distribution the copies have exactly the distribution of the points. Clusters and outliers get lost that way:
+    distribution the copies have exactly the distribution of the points. Clusters and outliers do not survive it:
 
     - with outliers (see `has_outliers`) the points of each copy are made as far from the mean as the points are;
     - with clusters (see `clusters`) there is another kind of copies, which comes first: it draws the cluster of every
@@ -118,10 +118,10 @@ def _members(n: int, chances: FloatArray, rng: np.random.Generator) -> IntArray:
 
 
 def clusters(points: FloatArray, rng: np.random.Generator, deadline: float = math.inf) -> IntArray:
-    """Cluster labels by Ward's method; how many clusters there are is told by the gap statistic.
+    """Cluster labels by Ward's method; the gap statistic decides how many there are.
 
     It compares the variance within clusters with that of rotated copies, which have none (Tibshirani, Walther and
-    Hastie 2001), and takes the first number after which more clusters gain nothing. Mostly it is one.
+    Hastie 2001), and takes the first number after which more clusters gain nothing, which is usually one.
     TimeoutError if the deadline comes first.
     """
     n = len(points)

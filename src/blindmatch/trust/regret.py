@@ -1,50 +1,41 @@
-"""Proved regret: what any match without a pair costs more, at least."""
+"""Proved regret: how much more any match without a pair costs, at least."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
 import numpy as np
 
 from blindmatch.problem.qap import QAP
-from blindmatch.solving.result import Result
+from blindmatch.solving.interrupts import complete
 from blindmatch.solving.run import solve, tolerance
-from blindmatch.trust.alternatives import without_pair
+from blindmatch.trust.alternatives import Alternatives, without_pair
+from blindmatch.trust.search import Part
 from blindmatch.validation import FloatArray, IntArray
 
-LARGEST = 60  # beyond, one bound takes too long to have one for each pair
+LARGEST = 60  # items; beyond, there is no time for a bound for each pair
 
 
 def proved_regret(
-    problem: QAP,
-    result: Result,
-    match: IntArray,
-    rows: IntArray,
-    guess: FloatArray,
-    rng: np.random.Generator,
-    *,
-    threads: int | None = None,
-    deadline: float = math.inf,
-    progress: Callable[[float], object] = lambda share: None,
+    problem: QAP, found: Alternatives, rows: IntArray, lower_bound: float | None, part: Part
 ) -> FloatArray:
-    """(n,) for each source of `rows`: no match without its pair costs less than `cost` plus this.
+    """(n,) for each source of `rows`: no match without its pair costs less than the match plus this.
 
-    The problem is solved again with the pair forbidden, by branch and bound, and the checker's bound is taken. Time is
-    shared evenly; a pair whose time ran out has a smaller number, at the worst the bound of the whole problem less the
-    cost (which is 0 if the match is proved optimal, and negative if a cheaper match is not ruled out). Sources that no
-    match can do without their pair have inf, and others nan. The least regrets in `guess` come first.
+    For each pair the problem is solved by branch and bound with the pair forbidden, and the checker's bound is taken.
+    The time is shared evenly. If the time of a pair runs out, its regret is smaller than it could be, at worst the
+    bound of the whole problem minus the cost: 0 if the match is proved optimal, negative if a cheaper match is not
+    ruled out. It is inf if no match can do without the pair, and nan for other sources. Pairs with a small regret, as
+    far as that is known, come first.
     """
-    cost = problem.objective(match)
-    floor = -math.inf if result.lower_bound is None else min(result.lower_bound, cost) - cost
+    match, cost = found.matches[0], found.cost
+    floor = -math.inf if lower_bound is None else min(lower_bound, cost) - cost
     if -floor <= tolerance(problem, cost):
         floor = 0.0
     regret = np.full(problem.n, math.nan)
     regret[rows] = floor
-    order = rows[np.argsort(guess[rows], kind="stable")]
+    order = rows[np.argsort(found.without[rows], kind="stable")]
     for at, row in enumerate(order):
-        left = deadline - time.perf_counter()
+        left = part.seconds_left
         if left <= 0:
             break
         other = without_pair(problem, int(row), int(match[row]))
@@ -52,10 +43,8 @@ def proved_regret(
             regret[row] = math.inf
             continue
         share = None if math.isinf(left) else max(left / (len(order) - at), 0.01)
-        found = solve(other, "auto", time_limit=share, rng=rng, threads=threads)
-        if found.lower_bound is not None:
-            regret[row] = max(floor, found.lower_bound - cost)
-        if found.status == "interrupted":
-            raise KeyboardInterrupt
-        progress((at + 1) / len(order))
+        best = complete(solve(other, "auto", time_limit=share, rng=part.rng, threads=part.threads))
+        if best.lower_bound is not None:
+            regret[row] = max(floor, best.lower_bound - cost)
+        part.progress((at + 1) / len(order))
     return regret

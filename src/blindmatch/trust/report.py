@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,57 @@ from blindmatch.io.json_values import json_finite
 from blindmatch.validation import FloatArray
 
 SURE = 0.8  # a pair with at least this confidence is called sure
+LIKELY, CERTAIN = 0.05, 0.01  # p-values up to which spaces probably have, or have, structure in common
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """An answer to "can I believe this match?".
+
+    Attributes
+    ----------
+    level
+        "yes", "care" (in part, or with doubts), "no", or "open": nothing is known either way.
+    headline, text
+        The answer in a few words, and in sentences with the reasons.
+    """
+
+    level: Literal["yes", "care", "no", "open"]
+    headline: str
+    text: str
+
+
+def judge(p_value: float | None, p_value_error: float | None, confidence: FloatArray, pairs: int) -> Judgement:
+    """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known."""
+    known = np.asarray(confidence, dtype=float)
+    known = known[np.isfinite(known)]
+    sure, about_pairs = int((known >= SURE).sum()), _pairs_sentence(known, pairs)
+    if p_value is None:
+        text = f"Time ran out before the test for structure in common. {about_pairs}"
+        return Judgement("open", "Not known yet", text)
+    if p_value > LIKELY:
+        share = f"unrelated ones match as well in {100 * p_value:.0f} % of cases"
+        text = f"Not enough evidence that the spaces have anything in common: {share}. {about_pairs}"
+        return Judgement("no", "No: this could be chance", text)
+    error = "" if p_value_error is None else f" ± {p_value_error:.1g}"
+    if p_value > CERTAIN:
+        text = f"The two spaces probably have structure in common (p = {p_value:.2g}{error}): check it. {about_pairs}"
+        return Judgement("care", "Probably, but check it", text)
+    text = f"The two spaces have structure in common (p = {p_value:.2g}{error}). {about_pairs}"
+    if not len(known) or sure < len(known) / 2:
+        return Judgement("care", "As a whole, not each pair", text)
+    return Judgement("yes", "Yes: far better than chance", text)
+
+
+def _pairs_sentence(known: FloatArray, pairs: int) -> str:
+    """How many pairs can be believed, as far as that is known."""
+    if len(known) < pairs:
+        which = "any pair" if not len(known) else f"{pairs - len(known)} of {pairs} pairs"
+        return f"Time ran out before the confidence of {which} was known."
+    return (
+        f"{int((known >= SURE).sum())} of {pairs} pairs have a confidence of at least {100 * SURE:.0f} %, "
+        f"about {known.sum():.0f} should be right."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,28 +75,28 @@ class Trust:
     ----------
     p_value, p_value_error
         How often unrelated spaces with the geometry of the target match as well, and the Monte Carlo standard error of
-        that number. None if time ran out first.
+        that share. None if time ran out first.
     z
         How many standard deviations the cost is below the mean cost of unrelated spaces.
     draws
         How many unrelated spaces were matched.
     confidence
-        (n,) the probability that the pair of each source is right; nan where it has none, or time ran out first.
+        (n,) the probability that the pair of each source is right; nan if it has none, or time ran out.
     regret
         (n,) proved: no match without this pair costs less than the cost plus this. 0 where nothing more is proved,
         negative where a cheaper match is not ruled out, inf where the pair was given. None if not computed.
     found_regret
-        (n,) what the best match without this pair that was found costs more: an upper bound on the true regret.
+        (n,) how much more the best match found without this pair costs: an upper bound on the true regret.
     stability
         (n,) share of resamples in which the pair came back. None if time ran out first.
     agreement
         (n,) share of the matches of nearly the same cost in which the pair occurs.
     ambiguous
-        Groups of sources that are interchangeable: exchanging their partners costs nothing to speak of.
+        Groups of sources that are interchangeable: exchanging their partners costs (nearly) nothing.
     better
-        How much cheaper a match turned up on the way; 0.0 if none did.
+        How much cheaper the best match found on the way is; 0.0 if none is.
     seconds
-        What the assessment took.
+        Duration of the assessment.
     """
 
     p_value: float | None
@@ -60,40 +112,23 @@ class Trust:
     better: float
     seconds: float
 
+    @cached_property
+    def judgement(self) -> Judgement:
+        """Whether to believe the match: the only place that decides it, for terminal, page and JSON."""
+        if self.better > 0:
+            text = f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
+            return Judgement("no", "No: a cheaper match exists", text)
+        return judge(self.p_value, self.p_value_error, self.confidence, int(np.isfinite(self.agreement).sum()))
+
     @property
     def verdict(self) -> str:
         """The answer in plain English."""
-        if self.better > 0:
-            return f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
-        if self.p_value is None:
-            return f"Time ran out before the test for structure in common. {self.pairs_sentence}"
-        if self.p_value > 0.05:
-            return (
-                f"Not enough evidence that the spaces have anything in common: unrelated ones match as well in "
-                f"{100 * self.p_value:.0f} % of cases. {self.pairs_sentence}"
-            )
-        return (
-            f"The two spaces have structure in common (p = {self.p_value:.2g}, give or take "
-            f"{self.p_value_error:.1g}). {self.pairs_sentence}"
-        )
+        return self.judgement.text
 
     @property
     def unknown(self) -> NDArray[np.bool_]:
         """(n,) the pairs whose confidence is not known because time ran out."""
         return np.isfinite(self.agreement) & np.isnan(self.confidence)
-
-    @property
-    def pairs_sentence(self) -> str:
-        """How many pairs can be believed, as far as that is known."""
-        known = self.confidence[np.isfinite(self.confidence)]
-        total, unknown = int(np.isfinite(self.agreement).sum()), int(self.unknown.sum())
-        if unknown:
-            which = "any pair" if unknown == total else f"{unknown} of {total} pairs"
-            return f"Time ran out before the confidence of {which} was known."
-        return (
-            f"{int((known >= SURE).sum())} of {total} pairs have a confidence of at least {100 * SURE:.0f} %, "
-            f"about {known.sum():.0f} should be right."
-        )
 
     def ambiguities(self, names: Sequence[str] | None = None) -> list[str]:
         """A sentence for each group of interchangeable sources."""
@@ -103,7 +138,7 @@ class Trust:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; what has no finite value is None."""
+        """Plain Python values, ready for JSON; numbers that are not finite are None."""
         return {
             "verdict": self.verdict,
             "p_value": self.p_value,

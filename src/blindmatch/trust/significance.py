@@ -1,19 +1,20 @@
-"""Is there anything in common? The cost of the best match beside that of unrelated spaces."""
+"""Test for structure in common: compare the cost of the best match with the costs of unrelated spaces."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from blindmatch.problem.task import Task
 from blindmatch.trust.null import Null
-from blindmatch.trust.spaces import Spaces, search
+from blindmatch.trust.search import Part, search
 from blindmatch.validation import FloatArray
 
 ENOUGH = 10  # unrelated spaces that match as well: the p-value is then known well enough to stop
-DOUBT = 0.1  # up to this p-value, other kinds of unrelated spaces are asked as well
+DOUBT = 0.1  # up to this p-value, other kinds of unrelated spaces are matched as well
 
 
 @dataclass(frozen=True)
@@ -36,32 +37,23 @@ class Significance:
     z: float
 
 
-def significance(
-    spaces: Spaces,
-    nulls: Sequence[Null],
-    draws: int,
-    rng: np.random.Generator,
-    *,
-    threads: int = 1,
-    deadline: float = math.inf,
-    progress: Callable[[float], object] = lambda share: None,
-) -> Significance | None:
+def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> Significance | None:
     """Match unrelated spaces with the same search as the real ones, until it is clear how rare the real cost is.
 
-    Of several kinds of unrelated spaces the largest p-value counts; the later ones are only drawn where the earlier
-    ones leave a doubt (p up to 0.1). Constant kernels, where every match costs the same, give p = 1. None if the
-    deadline came before the first draw of a kind that is needed was matched.
+    With several kinds of unrelated spaces the largest p-value counts; a later kind is drawn only if the earlier ones
+    give p <= 0.1. Constant kernels, for which every match costs the same, give p = 1. None if the deadline came before
+    the first draw of every kind that is needed was matched.
     """
-    problem = spaces.problem
-    found = search(problem, rng, threads=threads, deadline=deadline)
+    problem = task.problem
+    found = search(problem, part)
     if found is None:
         return None
     observed = found[1]
-    slack = 1e-9 * problem.scale  # a tie counts as a match as good: never in favour of the match
+    slack = 1e-9 * problem.scale  # a tie counts against the match
     worst: Significance | None = None
     for null in nulls:
-        costs = _sampled(spaces, null, draws, observed + slack, rng, threads, deadline, progress)
-        if not costs:  # this kind could have matched as well: without it nothing can be said
+        costs = _sampled(task, null, draws, observed + slack, part)
+        if not costs:  # without a draw of this kind nothing can be said
             return None
         test = _test(np.array(costs), observed, slack)
         if worst is None or test.p_value >= worst.p_value:
@@ -71,26 +63,17 @@ def significance(
     return worst
 
 
-def _sampled(
-    spaces: Spaces,
-    null: Null,
-    draws: int,
-    limit: float,
-    rng: np.random.Generator,
-    threads: int,
-    deadline: float,
-    progress: Callable[[float], object],
-) -> list[float]:
+def _sampled(task: Task, null: Null, draws: int, limit: float, part: Part) -> list[float]:
     """Costs of unrelated spaces: `draws`, or fewer if `ENOUGH` of them are within the limit before."""
     costs: list[float] = []
     hits = 0
     while len(costs) < draws and hits < ENOUGH:
-        found = search(spaces.problem_with(target=null(rng)), rng, threads=threads, deadline=deadline)
+        found = search(task.problem_with(target=null(part.rng)), part)
         if found is None:
             break
         costs.append(found[1])
         hits += costs[-1] <= limit
-        progress(max(len(costs) / draws, hits / ENOUGH))
+        part.progress(max(len(costs) / draws, hits / ENOUGH))
     return costs
 
 

@@ -1,15 +1,15 @@
-"""How often a pair comes back when the data are drawn again."""
+"""How often a pair comes back when the data are resampled."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.geometry.kernels import unit_rows
-from blindmatch.trust.spaces import Spaces, search
+from blindmatch.problem.task import Task
+from blindmatch.trust.search import Part, search
 from blindmatch.validation import FloatArray, IntArray, as_floats
 
 Redraw = Callable[[np.random.Generator], FloatArray]
@@ -17,25 +17,16 @@ _LEAST_DIMENSIONS = 64  # with fewer, drawing dimensions again would be too hars
 
 
 def stability(
-    spaces: Spaces,
-    match: IntArray,
-    redraws: tuple[Redraw, Redraw],
-    resamples: int,
-    rng: np.random.Generator,
-    *,
-    threads: int = 1,
-    deadline: float = math.inf,
-    progress: Callable[[float], object] = lambda share: None,
+    task: Task, match: IntArray, redraws: tuple[Redraw, Redraw], resamples: int, part: Part
 ) -> FloatArray | None:
     """(n,) share of the resamples in whose best match each pair occurs; None if the deadline left no time for one."""
     same = []
     for at in range(resamples):
-        problem = spaces.problem_with(*(redraw(rng) for redraw in redraws))
-        found = search(problem, rng, threads=threads, deadline=deadline)
+        found = search(task.problem_with(*(redraw(part.rng) for redraw in redraws)), part)
         if found is None:
             break
         same.append(found[0][: len(match)] == match)
-        progress((at + 1) / resamples)
+        part.progress((at + 1) / resamples)
     return np.mean(same, axis=0) if same else None
 
 

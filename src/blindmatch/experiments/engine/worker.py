@@ -65,6 +65,7 @@ def _computed(compute: Any, run: Trial) -> Record:
 def start_local_worker() -> None:
     """Leave Ctrl-C to the sweep, and end with it: workers of a killed sweep would wait for work forever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the handler of the command line
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

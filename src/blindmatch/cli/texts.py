@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from typing import Any
 
 from rich.table import Table
@@ -15,6 +16,8 @@ from blindmatch.report import Match, proof_sentence, verdict
 from blindmatch.report.verdict import number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
+from blindmatch.trust import Trust
+from blindmatch.validation import FloatArray
 
 
 def match_text(match: Match) -> list[object]:
@@ -30,7 +33,7 @@ def match_text(match: Match) -> list[object]:
 
 
 def _right(match: Match) -> list[Text]:
-    """How many pairs are true, where that is known."""
+    """How many pairs are true, if that is known."""
     if match.truth is None:
         return []
     known = sum(j >= 0 for j in match.truth)
@@ -58,6 +61,33 @@ def _unmatched_text(match: Match) -> list[Text]:
     ]
 
 
+def trust_text(trust: Trust, match: Match) -> list[object]:
+    """A table of the pairs and their confidence, then the verdict."""
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("source", overflow="fold")
+    table.add_column("target", overflow="fold")
+    columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
+    columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
+    columns += [("agreement", trust.agreement, as_percent)]
+    columns += [] if trust.regret is None else [("regret (proved)", trust.regret, _regret)]
+    for title, *_ in columns:
+        table.add_column(title, justify="right")
+    for i, _, source, target in match.named_pairs:
+        table.add_row(Text(plain(source)), Text(plain(target)), *(show(values[i]) for _, values, show in columns))
+    names = None if match.source_names is None else [plain(name) for name in match.source_names]
+    return [table, Text(trust.verdict, style="bold"), *(Text(line) for line in trust.ambiguities(names))]
+
+
+def as_percent(value: float) -> str:
+    """A probability for people; a dash if it is not known."""
+    return "-" if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+def _regret(value: float) -> str:
+    # Below zero nothing is proved: a cheaper match is not ruled out.
+    return "given" if value == math.inf else number(value if value >= 0 else None)
+
+
 def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float) -> list[object]:
     """The match of bundled data, and the plain truth about it."""
     result, n = match.result, len(match.result.pairs)
@@ -75,7 +105,7 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
     else:
         honest = f"The true pairing costs {number(truth_cost)}."
     return [
-        Text(f"Data: {demo.about}; {n} each, shuffled, not one pair known."),
+        Text(f"Data: {demo.about}; {n} each, shuffled, no pair known."),
         Text(f"  source: {demo.source_model}"),
         Text(f"  target: {demo.target_model}\n"),
         _pairs(match),

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from blindmatch.cli import options as opt
-from blindmatch.cli.app import app
-from blindmatch.cli.console import one_line_errors
+from blindmatch.cli.app import command
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-@app.command(
-    epilog=opt.examples(
-        "blindmatch models",
-        "blindmatch models dino --modality vision",
-        "blindmatch models --offline",
-        "blindmatch models --paper --json",
-    )
+@command(
+    "blindmatch models",
+    "blindmatch models dino --modality vision",
+    "blindmatch models --offline",
+    "blindmatch models --paper --json",
 )
 def models(
     word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="Only models with this word in a name.")] = None,
@@ -32,34 +29,33 @@ def models(
     json: opt.Json = False,
 ) -> None:
     """List the models for 'blindmatch embed'. Any other timm, sentence-transformers or open_clip name works too."""
-    with one_line_errors():
-        from blindmatch.cli.console import echo_json, output
-        from blindmatch.encoders.registry import MODALITIES, list_models
-        from blindmatch.errors import unknown_name
+    from blindmatch.cli.console import echo_json, output
+    from blindmatch.encoders.registry import MODALITIES, list_models
+    from blindmatch.errors import unknown_name
 
-        if modality is not None and modality not in MODALITIES:
-            raise unknown_name("--modality", modality, MODALITIES)
-        families = sorted({model.family for model in list_models()})
-        if family is not None and family.lower() not in {name.lower() for name in families}:
-            raise unknown_name("--family", family, families)
-        rows = [
-            row
-            for row in (model.row() for model in list_models())
-            if modality in (None, row["modality"])
-            and (family is None or row["family"].lower() == family.lower())
-            and (not paper or row["paper"])
-            and (not offline or row["package"] is not None)
-            and (word is None or word.lower() in f"{row['id']} {row['name']} {row['library_name']}".lower())
-        ]
-        if not rows:
-            words = {part for model in list_models() for part in (model.id, *model.id.split("-"))}
-            close = difflib.get_close_matches((word or "").lower(), words, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "; 'blindmatch models' lists them all"
-            raise ValueError(f"no model is listed with {f'{word!r} and ' if word else ''}these options{hint}")
-        if json:
-            echo_json(rows)
-        else:
-            output().print(_table(rows))
+    if modality is not None and modality not in MODALITIES:
+        raise unknown_name("--modality", modality, MODALITIES)
+    families = sorted({model.family for model in list_models()})
+    if family is not None and family.lower() not in {name.lower() for name in families}:
+        raise unknown_name("--family", family, families)
+    rows = [
+        row
+        for row in (model.row() for model in list_models())
+        if modality in (None, row["modality"])
+        and (family is None or row["family"].lower() == family.lower())
+        and (not paper or row["paper"])
+        and (not offline or row["package"] is not None)
+        and (word is None or word.lower() in f"{row['id']} {row['name']} {row['library_name']}".lower())
+    ]
+    if not rows:
+        words = {part for model in list_models() for part in (model.id, *model.id.split("-"))}
+        close = difflib.get_close_matches((word or "").lower(), words, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "; 'blindmatch models' lists them all"
+        raise ValueError(f"no model is listed with {f'{word!r} and ' if word else ''}these options{hint}")
+    if json:
+        echo_json(rows)
+    else:
+        output().print(_table(rows))
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

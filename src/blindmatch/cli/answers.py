@@ -1,0 +1,203 @@
+"""What the commands do with a match: print it, assess it, write files, and end with the right exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
+from blindmatch.cli.options import OutputOptions, SolverOptions
+from blindmatch.cli.outputs import Delivery, check_outputs, write_page
+from blindmatch.cli.progress import live_progress, watched
+from blindmatch.cli.texts import match_text, trust_text, unmatched
+from blindmatch.io.embeddings import load_embeddings
+from blindmatch.matching.match import SolveOptions
+from blindmatch.problem.task import Task
+from blindmatch.report import Match
+from blindmatch.report.content import moments
+from blindmatch.solvers.base import Solver
+from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solving.result import Result
+from blindmatch.solving.run import as_solver
+from blindmatch.trust import Trust
+from blindmatch.trust.abstention import assessed_or_kept
+from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_task
+from blindmatch.validation import as_generator, at_least, positive
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to solve, and where the answer goes."""
+
+    solving: SolverOptions
+    outputs: OutputOptions
+    checkpoint: Path | None = None
+
+    @property
+    def solver(self) -> Solver:
+        """The solver with its options."""
+        if self.checkpoint is None:
+            return as_solver(self.solving.solver)
+        if self.solving.solver not in ("auto", BranchAndBound.name):
+            raise ValueError(f"--checkpoint: solver={self.solving.solver!r} keeps none; only branch-and-bound does")
+        return BranchAndBound(checkpoint=self.checkpoint)
+
+    def check(self, inputs: Sequence[Path] = ()) -> None:
+        """Refuse now what would fail only after a long run."""
+        out = self.outputs
+        check_certificate(out.certificate, self.solver)
+        check_outputs(
+            {"--certificate": out.certificate, "--report": out.report, "--checkpoint": self.checkpoint}, inputs
+        )
+
+    def solved(self, solve: Callable[[SolveOptions], Result]) -> Result:
+        """Solve with live progress."""
+        given = self.solving
+        with live_progress(given.time_limit) as callback:
+            return solve(SolveOptions(self.solver, given.time_limit, given.seed, callback, given.threads))
+
+
+def check_certificate(path: Path | None, solver: Solver) -> None:
+    """Refuse a certificate from a solver that proves nothing."""
+    if path is not None and not solver.capabilities.bound:
+        raise ValueError(f"--certificate: solver={solver.name!r} proves no bound; see 'blindmatch solvers'")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How to assess: `min_confidence` None keeps all pairs."""
+
+    min_confidence: float | None = None
+    background: Path | None = None
+    draws: int = 199
+    time_limit: float = 60.0
+
+    def check(self) -> None:
+        """Refuse now what would fail only after a match."""
+        at_least(self.draws, 1, "--draws")
+        positive(self.time_limit, "--assess-time")
+        if self.min_confidence is not None:
+            as_share(self.min_confidence, "--min-confidence")
+
+    def plan(self, task: Task) -> AssessmentPlan:
+        """What to draw from, read before the match."""
+        null = None
+        if self.background is not None:
+            null = as_background(load_embeddings(self.background).values, task, f"--background {self.background}")
+        return AssessmentPlan(null, self.draws)
+
+
+def assess_with_progress(
+    result: Result, task: Task, plan: AssessmentPlan, solving: SolverOptions, time_limit: float = 60.0
+) -> Trust:
+    """Assess with a line of progress on the terminal."""
+    with watched("assessing") as line:
+        told = None if line is None else line.share
+        schedule = Schedule(as_generator(solving.seed), solving.threads, time_limit, told)
+        return assess_task(result, task, plan, schedule)
+
+
+class Answer:
+    """A match on its way to the user: each step is taken once, whatever becomes of the others."""
+
+    def __init__(self, match: Match, request: Request, text: Sequence[object] | None = None) -> None:
+        self._request, self._delivery = request, Delivery()
+        self._told = self._page = match  # what is printed as JSON, and what the report shows
+        self._text = match_text(match) if text is None else text
+        self._printed = self._certificate_done = False
+        now = match.result.status == "interrupted" and match.told_by is None  # not when a saved match was made
+        self._cut = ["this is the best so far"] if now else []
+
+    def assess(self, task: Task, assessment: Assessment, plan: AssessmentPlan) -> None:
+        """Assess the match, and leave out the pairs that are not to be believed.
+
+        On a terminal the match is printed first. Whatever happens to the assessment, the match is printed.
+        """
+        match, request, least = self._told, self._request, assessment.min_confidence
+        if not request.outputs.json:
+            self._print()
+
+        def trust_of_match() -> Trust:
+            return assess_with_progress(match.result, task, plan, request.solving, assessment.time_limit)
+
+        try:
+            self._write_certificate()
+            # A saved match may have been cut short long ago: it is assessed all the same.
+            result, trust = assessed_or_kept(match.result, trust_of_match, least, fresh=match.told_by is None)
+        except BaseException:
+            self._print()
+            raise
+        self._told = replace(match, result=result, trust=trust)
+        if trust is not None:
+            self._page = replace(self._told, certificate_file=self._page.certificate_file)
+            if not request.outputs.json:
+                self._delivery.show(lambda: print_all(trust_text(trust, self._told)))
+        elif match.result.pairs:
+            kept = "" if least is None else " and all its pairs are kept"
+            self._cut.append(f"{'it' if self._cut else 'the match is complete, but'} was not assessed{kept}")
+
+    def finish(self) -> None:
+        """Print the match, write the files that were asked for, and end with the right exit code."""
+        out, delivery, result = self._request.outputs, self._delivery, self._told.result
+        self._print()
+        self._write_certificate()
+        if delivery.write(out.report, partial(write_page, self._page)) and not out.json:
+            delivery.show(lambda: output().print(f"Report: {out.report}", markup=False, soft_wrap=True))
+        if self._cut:
+            complain(f"interrupted; {', and '.join(self._cut)}")
+        unproved = out.certificate is not None and result.certificate is None
+        if unproved:
+            complain(f"{out.certificate}: not written, because solver={result.solver!r} left no certificate")
+        delivery.end()
+        if self._cut:
+            raise interrupted()
+        if unproved:
+            raise typer.Exit(FAILED)
+
+    def _print(self) -> None:
+        if not self._printed:
+            self._printed = True
+            self._delivery.show(
+                lambda: echo_json(as_json(self._told)) if self._request.outputs.json else print_all(self._text)
+            )
+
+    def _write_certificate(self) -> None:
+        if self._certificate_done:
+            return
+        self._certificate_done = True
+        certificate, path = self._told.result.certificate, self._request.outputs.certificate
+        written = certificate is not None and self._delivery.write(path, certificate.save)
+        # Where it was not written, the report must not describe an older file of that name.
+        self._page = replace(self._page, certificate_file=path if written else None)
+
+
+def print_all(parts: Sequence[object]) -> None:
+    """Print tables and sentences on stdout."""
+    console = output()
+    for part in parts:
+        console.print(part)
+
+
+def as_json(match: Match) -> dict[str, object]:
+    """The result with its pairs, ready for JSON."""
+    pairs = []
+    for i, j, source, target in match.named_pairs:
+        pair: dict[str, object] = {"source": i, "target": j}
+        if match.source_names is not None:
+            pair["source_name"] = source
+        if match.target_names is not None:
+            pair["target_name"] = target
+        if match.truth is not None:
+            pair["right"] = bool(match.truth[i] == j)
+        pairs.append(pair)
+    values: dict[str, object] = {**match.result.to_dict(), "pairs": pairs, **unmatched(match)}
+    values |= {"settings": dict(match.settings), "trace": moments(match)}  # 'blindmatch report' shows them as well
+    if match.right is not None:
+        values["right"] = match.right
+    if match.trust is not None:
+        values["trust"] = match.trust.to_dict()
+    return values

@@ -1,0 +1,236 @@
+"""``align``: a map from one embedding space to another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import command
+
+if TYPE_CHECKING:
+    from blindmatch.alignment.aligner import BlindAligner
+    from blindmatch.io.embeddings import Embeddings
+    from blindmatch.validation import FloatArray
+
+
+@dataclass(frozen=True)
+class AlignerOptions:
+    """The parameters of ``BlindAligner``."""
+
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "--components", help="Dimension of the common space; 32 to 256 by default, by the number of points."
+        ),
+    ] = None
+    n_clusters: Annotated[int, typer.Option("--clusters", help="Centres on each side.")] = 20
+    n_clusterings: Annotated[int, typer.Option("--clusterings", help="Runs of k-means on each side.")] = 8
+    n_candidates: Annotated[
+        int, typer.Option("--candidates", help="How many of the best matches of centres to prove and refine.")
+    ] = 5
+    n_iterations: Annotated[int, typer.Option("--iterations", help="Rounds of refinement.")] = 20
+    random_state: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")] = 0
+    solver: opt.Solver = "auto"
+    time_limit: Annotated[
+        float, typer.Option("-t", "--time-limit", metavar="SECONDS", help="For each match of centres.")
+    ] = 5.0
+    threads: opt.Threads = None
+
+
+@command(
+    "blindmatch align a.npy b.npy --out map.npz",
+    "blindmatch align a.npy b.npy --transform new.npy --to mapped.npy",
+    "blindmatch align a.parquet b.npz --seed 3 --candidates 10 --json",
+)
+def align(
+    source: opt.Source,
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="Embeddings of other items, in any number, of any other dimension.")
+    ],
+    how: AlignerOptions,
+    out: Annotated[opt.File, typer.Option("-o", "--out", metavar="FILE", help="Write the map (.npz).")] = None,
+    transform: Annotated[
+        opt.File, typer.Option(metavar="FILE", help="Embeddings to map from source to target.")
+    ] = None,
+    to: Annotated[opt.File, typer.Option(metavar="FILE", help="Write the mapped embeddings (.npy).")] = None,
+    certificate: opt.Certificate = None,
+    json: opt.Json = False,
+) -> None:
+    """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
+    from blindmatch.alignment.aligner import BlindAligner
+
+    aligner = BlindAligner(**vars(how))
+    written = {"--out": out, "--to": to, "--certificate": certificate}
+    _check([source, target, *([transform] if transform else [])], written, transform)
+    _run(aligner, source, target, transform, written, json)
+
+
+def _check(inputs: list[Path], written: dict[str, Path | None], transform: Path | None) -> None:
+    """Refuse now what would fail only after a long run."""
+    from blindmatch.cli.outputs import check_outputs
+
+    if (transform is None) != (written["--to"] is None):
+        raise ValueError("--transform and --to belong together: what to map, and where to write it")
+    for option, path in written.items():
+        suffix = ".npy" if option == "--to" else ".npz"
+        if path is not None and path.suffix.lower() != suffix:
+            raise ValueError(f"{option} {path}: expected a file name that ends with {suffix}")
+    check_outputs(written, inputs)
+
+
+def _run(
+    aligner: BlindAligner,
+    source: Path,
+    target: Path,
+    transform: Path | None,
+    written: dict[str, Path | None],
+    json: bool,
+) -> None:
+    """Align two files of embeddings, write what was asked for, and say how good it is."""
+    import time
+
+    from rich.text import Text
+
+    from blindmatch.cli.answers import check_certificate
+    from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
+    from blindmatch.cli.outputs import Delivery
+    from blindmatch.cli.progress import watched
+    from blindmatch.io.embeddings import load_embeddings
+    from blindmatch.solving.run import as_solver
+
+    check_certificate(written["--certificate"], as_solver(aligner.solver))
+    ours, theirs = load_embeddings(source), load_embeddings(target)
+    new = None if transform is None else _new_points(transform, ours)
+    begin = time.perf_counter()
+    with watched("reducing dimensions") as line:
+        aligner.fit(ours.values, theirs.values, callback=None if line is None else line.step)
+    seconds = time.perf_counter() - begin
+    delivery, proof = Delivery(), aligner.result_.certificate
+    if json:
+        told = {
+            key: None if path is None else str(path)
+            for key, path in (("out", written["--out"]), ("to", written["--to"]))
+        }
+        delivery.show(lambda: echo_json(_as_json(aligner, (len(ours), len(theirs)), seconds, told)))
+    else:
+        delivery.show(lambda: output().print(*_text(aligner, ours, theirs, seconds), sep="\n"))
+    files = [("Map", written["--out"], aligner.save)]
+    if new is not None:
+        files.append(("Points of --transform in the target's space", written["--to"], partial(_write, aligner, new)))
+    for what, path, write in files:
+        if delivery.write(path, write) and not json:
+            delivery.show(partial(output().print, Text(f"{what}: {path}"), soft_wrap=True))
+    if proof is not None:
+        delivery.write(written["--certificate"], proof.save)
+    delivery.end()
+    if written["--certificate"] is not None and proof is None:
+        complain(
+            f"{written['--certificate']}: not written, because solver={aligner.result_.solver!r} left no certificate"
+        )
+        raise typer.Exit(FAILED)
+    if aligner.interrupted_:
+        complain("interrupted; the best candidate so far was kept")
+        raise interrupted()
+
+
+def _write(aligner: BlindAligner, points: FloatArray, path: Path) -> None:
+    import numpy as np
+
+    from blindmatch.io.files import write_atomically
+
+    carried = aligner.transform(points)
+    write_atomically(path, lambda file: np.save(file, carried))
+
+
+def _new_points(path: Path, source: Embeddings) -> FloatArray:
+    from blindmatch.io.embeddings import load_embeddings
+
+    values = load_embeddings(path).values
+    if values.shape[1] != source.values.shape[1]:
+        raise ValueError(f"{path}: has {values.shape[1]} features; the source has {source.values.shape[1]}")
+    return values
+
+
+def _verdict(support: int, others: int) -> str:
+    """What can be said about the map without knowing a pair."""
+    if others == 0:
+        return "There was one candidate only, so nothing shows whether the map is right: try more with --candidates."
+    if support == 0:
+        return f"None of {others} other starts led to the same map: do not trust it without a check."
+    return f"{support} of {others} other starts led to the same map."
+
+
+def _text(aligner: BlindAligner, source: Embeddings, target: Embeddings, seconds: float) -> list[object]:
+    from rich.table import Table
+    from rich.text import Text
+
+    from blindmatch.report.verdict import number, percent
+
+    table = Table(show_edge=False, pad_edge=False)
+    for title in ("clusterings", "cost", "gap", "status", "agreement", "likeness", ""):
+        table.add_column(title, justify="left" if title in ("status", "") else "right")
+    for index, candidate in enumerate(aligner.candidates_):
+        result = candidate.result
+        i, j = candidate.clusterings
+        kept = "kept" if index == aligner.best_ else ""
+        proof = (number(result.cost), percent(result.gap), result.status)
+        table.add_row(f"{i} and {j}", *proof, f"{candidate.agreement:.4f}", percent(candidate.likeness), kept)
+    shapes = [f"{len(side)} x {side.values.shape[1]}" for side in (source, target)]
+    components = aligner.alignment_.source.components
+    return [
+        Text(f"{shapes[0]} aligned with {shapes[1]} in {components} dimensions, {seconds:.0f} s.\n"),
+        table,
+        Text(f"\n{_agreement(aligner)}"),
+        Text(_verdict(aligner.support_, len(aligner.candidates_) - 1), style="bold"),
+    ]
+
+
+def _agreement(aligner: BlindAligner) -> str:
+    best, floor, ceiling = aligner.agreement_, aligner.floor_, aligner.ceiling_
+    if math.isnan(ceiling):
+        return (
+            f"Agreement after the last refinement: {best:.4f}; of a random rotation {floor:.4f}. Too few points for a "
+            "score."
+        )
+    score = "too near to each other for a score" if math.isnan(aligner.score_) else f"score {aligner.score_:.2f}"
+    return (
+        f"Agreement of unseen points after the last refinement: {best:.4f}; of a random rotation {floor:.4f}, of two "
+        f"halves of one set {ceiling:.4f}: {score}."
+    )
+
+
+def _as_json(
+    aligner: BlindAligner, sizes: tuple[int, int], seconds: float, told: dict[str, str | None]
+) -> dict[str, object]:
+    candidates = [
+        {
+            "clusterings": list(candidate.clusterings),
+            "cost": candidate.result.cost,
+            "lower_bound": candidate.result.lower_bound,
+            "gap": candidate.result.gap,
+            "status": candidate.result.status,
+            "agreement": candidate.agreement,
+            "likeness": candidate.likeness,
+        }
+        for candidate in aligner.candidates_
+    ]
+    return {
+        "source_size": sizes[0],
+        "target_size": sizes[1],
+        "components": aligner.alignment_.source.components,
+        "score": aligner.score_,
+        "support": aligner.support_,
+        "agreement": aligner.agreement_,
+        "floor": aligner.floor_,
+        "ceiling": aligner.ceiling_,
+        "best": aligner.best_,
+        "candidates": candidates,
+        "seconds": seconds,
+        **told,
+    }

@@ -1,0 +1,264 @@
+"""``classify``: images by class names, without labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import command
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from blindmatch.io.embeddings import Embeddings
+    from blindmatch.matching.classifier import BlindClassifier
+    from blindmatch.report import Clusters
+    from blindmatch.trust import Trust
+
+
+@dataclass(frozen=True)
+class ClassifierOptions:
+    """Parameters of ``BlindClassifier``."""
+
+    n_clusters: Annotated[int | None, typer.Option("--clusters", help="As many as there are classes by default.")] = (
+        None
+    )
+    n_init: Annotated[int, typer.Option("--starts", help="Number of starts of k-means.")] = 100
+    normalize: Annotated[bool, typer.Option(help="Scale embeddings to unit length, as the paper does.")] = False
+    distortion: opt.Distortion = "gw"
+    standardize: opt.Standardize = True
+
+
+@command(
+    "blindmatch classify images.npz classes.npz",
+    "blindmatch classify images.npz classes.csv --normalize --clusters 20 --output predicted.csv",
+    "blindmatch classify images.npz classes.csv --assess --report report.html",
+    "blindmatch classify images.parquet classes.csv --json",
+)
+def classify(
+    images: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IMAGES",
+            help=f"Embeddings of images, or of anything else to classify: {opt.FILES}. If it has labels, the answer "
+            "is compared with them.",
+            show_default=False,
+        ),
+    ],
+    classes: Annotated[
+        Path, typer.Argument(metavar="CLASSES", help="One embedding per class, of any other dimension.")
+    ],
+    how: ClassifierOptions,
+    solving: opt.SolverOptions,
+    output: Annotated[
+        opt.File, typer.Option("-o", "--output", metavar="FILE", help="Write the class of each image (.csv).")
+    ] = None,
+    report: opt.Report = None,
+    assess: opt.Assess = False,
+    json: opt.Json = False,
+) -> None:
+    """Classify without a label: cluster the images, match the clusters with the classes."""
+    from blindmatch.cli.outputs import check_outputs
+    from blindmatch.matching.classifier import BlindClassifier
+
+    check_outputs({"--output": output, "--report": report}, [images, classes])
+    model = BlindClassifier(
+        **vars(how),
+        solver=solving.solver,
+        time_limit=solving.time_limit,
+        random_state=solving.seed,
+        threads=solving.threads,
+    )
+    found, points = _fitted(model, images, classes)
+    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
+    cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
+    if assess:
+        found = _assessed(found, solving)
+        if found.trust is None:
+            cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
+    settings = {"images": images.name, "classes": classes.name, **_settings(model), **solving.settings}
+    title = f"{images.name} classified by {classes.name}"
+    writers = {
+        "Classes": (output, partial(_write_classes, points, found)),
+        "Report": (report, partial(_write_report, found, settings, title)),
+    }
+    _deliver(found, writers, cut, json)
+
+
+@dataclass(frozen=True, eq=False)
+class Classified:
+    """A fitted classifier, what it says about the images, and whether to believe it."""
+
+    model: BlindClassifier
+    clusters: Clusters
+    trust: Trust | None = None
+
+
+def _fitted(model: BlindClassifier, images: Path, classes: Path) -> tuple[Classified, Embeddings]:
+    """Cluster, match, and say what each image is."""
+    import numpy as np
+
+    from blindmatch.cli.progress import watched
+    from blindmatch.io.embeddings import load_embeddings
+    from blindmatch.report import Clusters
+
+    points, texts = load_embeddings(images), load_embeddings(classes)
+    names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
+    labels = None if points.labels is None else _class_indices(points, names, images)
+    with watched("starting", model.time_limit) as line:
+        step, moment = (None, None) if line is None else (line.step, line.moment)
+        model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
+    scores = None if labels is None else model.evaluate(points.values, labels)
+    members = [int(c) for c in model.clusters(points.values)]
+    return Classified(model, Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)), points
+
+
+def _assessed(found: Classified, solving: opt.SolverOptions) -> Classified:
+    """The classification with the trust in its match; without, if Ctrl-C cut one or the other short."""
+    from blindmatch.cli.answers import assess_with_progress
+    from blindmatch.trust.abstention import assessed_or_kept
+    from blindmatch.trust.assessment import AssessmentPlan
+
+    result, task = found.model.result_, found.model.task_
+    trust = assessed_or_kept(result, lambda: assess_with_progress(result, task, AssessmentPlan(), solving))[1]
+    return replace(found, trust=trust)
+
+
+def _deliver(found: Classified, writers: dict[str, Any], cut: list[str], json: bool) -> None:
+    """Print the answer, write the files that were asked for, and end with the right exit code."""
+    from blindmatch.cli.console import complain, echo_json, interrupted, output
+    from blindmatch.cli.outputs import Delivery
+
+    delivery = Delivery()
+    delivery.show(lambda: echo_json(_as_json(found)) if json else _print(found))
+    for what, (path, write) in writers.items():
+        if delivery.write(path, write) and not json:
+            delivery.show(partial(output().print, f"{what}: {path}", markup=False, soft_wrap=True))
+    if cut:
+        complain(f"interrupted; {', and '.join(cut)}")
+    delivery.end()
+    if cut:
+        raise interrupted()
+
+
+def _class_indices(points: Embeddings, names: list[str], path: Path) -> list[int]:
+    """The labels of the file as classes: their names, or their indices."""
+    assert points.labels is not None
+    place = {name: c for c, name in enumerate(names)}
+    found = []
+    for label in points.labels.tolist():
+        text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+        if text in place:
+            found.append(place[text])
+        elif text.isdecimal() and int(text) < len(names):
+            found.append(int(text))
+        else:
+            raise ValueError(f"{path}: the label {text!r} is neither a name nor an index of a class")
+    return found
+
+
+def _write_classes(points: Embeddings, found: Classified, path: Path) -> None:
+    import csv
+    import io
+
+    from blindmatch.io.files import write_atomically
+
+    clusters, text = found.clusters, io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["name", "class"])
+    predicted = [clusters.names[clusters.classes[c]] for c in clusters.members]
+    writer.writerows(zip(points.names or range(len(points)), predicted, strict=True))
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+
+
+def _settings(model: BlindClassifier) -> dict[str, str]:
+    return {
+        "clusters": str(len(model.centres_)),
+        "starts of k-means": str(model.n_init_),
+        "unit length": str(model.normalize),
+        "distortion": str(model.distortion),
+        "standardize": str(model.standardize),
+    }
+
+
+def _write_report(found: Classified, settings: dict[str, str], title: str, path: Path) -> None:
+    from blindmatch.cli.inputs import command_line
+    from blindmatch.cli.outputs import write_page
+    from blindmatch.matching.evaluation import cluster_assignment
+    from blindmatch.report import Match
+
+    model, clusters, count = found.model, found.clusters, len(found.model.centres_)
+    # The true match of the clusters is the one that makes most images right.
+    best = None if clusters.labels is None else cluster_assignment(clusters.labels, clusters.members)
+    match = Match.of(
+        model.result_,
+        replace(
+            model.task_,
+            source_names=tuple(f"cluster {c}" for c in range(count)),
+            target_names=tuple(clusters.names),
+        ),
+        truth=None if best is None else [int(best.get(c, -1)) for c in range(count)],
+        trust=found.trust,
+        command=command_line(),
+        clusters=clusters,
+        title=title,
+        settings=settings,
+    )
+    write_page(match, path)
+
+
+def _as_json(found: Classified) -> dict[str, Any]:
+    model, clusters = found.model, found.clusters
+    values: dict[str, Any] = {
+        "predicted": [clusters.classes[c] for c in clusters.members],
+        "classes": list(clusters.names),
+        "clusters": list(clusters.members),
+        "cluster_class": list(clusters.classes),
+        "match": model.result_.to_dict(),
+    }
+    if found.trust is not None:
+        values["trust"] = found.trust.to_dict()
+    return values if clusters.scores is None else {**values, **clusters.scores.to_dict()}
+
+
+def _print(found: Classified) -> None:
+    from rich.text import Text
+
+    from blindmatch.cli.console import output
+    from blindmatch.report import proof_sentence, verdict
+
+    console, result = output(), found.model.result_
+    console.print(_table(found))
+    console.print(Text(verdict(result)), Text(proof_sentence(result)), sep="\n")
+    told = (None if found.trust is None else found.trust.verdict, found.clusters.sentence())
+    for sentence in filter(None, told):
+        console.print(Text(sentence))
+
+
+def _table(found: Classified) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from blindmatch.cli.console import plain
+    from blindmatch.cli.texts import as_percent
+
+    clusters, permutation = found.clusters, found.model.result_.permutation
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("cluster", justify="right")
+    table.add_column("images", justify="right")
+    table.add_column("class", overflow="fold")
+    if found.trust is not None:
+        table.add_column("confidence", justify="right")
+    for cluster, c in enumerate(clusters.classes):
+        matched = permutation[cluster] >= 0
+        note = "" if matched else " (by its nearest neighbour)"
+        row = [Text(str(cluster)), Text(str(clusters.counts[cluster])), Text(plain(clusters.names[c]) + note)]
+        if found.trust is not None:
+            row.append(Text(as_percent(found.trust.confidence[cluster])))
+        table.add_row(*row)
+    return table

@@ -1,0 +1,48 @@
+"""``demo``: bundled data whose answer is known."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from blindmatch.cli import completion
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import command
+
+
+@command("blindmatch demo", "blindmatch demo --data colours --seed 3 --report report.html")
+def demo(
+    data: Annotated[
+        str, typer.Option(help="Which bundled data: cifar10 or colours.", autocompletion=completion.demo_data)
+    ] = "cifar10",
+    solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
+    outputs: opt.OutputOptions = opt.OutputOptions(),  # noqa: B008
+) -> None:
+    """Match real data from the package, shuffled, and tell how many pairs are right."""
+    from blindmatch.cli.answers import Answer, Request
+    from blindmatch.cli.inputs import command_line
+    from blindmatch.cli.texts import demo_text
+    from blindmatch.demo import load_demo
+    from blindmatch.matching.match import match_task
+    from blindmatch.problem.task import Task
+    from blindmatch.proof.checker import verify
+    from blindmatch.report import Match
+
+    request = Request(solving, outputs)
+    request.check()
+    shown = load_demo(data, solving.seed)
+    task = Task.of(shown.source, shown.target, source_names=shown.source_names, target_names=shown.target_names)
+    result = request.solved(partial(match_task, task))
+    settings = {"data": data, "source": shown.source_model, "target": shown.target_model, "distortion": "gw"}
+    match = Match.of(
+        result,
+        task,
+        truth=shown.truth.tolist(),
+        settings={**settings, **solving.settings},
+        title=f"{shown.about[0].upper()}{shown.about[1:]}",
+        command=command_line(),
+    )
+    proved = None if result.certificate is None else verify(task.problem, result.certificate)
+    Answer(match, request, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()

@@ -1,0 +1,185 @@
+"""``embed images``, ``embed texts``, ``embed classes``: embeddings from images and texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from blindmatch.cli import completion
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import group
+
+embed = group(
+    "embed",
+    "Make embeddings of images and texts, ready for 'match'.",
+    "blindmatch embed images photos -m offline:efficientnet-lite0 --class-means -o images.npz",
+    "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -o texts.npz",
+)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model, and where its embeddings go."""
+
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            autocompletion=completion.models,
+            help="From 'blindmatch models'; or timm:NAME, st:NAME, openclip:NAME, hf:NAME, random:NAME?seed=0, a "
+            "folder.",
+        ),
+    ]
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write: .safetensors or .npz.")]
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """Which images of a set."""
+
+    limit: Annotated[int | None, typer.Option(help="The largest number of images of each class.")] = None
+    classes: Annotated[Path | None, typer.Option(metavar="FILE", help="Only these classes, one per line.")] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail at an image that cannot be read; the default is to list it.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How names become texts."""
+
+    prompts: Annotated[
+        str | None, typer.Option(help="Templates: cifar, imagenet, imagenet7, name, definition, a dataset, or a file.")
+    ] = None
+    wordnet: Annotated[
+        Path | None, typer.Option("--wordnet", metavar="FOLDER", help="WordNet 3.0, for definitions.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class EncodingOptions:
+    """Where data come from and where models run."""
+
+    split: Annotated[str | None, typer.Option(help="Of a dataset: test, train, val. Default: as in the paper.")] = None
+    root: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of the datasets.")] = Path("data")
+    download: Annotated[bool, typer.Option("--download", help="Download missing weights and data.")] = False
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto"
+    precision: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")] = "auto"
+    batch_size: Annotated[int, typer.Option(help="Halved if memory runs out.")] = 32
+    json: opt.Json = False
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """For the loaders of models."""
+        return {"device": self.device, "precision": self.precision, "download": self.download}
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """For the readers of datasets."""
+        return {"split": self.split, "root": self.root, "download": self.download}
+
+
+@embed.command(
+    "blindmatch embed images photos -m offline:efficientnet-lite0 -o images.npz --class-means",
+    "blindmatch embed images cifar10 -m dinov2-vit-b14 -o images.safetensors --download",
+)
+def images(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="IMAGES", help="A folder class/*.jpg; cifar10, cifar100, cinic10, imagenet100, coco; hf:NAME."
+        ),
+    ],
+    encoder: ModelOptions,
+    which: ImageOptions,
+    encoding: EncodingOptions,
+    class_means: Annotated[bool, typer.Option("--class-means", help="One row per class.")] = False,
+) -> None:
+    """Embed images. A run that was killed resumes where it stopped."""
+    from blindmatch.cli.encoding import extracted, quiet_libraries, show
+    from blindmatch.cli.outputs import check_outputs
+    from blindmatch.encoders import load_image_encoder, load_images
+    from blindmatch.encoders.registry import find_model
+    from blindmatch.encoders.work import ImageWork
+
+    check_outputs({"--out": encoder.out})
+    find_model(encoder.model, "vision")
+    read = load_images(source, limit=which.limit, classes=which.classes, **encoding.data)
+    if class_means and read.class_names is None:
+        raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
+    with quiet_libraries():
+        work = ImageWork(read, load_image_encoder(encoder.model, **encoding.place), which.strict)
+        found = extracted(work, encoder.out, class_means, encoding.batch_size)
+    show([(encoder.out, found)], encoding.json)
+
+
+@embed.command(
+    "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -o texts.npz --prompts cifar10",
+    "blindmatch embed texts captions.csv --column caption -m all-mpnet-base-v2 -o texts.safetensors --download",
+)
+def texts(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="TEXTS", help=".txt, .csv, .tsv, .parquet; a folder of classes; a dataset; hf:NAME."),
+    ],
+    encoder: ModelOptions,
+    words: TextOptions,
+    encoding: EncodingOptions,
+    all_prompts: Annotated[bool, typer.Option("--all-prompts", help="One row per prompt, no mean.")] = False,
+    column: Annotated[str | None, typer.Option(help="Of a table, the column with the texts.")] = None,
+) -> None:
+    """Embed texts, or class names in prompts. A run that was killed resumes where it stopped."""
+    from blindmatch.cli.encoding import extracted, quiet_libraries, show
+    from blindmatch.cli.outputs import check_outputs
+    from blindmatch.encoders import load_text_encoder, load_texts
+    from blindmatch.encoders.registry import find_model
+    from blindmatch.encoders.work import TextWork
+
+    check_outputs({"--out": encoder.out}, [Path(source)])
+    find_model(encoder.model, "language")
+    read = load_texts(source, prompts=words.prompts, column=column, wordnet=words.wordnet, **encoding.data)
+    with quiet_libraries():
+        work = TextWork(read, load_text_encoder(encoder.model, **encoding.place))
+        found = extracted(work, encoder.out, not all_prompts, encoding.batch_size)
+    show([(encoder.out, found)], encoding.json)
+
+
+@embed.command(
+    "blindmatch embed classes photos -o pair",
+    "blindmatch embed classes cifar10 --vision paper --language paper -o study --download",
+)
+def classes(
+    source: Annotated[str, typer.Argument(metavar="IMAGES", help="A folder class/*.jpg, or a dataset with classes.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder to write to.")],
+    words: TextOptions,
+    which: ImageOptions,
+    encoding: EncodingOptions,
+    vision: Annotated[
+        list[str] | None,
+        typer.Option(help="Vision models, repeatable; 'paper' for all 32. Default: a small offline one."),
+    ] = None,
+    language: Annotated[
+        list[str] | None,
+        typer.Option(help="Language models, repeatable; 'paper' for all 27. Default: a small offline one."),
+    ] = None,
+) -> None:
+    """Embed classes of images and their names with one or more models: both sides of a match at once."""
+    from blindmatch.cli.encoding import chosen, class_texts, extracted, quiet_libraries, show, works, write_means
+    from blindmatch.encoders import load_images
+
+    models = chosen(vision, "vision"), chosen(language, "language")
+    read = load_images(source, limit=which.limit, classes=which.classes, wordnet=words.wordnet, **encoding.data)
+    if read.class_names is None:
+        raise ValueError(f"{read.name}: no classes; expected a folder with a subfolder for each")
+    names = class_texts(read, source, words.prompts, words.wordnet)
+    out.mkdir(parents=True, exist_ok=True)
+    with quiet_libraries():
+        found = [
+            (out / name, extracted(work, out / name, False, encoding.batch_size))
+            for name, work in works(read, names, models, which.strict, encoding.place)
+        ]
+    show(found, encoding.json, write_means(out, found, len(models[0])))

@@ -1,0 +1,50 @@
+"""``match``: two files of embeddings."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import command
+
+
+@command(
+    "blindmatch match images.npy texts.npy",
+    "blindmatch match a.parquet b.csv --distortion cka --report report.html",
+    "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
+    "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
+    "blindmatch match a.npy b.npy --unmatched-cost 10 --similarity hints.npy --similarity-weight 5",
+)
+def match(
+    source: opt.Source,
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="Embeddings of any other dimension.")],
+    what: opt.TaskOptions,
+    solving: opt.SolverOptions,
+    outputs: opt.OutputOptions,
+    items: opt.ItemOptions,
+    checkpoint: opt.Checkpoint = None,
+    assess: opt.Assess = False,
+    min_confidence: opt.MinConfidence = None,
+) -> None:
+    """Match two files of embeddings by the relations inside each alone."""
+    from blindmatch.cli.answers import Answer, Assessment, Request
+    from blindmatch.cli.inputs import TaskInput, command_line
+    from blindmatch.cli.items import check_items
+    from blindmatch.matching.match import match_task
+
+    check_items(items, outputs.report)
+    inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
+    request.check(inputs.paths)
+    assessment = Assessment(min_confidence)
+    assessment.check()
+    task = inputs.task
+    found = request.solved(partial(match_task, task))
+    settings = {**inputs.settings, **solving.settings}
+    answer = Answer(inputs.match(found, settings=settings, title=inputs.title, command=command_line()), request)
+    if assess or min_confidence is not None:
+        answer.assess(task, assessment, assessment.plan(task))
+    answer.finish()

@@ -1,0 +1,58 @@
+"""``verify``: the bound that a certificate proves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import command
+
+
+@command("blindmatch verify nug12.dat proof.npz", "blindmatch verify images.npy texts.npy proof.npz --distortion cka")
+def verify(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PROBLEM CERTIFICATE",
+            help="The problem (.dat, .npz) and the certificate; or SOURCE TARGET CERTIFICATE as they were given to "
+            "'match', with the same --distortion, --no-standardize and options for pairs.",
+            show_default=False,
+        ),
+    ],
+    what: opt.TaskOptions,
+    json: opt.Json = False,
+) -> None:
+    """Recompute, from scratch and without any solver, the lower bound that a certificate proves."""
+    import time
+
+    from blindmatch.cli.console import FAILED, complain, echo_json, output
+    from blindmatch.cli.inputs import task_or_problem
+    from blindmatch.cli.progress import busy
+    from blindmatch.proof import checker
+    from blindmatch.proof.certificate import Certificate
+    from blindmatch.report.verdict import counted
+
+    *read, path = files
+    inputs = task_or_problem(read, what)
+    if inputs is None:
+        given = counted(len(files), "file")
+        raise ValueError(f"{given} given; expected PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
+    start = time.perf_counter()
+    certificate = Certificate.load(path)
+    problem, others = inputs.of_size(certificate.size)
+    try:
+        with busy("checking the proof"):
+            bound = min(checker.verify(problem, certificate), others)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    seconds = time.perf_counter() - start
+    if json:
+        echo_json({"lower_bound": bound, "size": problem.n, "seconds": seconds})
+    elif bound > float("-inf"):
+        output().print(f"Verified in {seconds:.2f} s: every pairing costs at least {bound!r}.", soft_wrap=True)
+    if bound == float("-inf"):
+        complain(f"{path}: proves nothing about this problem")
+        raise typer.Exit(FAILED)

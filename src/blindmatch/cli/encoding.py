@@ -1,0 +1,142 @@
+"""What the ``embed`` commands share: models, progress, and what they say at the end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from blindmatch.cli.console import complain, echo_json, plain
+from blindmatch.encoders import load_image_encoder, load_text_encoder
+from blindmatch.encoders.extract import Extracted, extract, manifest_path
+from blindmatch.encoders.items import ImageSet, TextSet
+from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
+from blindmatch.encoders.shards import write_arrays
+from blindmatch.encoders.streaming import OnProgress
+from blindmatch.encoders.texts import of_classes
+from blindmatch.encoders.work import ImageWork, TextWork, Work
+
+SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
+LISTED = 5  # the number of skipped images that are named; the manifest has all
+
+
+def works(
+    images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: dict[str, Any]
+) -> Iterator[tuple[str, Work]]:
+    """What there is to embed, images and class names with each of their models, and the names of the files."""
+    dataset = identifier(images.name)
+    for spec in models[0]:
+        work = ImageWork(images, load_image_encoder(spec, **place), strict)
+        yield f"vision__{dataset}__{_file_name(spec)}.npz", work
+    for spec in models[1]:
+        yield f"language__{dataset}__{_file_name(spec)}.npz", TextWork(names, load_text_encoder(spec, **place))
+
+
+def chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
+    """The models that were asked for, each checked before the first is loaded."""
+    specs: list[str] = []
+    for word in words or [SMALL[modality]]:
+        if word == "paper":
+            specs += [model.id for model in list_models() if model.paper and model.modality == modality]
+        else:
+            find_model(word, modality)
+            specs.append(word)
+    return specs
+
+
+def class_texts(images: ImageSet, source: str, prompts: str | None, wordnet: Path | None) -> TextSet:
+    """The prompts of the class names; the templates are those of the dataset by default."""
+    assert images.class_names is not None
+    own = source if source in ("cifar10", "cifar100", "cinic10", "imagenet100") else "cifar"
+    return of_classes(images.name, images.class_names, prompts or own, definitions=images.definitions, wordnet=wordnet)
+
+
+def _file_name(spec: str) -> str:
+    name = spec.removeprefix("offline:")
+    return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in identifier(name))
+
+
+def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) -> list[Path]:
+    """Write class means, ready for 'match': ``images.npz``, or ``images-MODEL.npz`` if there are several models."""
+    from blindmatch.encoders.extract import averaged
+
+    paths = []
+    for place, (path, result) in enumerate(found):
+        side, alone = ("images", count == 1) if place < count else ("names", len(found) - count == 1)
+        model = path.stem.rpartition("__")[2]
+        paths.append(out / (f"{side}.npz" if alone else f"{side}-{model}.npz"))
+        write_arrays(paths[-1], averaged(result).arrays)
+    return paths
+
+
+def extracted(work: Work, out: Path, means: bool, batch_size: int) -> Extracted:
+    """Embed into a file, with a bar of progress."""
+    with _bar(f"{work.items.name}, {work.encoder.model.name}") as progress:
+        return extract(work, out, batch_size, means, progress)
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[OnProgress | None]:
+    """A bar with the remaining time, on stderr; None if stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(plain(title), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Keep the libraries' own bars and messages off the terminal; `show` says what matters."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when the hub's package is imported, later
+    loggers = [
+        logging.getLogger(name) for name in ("blindmatch.encoders", "transformers", "sentence_transformers", "timm")
+    ]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def show(found: Sequence[tuple[Path, Extracted]], json: bool, means: Sequence[Path] = ()) -> None:
+    """Say what was written, and which images were left out."""
+    for path, result in found:
+        skipped = result.manifest["skipped"]
+        for entry in skipped[:LISTED]:
+            complain(f"left out {entry['name']}: {entry['reason']}")
+        if len(skipped) > LISTED:
+            complain(f"... and {len(skipped) - LISTED} more: {manifest_path(path)} lists them")
+        ignored = result.manifest["ignored_files"]
+        if ignored:
+            complain(f"{len(ignored)} files have no suffix of an image and were not read, such as {ignored[0]}")
+    if json:
+        rows = [{"file": str(path), "manifest": str(manifest_path(path)), **result.manifest} for path, result in found]
+        echo_json({"files": rows, "means": [str(path) for path in means]})
+        return
+    for path, result in found:
+        shape = result.arrays["embeddings"].shape
+        typer.echo(f"{path}: {shape[0]} x {shape[1]}, {plain(result.manifest['model']['name'])}")
+    if len(means) == 2:
+        typer.echo(f"{means[0]}, {means[1]}: the means of the classes\nNext: blindmatch match {means[0]} {means[1]}")
+    elif means:
+        typer.echo(f"means of the classes: {', '.join(path.name for path in means)}")
