@@ -25,14 +25,14 @@ from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import BoolArray, IntArray, at_least
 
 _ROUND = 20  # steps between two proofs
-_BETA = 1.0  # the first penalty, over n
-_SOFTER = 1.4  # what it is divided by after each round
-_SOFTEST = 0.5  # the last penalty
+_BETA = 1.5  # the first penalty, over n
+_CHANGE = 1.4  # what it is divided or multiplied by after a round
+_SOFTEN, _HARDEN = 0.15, 0.08  # where the balance is above or below
+_SOFTEST = 0.1  # the last penalty
 _FIX_SHARE = 0.03  # of the allowed pairs: fewer are not worth a stage that has to be checked
 _STALL = 0.002  # of the gap: a round that gains less counts as lost
 _PATIENCE = 4  # rounds
 _FINE, _FINE_UP_TO = 1e-3, 1000  # float64 steps: where the gap is below this share of the cost, up to so many pairs
-_WORTH_THREADS = 700  # rows of the eigenvalue problem
 _TOLERANCE, _NOISE = 1e-6, 1e-12  # of the cost, and of the size of the numbers: as `solve` has them
 
 
@@ -83,7 +83,9 @@ def root_stages(outcome: Outcome) -> tuple[Stage, ...]:
 class SemidefiniteRun:
     """One run: the splitting, the stages that it leaves, and the pairs that they rule out.
 
-    The checker itself says what a stage proves: `view` is what it makes of the stages that are kept.
+    The checker itself says what a stage proves: `view` is what it makes of the stages that are kept. LAPACK runs on one
+    thread: the bound does not depend on the number of threads then, and two threads of it take 20 times as long where
+    other programs use the cores, for a gain of a third where they do not.
     """
 
     def __init__(self, problem: QAP, budget: Budget, stages: tuple[Stage, ...]) -> None:
@@ -134,9 +136,7 @@ class SemidefiniteRun:
         while count < most:
             count += 1
             before = self.bound
-            # On small matrices, threads wait for each other longer than they work.
-            threads = self.budget.threads if self.splitting.face.dimension >= _WORTH_THREADS else 1
-            with self.blas.limit(limits=threads, user_api="blas"):
+            with self.blas.limit(limits=1, user_api="blas"):
                 if self._out_of_time:
                     return
                 self._steps()
@@ -151,8 +151,15 @@ class SemidefiniteRun:
                 self.splitting.refine(self.costs.matrix(self.allowed))
                 lost = 0
             self.splitting.advance()
-            if self.splitting.beta > _SOFTEST:
-                self.splitting.soften(_SOFTER)
+            self._balance()
+
+    def _balance(self) -> None:
+        """Keep the two residuals of the splitting of a size: one falls faster with a large penalty, one with a small."""
+        balance = self.splitting.movement / max(self.splitting.residual * self.problem.n, 1e-30)
+        if balance > _SOFTEN and self.splitting.beta > _SOFTEST:
+            self.splitting.soften(_CHANGE)
+        elif balance < _HARDEN:
+            self.splitting.soften(1 / _CHANGE)
 
     def _float32_is_in_the_way(self, gap: float) -> bool:
         cost = abs(self.target)

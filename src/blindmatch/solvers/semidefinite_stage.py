@@ -18,7 +18,7 @@ _EXACT_UP_TO = 800  # pairs: a matrix of more is kept in float32
 _SWEEPS = 12
 _SWEEP_GAIN = 0.003  # of the bound's rise so far: less does not pay for another sweep
 _LEAST_SHIFT = 1e-10  # of the largest entry: what the checker's Cholesky factorisation needs to run through
-_ATTEMPTS = 30
+_ATTEMPTS = 60
 
 
 class PairCosts:
@@ -84,13 +84,13 @@ class StageMaker:
         """A shift that makes W positive definite on the face: what the eigenvalues' rounding errors take."""
         G = self._face.restrict(W)
         size = float(np.abs(W).max())
-        shift = max(self._shift / 4, _LEAST_SHIFT * size)
+        shift = max(self._shift / 2, _LEAST_SHIFT * size)
         for _ in range(_ATTEMPTS):
             shifted = G.copy()
             shifted[np.diag_indices(len(G))] += shift
             if _positive(shifted):
                 break
-            shift *= 4
+            shift *= 2
         self._shift = shift
         return shift + 2 * rounding * size  # the diagonal is rounded when it is stored
 

@@ -25,6 +25,8 @@ from blindmatch.solvers.face import Face, Floats
 from blindmatch.validation import BoolArray, FloatArray
 
 _NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
+_FEW, _LARGE = 0.35, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
+_MARGIN = 0.05
 
 
 class Splitting:
@@ -53,7 +55,8 @@ class Splitting:
         self.s[0, 0] = 1.0
         self.Y: Floats = self.s.copy()
         self.projection: Floats = self.s
-        self.level, self.eigenvalue_count, self.residual = 0.0, 0, np.inf
+        self.level = 0.0
+        self.residual, self.movement = np.inf, np.inf
 
     def _set(self, cost: Floats, allowed: BoolArray) -> None:
         self.allowed = allowed
@@ -62,6 +65,7 @@ class Splitting:
         excluded = np.zeros(cost.shape, dtype=bool)
         excluded[1:, 1:] = (rows[:, None] == rows) != (columns[:, None] == columns)
         self._excluded = excluded
+        self.share = 1.0  # of the eigenvalues that the projection keeps
         self._cost = cost.astype(self.dtype)
         self._scale_cost()
 
@@ -71,18 +75,28 @@ class Splitting:
 
     def project(self) -> None:
         """P(s). Until `advance` is called, `dual` gives the dual matrix of this step."""
-        try:
-            values, vectors = scipy.linalg.eigh(
-                self.face.restrict(self.s), driver="evd", overwrite_a=True, check_finite=False
-            )
-        except np.linalg.LinAlgError:  # very rare; the other driver is slower and does not fail
-            values, vectors = scipy.linalg.eigh(self.face.restrict(self.s), driver="ev", check_finite=False)
-        self.level = _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
+        A = self.face.restrict(self.s)
+        values, vectors = self._upper_part(A) or _all_of(A)
+        self.level = self._level_of(values)
         kept = values > self.level
         weights = np.sqrt(values[kept] - self.dtype(self.level))
         F = self.face.extend(vectors[:, kept] * weights)
-        self.eigenvalue_count = F.shape[1]
+        self.share = F.shape[1] / len(A)
         self.projection = F @ F.T
+
+    def _upper_part(self, A: Floats) -> tuple[Floats, Floats] | None:
+        """The eigenvalues above the level of the last step and a bit below; None if they turn out to be too few."""
+        if self.share > _FEW or len(A) < _LARGE:
+            return None
+        cut = self.level - _MARGIN * max(1.0, abs(self.level))
+        try:
+            values, vectors = scipy.linalg.eigh(A, driver="evr", subset_by_value=(cut, np.inf), check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+        return (values, vectors) if len(values) and self._level_of(values) > cut else None
+
+    def _level_of(self, values: Floats) -> float:
+        return _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
 
     def dual(self) -> tuple[FloatArray, float]:
         """Z, in float64, and a number about its largest eigenvalue on the face."""
@@ -100,6 +114,7 @@ class Splitting:
         t[0, 1:] = t[1:, 0] = t[index, index] = arrow
         np.clip(t, 0, 1, out=t)
         t[0, 0] = 1
+        self.movement = self.beta * float(np.linalg.norm(t - self.Y))
         self.Y = t.copy()
         t -= self.projection
         self.residual = float(np.linalg.norm(t))
@@ -110,6 +125,7 @@ class Splitting:
         """Divide the penalty; Y and Z stay as they are."""
         self.s = self.Y + (self.s - self.Y) * self.dtype(factor)
         self.beta /= factor
+        self.share = 1.0  # the level changes with the penalty: the next step needs all eigenvalues
         self._scale_cost()
 
     def shrink(self, allowed: BoolArray) -> None:
@@ -131,6 +147,14 @@ class Splitting:
         result = np.zeros(self.allowed.shape)
         result[self.allowed] = self.Y[0, 1:]
         return result
+
+
+def _all_of(A: Floats) -> tuple[Floats, Floats]:
+    try:
+        values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    except np.linalg.LinAlgError:  # very rare; the other driver is slower and does not fail
+        values, vectors = scipy.linalg.eigh(A, driver="ev", check_finite=False)
+    return values, vectors
 
 
 def _simplex_level(values: NDArray[np.float64], total: float) -> float:
