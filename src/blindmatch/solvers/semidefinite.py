@@ -154,7 +154,7 @@ class SemidefiniteRun:
             self._balance()
 
     def _balance(self) -> None:
-        """Keep the two residuals of the splitting of a size: one falls faster with a large penalty, one with a small."""
+        """Keep the two residuals of the splitting of a size: a large penalty makes one fall, a small one the other."""
         balance = self.splitting.movement / max(self.splitting.residual * self.problem.n, 1e-30)
         if balance > _SOFTEN and self.splitting.beta > _SOFTEST:
             self.splitting.soften(_CHANGE)

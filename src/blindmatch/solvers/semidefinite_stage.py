@@ -18,6 +18,7 @@ _EXACT_UP_TO = 800  # pairs: a matrix of more is kept in float32
 _SWEEPS = 12
 _SWEEP_GAIN = 0.003  # of the bound's rise so far: less does not pay for another sweep
 _LEAST_SHIFT = 1e-10  # of the largest entry: what the checker's Cholesky factorisation needs to run through
+_FLOAT32_SHIFT = 1e-7  # the least that steps in float32 ever needed
 _ATTEMPTS = 60
 
 
@@ -84,7 +85,7 @@ class StageMaker:
         """A shift that makes W positive definite on the face: what the eigenvalues' rounding errors take."""
         G = self._face.restrict(W)
         size = float(np.abs(W).max())
-        shift = max(self._shift / 2, _LEAST_SHIFT * size)
+        shift = max(self._shift / 2, (_LEAST_SHIFT if len(W) <= _EXACT_UP_TO else _FLOAT32_SHIFT) * size)
         for _ in range(_ATTEMPTS):
             shifted = G.copy()
             shifted[np.diag_indices(len(G))] += shift
