@@ -91,7 +91,7 @@ def test_rounds_limit_the_run():
 @needs_qaplib
 def test_branch_and_bound_takes_it_where_the_tree_does_not_end(monkeypatch):
     """nug14 with no patience: its proof has a matrix at the root and a tree below, and is checked as a whole."""
-    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK", 0.0)
+    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_STEPS", 0)
     monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_SHARE", 0.0)
     problem = qaplib("nug14")
     result = bm.solve(problem, BranchAndBound(), rng=0)

@@ -15,6 +15,7 @@ y'Zy <= (n + 1) level for all permutations, and C + Z is bounded by the sweeps o
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from blindmatch.validation import BoolArray, FloatArray
 _NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
 _FEW, _LARGE = 0.35, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
 _MARGIN = 0.05
+_SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
 
 
 class Splitting:
@@ -86,7 +88,7 @@ class Splitting:
 
     def _upper_part(self, A: Floats) -> tuple[Floats, Floats] | None:
         """The eigenvalues above the level of the last step and a bit below; None if they turn out to be too few."""
-        if self.share > _FEW or len(A) < _LARGE:
+        if self.share > _FEW or not _LARGE <= len(A) <= _SLOW:
             return None
         cut = self.level - _MARGIN * max(1.0, abs(self.level))
         try:
@@ -150,9 +152,21 @@ class Splitting:
 
 
 def _all_of(A: Floats) -> tuple[Floats, Floats]:
+    """All eigenvalues, ascending, and the eigenvectors."""
+    if len(A) < _SLOW:
+        return _decomposed(A)
+    results: list[tuple[Floats, Floats]] = []
+    worker = threading.Thread(target=lambda: results.append(_decomposed(A)), daemon=True)
+    worker.start()
+    while worker.is_alive():  # numpy lets other threads run meanwhile, so that Ctrl-C does not wait for it
+        worker.join(0.05)
+    return results[0]
+
+
+def _decomposed(A: Floats) -> tuple[Floats, Floats]:
     try:
-        values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
-    except np.linalg.LinAlgError:  # very rare; the other driver is slower and does not fail
+        values, vectors = np.linalg.eigh(A)
+    except np.linalg.LinAlgError:  # very rare; this driver is slower and does not fail
         values, vectors = scipy.linalg.eigh(A, driver="ev", check_finite=False)
     return values, vectors
 

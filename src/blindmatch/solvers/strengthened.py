@@ -21,15 +21,16 @@ from blindmatch.solvers.semidefinite import SemidefiniteRun, root_stages
 _SMALLEST, _LARGEST = 14, 64  # below, the tree is faster; above, a step takes too long
 _STEP = 1.3e-10  # seconds of a step, over the third power of the dimension
 _STEPS = 40  # that must be affordable
-_LOOK = 0.3  # seconds, and
-_LOOK_SHARE = 0.25  # of the time for the root: how long the tree may grow first
+_LOOK_STEPS = 10  # the tree may grow first for as long as so many steps take,
+_LOOK_SHARE = 0.25  # or for this share of the root's time
 
 
 class Glimpse:
     """A budget of the core that ends the tree when it has grown for a while."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
         self.ended = False
+        self._seconds = seconds
         self._began = math.inf
 
     def of(self, inner: RescaledBudget) -> Glimpse:
@@ -58,7 +59,7 @@ class Glimpse:
         seconds = self._inner.inner.seconds
         if iteration > 0:
             self._began = min(self._began, seconds)
-            self.ended = go_on and seconds - self._began > max(_LOOK, _LOOK_SHARE * self._began)
+            self.ended = go_on and seconds - self._began > max(self._seconds, _LOOK_SHARE * self._began)
         return go_on and not self.ended
 
     def fail(self, error: BaseException) -> None:
@@ -73,12 +74,16 @@ def worth_a_try(problem: QAP, budget: Budget) -> bool:
     """Whether there is time for enough steps of the splitting."""
     if not _SMALLEST <= problem.n <= _LARGEST:
         return False
-    return _STEPS * _STEP * (problem.n - 1) ** 6 / min(2, budget.threads) <= budget.remaining
+    return _STEPS * _step_seconds(problem) <= budget.remaining
+
+
+def _step_seconds(problem: QAP) -> float:
+    return _STEP * float(problem.n - 1) ** 6
 
 
 def strengthened(tree: Tree, problem: QAP, budget: Budget, rng: np.random.Generator) -> Outcome:
     """A look at the tree, the splitting, the tree on the pairs that are left; one proof of all of it."""
-    glimpse = Glimpse()
+    glimpse = Glimpse(_LOOK_STEPS * _step_seconds(problem))
     first = tree(problem, budget, rng, glimpse)
     if not glimpse.ended or budget.stopped or not worth_a_try(problem, budget):
         return first
