@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledBudget
 from blindmatch.solvers.progress import Status
+from blindmatch.solvers.strengthened import Glimpse
 
 _Matrix = NDArray[np.float64]
 _Indices = NDArray[np.int32]
@@ -72,6 +73,15 @@ def dual_ascent(
     start: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
     budget: RescaledBudget,
 ) -> tuple[_Indices, Status, list[_Stage]]: ...
+def dense_sweeps(
+    pairs: NDArray[np.float32],
+    linear: _Matrix,
+    forbidden: NDArray[np.bool_],
+    count: int,
+    gain: float,
+    threads: int,
+    budget: Budget,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], _Matrix]: ...
 def branch_and_bound(
     problem: Problem,
     granularity: float,
@@ -83,7 +93,7 @@ def branch_and_bound(
     seed: int,
     threads: int,
     initial: _Indices,
-    budget: RescaledBudget,
+    budget: RescaledBudget | Glimpse,
 ) -> tuple[_Indices, Status, float, int, list[_ProofNode], list[tuple[int, _Indices]], str]: ...
 def search_subsets(
     cost: _Matrix, size: int, k: int, seed: int, restarts: int, iterations: int, threads: int, budget: Budget

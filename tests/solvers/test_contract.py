@@ -28,6 +28,7 @@ ENDLESS = {
     "auto": ({}, 60),
     "branch-and-bound": ({}, 60),
     "dual-ascent": ({}, 60),
+    "semidefinite": ({}, 30),
     "factorized-hahn-grant": ({}, 60),
     "hahn-grant": ({}, 40),
     "faq": ({"restarts": 10**7}, 40),

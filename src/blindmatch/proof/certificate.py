@@ -30,16 +30,22 @@ class Stage:
         (m,): duals of the columns in the assignment problem of the leaders.
     forbidden
         (m, m): pairs that these duals need not care for, each ruled out by an earlier stage or by the problem.
+    matrix
+        (p + 1, p + 1), or None: a symmetric matrix W over 1 and the p pairs that are not forbidden, row by row. The
+        duals then are those of the costs less W, and y'Wy is bounded by itself, for y = (1, x): `semidefinite.py`.
     """
 
     U: DualArray
     V: DualArray
     column_duals: FloatArray
     forbidden: BoolArray
+    matrix: DualArray | None = None
 
     def __post_init__(self) -> None:
         m = self.size
         expected = {"U": (m, m, m), "V": (m, m, m), "column_duals": (m,), "forbidden": (m, m)}
+        if self.matrix is not None:
+            expected["matrix"] = (self.pair_count + 1,) * 2
         for name, shape in expected.items():
             array = getattr(self, name)
             kind = "b" if name == "forbidden" else "f"
@@ -53,6 +59,11 @@ class Stage:
         """Side of the (reduced) problem that the duals belong to."""
         return len(self.column_duals)
 
+    @property
+    def pair_count(self) -> int:
+        """How many pairs are not forbidden."""
+        return int(np.count_nonzero(~self.forbidden))
+
     def permuted(self, rows: IntArray, columns: IntArray) -> Stage:
         """The stage of ``problem.permuted(rows, columns)``."""
         return Stage(
@@ -60,7 +71,16 @@ class Stage:
             _taken(self.V, rows, columns, columns),
             self.column_duals[columns],
             self.forbidden[np.ix_(rows, columns)],
+            self._permuted_matrix(rows, columns),
         )
+
+    def _permuted_matrix(self, rows: IntArray, columns: IntArray) -> DualArray | None:
+        if self.matrix is None:
+            return None
+        position = np.where(self.forbidden, 0, np.cumsum(~self.forbidden).reshape(self.forbidden.shape))
+        order = position[np.ix_(rows, columns)].ravel()
+        index = np.concatenate(([0], order[order > 0]))
+        return np.asarray(self.matrix[np.ix_(index, index)])
 
 
 @dataclass(frozen=True)
@@ -164,8 +184,10 @@ class Certificate:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the duals take."""
-        return sum(stage.U.nbytes + stage.V.nbytes for node in self.nodes for stage in node.stages)
+        """Memory that the duals and matrices take."""
+        stages = [stage for node in self.nodes for stage in node.stages]
+        matrices = sum(stage.matrix.nbytes for stage in stages if stage.matrix is not None)
+        return matrices + sum(stage.U.nbytes + stage.V.nbytes for stage in stages)
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to an ``.npz`` file, whole or not at all."""
@@ -178,6 +200,8 @@ class Certificate:
 
         dual_type = np.result_type(*(array.dtype for _, s in stages for array in (s.U, s.V)), np.float16)
         none = (-1, -1)
+        matrices = {index: stage.matrix for index, (_, stage) in enumerate(stages) if stage.matrix is not None}
+        matrix_type = np.result_type(*(matrix.dtype for matrix in matrices.values()), np.float16)
         write_atomically(
             path,
             lambda file: np.savez_compressed(
@@ -200,6 +224,8 @@ class Certificate:
                 V=flat([stage.V for _, stage in stages], dual_type),
                 column_duals=flat([stage.column_duals for _, stage in stages], np.float64),
                 forbidden=np.packbits(flat([stage.forbidden for _, stage in stages], bool)),
+                matrix_stage=np.array(list(matrices), dtype=np.int64),
+                matrix=flat([matrix[np.tril_indices(len(matrix))] for matrix in matrices.values()], matrix_type),
             ),
         )
 
@@ -209,7 +235,7 @@ class Certificate:
         from blindmatch.io.files import read_npz
 
         try:
-            arrays = read_npz(path, _FIELDS)
+            arrays = read_npz(path, (*_FIELDS, *_OPTIONAL))
             missing = [name for name in _FIELDS if name not in arrays]
             if missing:
                 raise ValueError(f"no array {missing[0]!r} in it")
@@ -237,6 +263,7 @@ class Certificate:
             "column_duals": _cut(arrays["column_duals"].astype(np.float64), sizes),
             "forbidden": _cut(bits, squares),
         }
+        matrices = _matrices(arrays, parts["forbidden"])
         stages: dict[int, list[Stage]] = {}
         for index, (node, m) in enumerate(zip(arrays["stage_node"].tolist(), sizes.tolist(), strict=True)):
             stage = Stage(
@@ -244,6 +271,7 @@ class Certificate:
                 parts["V"][index].reshape(m, m, m),
                 parts["column_duals"][index],
                 parts["forbidden"][index].reshape(m, m),
+                matrices.get(index),
             )
             stages.setdefault(node, []).append(stage)
         skipped: dict[int, list[tuple[int, int, int]]] = {}
@@ -266,6 +294,23 @@ _FIELDS = (
     *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
     *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
 )
+_OPTIONAL = ("matrix_stage", "matrix")  # files of earlier versions have none
+
+
+def _matrices(arrays: dict[str, NDArray[Any]], forbidden: list[NDArray[Any]]) -> dict[int, NDArray[Any]]:
+    """The matrices of the stages that have one, from their lower triangles."""
+    if any(name not in arrays for name in _OPTIONAL):
+        return {}
+    numbers = arrays["matrix_stage"].astype(np.int64).tolist()
+    if len(set(numbers)) < len(numbers) or not all(0 <= number < len(forbidden) for number in numbers):
+        raise ValueError(f"matrices of the stages {numbers}")
+    sizes = np.array([1 + np.count_nonzero(~forbidden[number]) for number in numbers], dtype=np.int64)
+    result = {}
+    for number, size, values in zip(numbers, sizes, _cut(arrays["matrix"], sizes * (sizes + 1) // 2), strict=True):
+        matrix = np.zeros((size, size), dtype=values.dtype)
+        matrix[np.tril_indices(size)] = values
+        result[number] = matrix + np.tril(matrix, -1).T
+    return result
 
 
 def _skipped(node: Node, rows: IntArray, columns: IntArray) -> tuple[tuple[int, int, int], ...]:

@@ -25,6 +25,7 @@ from blindmatch.validation import IntArray, at_least
 
 _PROJECTION = 2e-8  # seconds that the projection bound takes at most, over n^3
 _STAGE = 4e-9  # seconds that the check of a stage takes at least, over n^2 for each pair
+_MATRIX = 1.5e-10  # seconds that the check of a stage's matrix takes, over the third power of the number of pairs
 
 
 def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None) -> float:
@@ -171,7 +172,8 @@ class NodeView:
             raise ValueError(f"certificate: a stage has size {stage.size}, its node has {rest.n}")
         # Pairs that this stage leaves out count with what was proved for them before, be it nothing.
         excluded = stage.forbidden | np.isposinf(self.pair_bounds)
-        effort.check(_STAGE * np.count_nonzero(~excluded) * rest.n**2)
+        pairs = np.count_nonzero(~excluded)
+        effort.check(_STAGE * pairs * rest.n**2 + (_MATRIX * pairs**3 if stage.matrix is not None else 0.0))
         bound, bounds = stage_bounds(rest, stage, excluded, effort)
         floor = float(self.pair_bounds[excluded].min(initial=math.inf))
         better = np.where(excluded, -math.inf, np.minimum(bounds, floor) - self.error)

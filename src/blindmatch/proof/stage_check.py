@@ -10,6 +10,8 @@ because each dual is added once and taken away once. A permutation through (i, j
 row k, so its R there is at least the least R of that row. Half of it is charged to either end, which leaves a linear
 assignment problem; its column duals give the bound. Rounding errors are bounded a priori and subtracted; `rounding.py`
 says in what range.
+
+A stage with a matrix W bounds the costs less W in this way, and adds what `semidefinite.py` proves of W itself.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ import numpy as np
 
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Stage
-from blindmatch.proof.rounding import EPS, LARGEST_DUAL, TINY, assignment_bounds, guarded
+from blindmatch.proof.rounding import EPS, LARGEST_DUAL, TINY, assignment_bounds, guarded, lowered
+from blindmatch.proof.semidefinite import SemidefiniteTerm, semidefinite_term
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _BLOCK = 300_000  # numbers: more leave the cache, and fewer have threads wait for each other
@@ -67,15 +70,20 @@ class Effort:
 def stage_bounds(problem: QAP, stage: Stage, excluded: BoolArray, effort: Effort) -> tuple[float, FloatArray]:
     """Bound of all permutations without excluded pairs, and of those that use a given pair; +inf if there are none.
 
-    Raises a ValueError where a dual that counts is out of range, and a FloatingPointError where a result is.
+    Raises a ValueError where a number that counts is out of range, and a FloatingPointError where a result is.
     """
     duals = _Duals.of(stage, excluded)
     with guarded():
-        leaders = _leaders(problem, duals)
-        charges = _charges(problem, stage, duals, excluded, effort)
+        term = None if stage.matrix is None else semidefinite_term(stage.matrix, stage.forbidden, excluded)
+        leaders = _leaders(problem, duals, term)
+        charges = _charges(problem, stage, duals, excluded, effort, term)
         allowed = charges < math.inf
         charges[~allowed] = 0.0
-        return assignment_bounds(leaders + charges, allowed, stage.column_duals, problem.constant)
+        constant = problem.constant
+        if term is not None:
+            constant = math.fsum([constant, -term.constant, -term.deficit])
+            constant = lowered(constant, abs(constant), 2)
+        return assignment_bounds(leaders + charges, allowed, stage.column_duals, constant)
 
 
 @dataclass(frozen=True)
@@ -103,20 +111,30 @@ class _Duals:
         return cls(by_row, by_column)
 
 
-def _leaders(problem: QAP, duals: _Duals) -> FloatArray:
-    """Leaders of all pairs, lowered by a bound of their rounding errors: sums of 2n + 1 numbers and the products."""
+def _leaders(problem: QAP, duals: _Duals, term: SemidefiniteTerm | None) -> FloatArray:
+    """Leaders of all pairs, lowered by a bound of their rounding errors: sums of 2n + 4 numbers and the products."""
     n = problem.n
     products = [np.outer(np.diag(A), np.diag(B)) for A, B in problem.factors]
     terms = [problem.linear, *products, duals.by_row.sum(axis=0), duals.by_column.sum(axis=0)]
     sizes = [np.abs(problem.linear), *map(np.abs, products)]
     sizes += [np.abs(duals.by_row).sum(axis=0), np.abs(duals.by_column).sum(axis=0)]
+    if term is not None:
+        terms.append(-term.linear(n))
+        sizes.append(np.full((n, n), 4 * term.largest))  # three numbers, one of them twice
     return np.asarray(sum(terms) - (2 * n + len(terms) + 4) * (EPS * sum(sizes) + TINY))
 
 
-def _charges(problem: QAP, stage: Stage, duals: _Duals, excluded: BoolArray, effort: Effort) -> FloatArray:
+def _charges(
+    problem: QAP,
+    stage: Stage,
+    duals: _Duals,
+    excluded: BoolArray,
+    effort: Effort,
+    term: SemidefiniteTerm | None,
+) -> FloatArray:
     """For each pair (i, j): half of the least residuals in all other rows; +inf where a row has no partner left.
 
-    A residual is a sum of 2F + 4 numbers, 2F of them products; n of them are summed up. The least residual of a row is
+    A residual is a sum of 2F + 5 numbers, 2F of them products; n of them are summed up. The least residual of a row is
     taken over pairs that may be used together with (i, j); the others get +inf, from which no NaN can arise because
     every other number is finite.
     """
@@ -124,7 +142,8 @@ def _charges(problem: QAP, stage: Stage, duals: _Duals, excluded: BoolArray, eff
     by_row, by_column = duals.by_row, duals.by_column
     size = 2 * (_largest(by_row) + _largest(by_column))
     size += sum(2 * _largest(A) * _largest(B) for A, B in problem.factors)
-    error = (2 * len(problem.factors) + 8) * (EPS * size + TINY) * n
+    size += 2 * term.largest if term is not None else 0.0
+    error = (2 * len(problem.factors) + 9) * (EPS * size + TINY) * n
     products = [product for pair in problem.factors for product in _products(*pair)]
     by_row = np.where(excluded, -math.inf, by_row)
     charges = np.full((n, n), math.inf)
@@ -140,6 +159,8 @@ def _charges(problem: QAP, stage: Stage, duals: _Duals, excluded: BoolArray, eff
             residual = -by_row[i]  # [pair, k, l]
             for A, B in products:
                 residual += A[i][:, :, None] * B[j][:, None, :]
+            if term is not None:
+                residual -= term.rows(i, j, n)
             residual -= by_column[j]
             residual -= v[:, None, :]
             rows = residual.min(axis=2) - u

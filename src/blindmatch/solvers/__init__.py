@@ -14,6 +14,7 @@ from blindmatch.solvers.local_cka import LocalCKA
 from blindmatch.solvers.mpopt import MPOpt
 from blindmatch.solvers.random_match import Random
 from blindmatch.solvers.scip import SCIP
+from blindmatch.solvers.semidefinite import Semidefinite
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solvers.two_opt import TwoOpt
 
@@ -23,6 +24,7 @@ SOLVERS = {
         Auto,
         BranchAndBound,
         DualAscent,
+        Semidefinite,
         FactorizedHahnGrant,
         HahnGrant,
         Tabu,

@@ -26,6 +26,7 @@ from blindmatch.validation import IntArray
 Callback = Callable[[Progress], object]
 
 CHECK_SECONDS = 1e-8  # time to check one pair of a stage, divided by n^2
+_MATRIX_WORK = 0.015  # to check the matrix of a stage, divided by the third power of its pairs, in the same unit
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ class Proof:
         if not isinstance(certificate, Certificate):
             return certificate
         stages = [stage for node in certificate.nodes for stage in node.stages]
-        work = float(sum(np.count_nonzero(~stage.forbidden) * stage.size**2 for stage in stages))
+        work = float(sum(stage.pair_count * stage.size**2 for stage in stages))
+        work += sum(_MATRIX_WORK * stage.pair_count**3 for stage in stages if stage.matrix is not None)
         return cls(partial(_first_nodes, certificate), work, certificate.nbytes)
 
     def changed(self, change: Callable[..., Certificate], *arguments: Any) -> Proof:

@@ -19,6 +19,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome
 from blindmatch.solvers.core_problem import ScaledProblem
 from blindmatch.solvers.core_proof import core_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
+from blindmatch.solvers.strengthened import Glimpse, strengthened, worth_a_try
 from blindmatch.validation import at_least, positive
 
 
@@ -37,12 +38,16 @@ class BranchAndBound:
         a time limit, on Ctrl-C and on SIGTERM. A run that finds this file resumes from it; the problem and the seed
         must be the same. A run that completes removes it after its proof has been checked. A full disk does not stop
         the run; the message of the result reports it.
+    semidefinite
+        Use the doubly nonnegative bound (the solver `semidefinite`) where the first nodes of the tree do not close the
+        gap and there is time for enough steps. A run with a checkpoint does not use it.
     """
 
     memory_limit: int = 4 << 30
     proof_limit: int = 1 << 30
     checkpoint: str | Path | None = None
     checkpoint_interval: float = 60.0
+    semidefinite: bool = True
 
     name: ClassVar[str] = "branch-and-bound"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -59,7 +64,13 @@ class BranchAndBound:
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: it is a folder; expected a file")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Search, ascend, branch."""
+        """Search, ascend, branch; between the first nodes and the others, the semidefinite bound where it may help."""
+        if self.semidefinite and self.checkpoint is None and worth_a_try(problem, budget):
+            return strengthened(self.tree, problem, budget, rng)
+        return self.tree(problem, budget, rng)
+
+    def tree(self, problem: QAP, budget: Budget, rng: np.random.Generator, glimpse: Glimpse | None = None) -> Outcome:
+        """The tree on level 1 alone; a glimpse ends it when it has grown for a while."""
         start = first_match(problem, budget, rng)
         if budget.interrupted:
             return without_duals(problem, start, budget)
@@ -76,7 +87,7 @@ class BranchAndBound:
                 int(rng.integers(2**63)),
                 budget.threads,
                 start,
-                scaled.budget(budget),
+                scaled.budget(budget) if glimpse is None else glimpse.of(scaled.budget(budget)),
             )
         match = permutation.astype(np.intp)
         budget.offer(match, problem.objective(match))

@@ -50,10 +50,26 @@ struct ScaledProblem {
         for (double x : problem.linear) linear.push_back(x * scale);
     }
 
+    // Pair costs that are no products: row (i, j) and column (k, l) of `costs` hold what (i, j) and (k, l) cost
+    // together. They are about 1 already.
+    ScaledProblem(int size, const float* costs, const double* linear_costs)
+        : n(size),
+          stride(padded(size)),
+          factor_count(0),
+          scale(1.0),
+          constant(0.0),
+          linear(linear_costs, linear_costs + static_cast<std::size_t>(size) * size) {
+        const std::size_t lines = static_cast<std::size_t>(n) * n * n;
+        pair_costs.assign(lines * stride, 0.0f);
+        for (std::size_t line = 0; line < lines; ++line)
+            std::copy_n(costs + line * n, n, pair_costs.begin() + line * stride);
+    }
+
     int n, stride, factor_count;
     double scale;
-    AlignedVector<float> source;  // factor x n x stride, twice the source
-    AlignedVector<float> target;  // factor x n x stride
+    AlignedVector<float> source;      // factor x n x stride, twice the source
+    AlignedVector<float> target;      // factor x n x stride
+    AlignedVector<float> pair_costs;  // n x n x n x stride, or nothing where the factors say all
     double constant;
     std::vector<double> linear;  // n x n
 };

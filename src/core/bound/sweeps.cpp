@@ -19,6 +19,25 @@ struct Visit {
     int centring;
 };
 
+// Row k of the subproblem where the problem holds every pair cost.
+BLINDMATCH_INLINE float build_dense_row(const Visit& visit, int k, const float* own_v, float* row) {
+    const ScaledProblem& p = *visit.problem;
+    const int n = p.n, stride = p.stride;
+    const std::size_t plane = static_cast<std::size_t>(n) * stride;
+    const float* other_u = visit.u + visit.i * plane + static_cast<std::size_t>(k) * stride;
+    const float* other_v = visit.v + visit.j * plane + static_cast<std::size_t>(k) * stride;
+    const float own_u = visit.u[k * plane + static_cast<std::size_t>(visit.i) * stride + visit.j];
+    const float* costs = p.pair_costs.data() + (static_cast<std::size_t>(visit.i) * n + visit.j) * plane +
+                         static_cast<std::size_t>(k) * stride;
+    Vector<float> lowest = broadcast(kPadding);
+    for (int l = 0; l < stride; l += 8) {
+        const Vector<float> left = load(costs + l) - own_u - load(other_u + l) - load(other_v + l) - load(own_v + l);
+        store(row + l, left);
+        lowest = smaller(lowest, left);
+    }
+    return smallest_lane<float>(lowest);
+}
+
 // Row k of the subproblem: what is left of the costs between (i,j) and (k, .).
 BLINDMATCH_INLINE float build_row(const Visit& visit, int k, const float* own_v, float* row) {
     const ScaledProblem& p = *visit.problem;
@@ -54,6 +73,27 @@ BLINDMATCH_INLINE void share_with_batch(const Visit& visit, LapWorkspace<float>&
     }
 }
 
+// What the pair holds itself, and half of the least residual of every other row.
+BLINDMATCH_KERNEL double charged_leader(const Visit& visit, LapWorkspace<float>& w) {
+    const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
+    const std::size_t plane = static_cast<std::size_t>(n) * stride;
+    const std::size_t own = static_cast<std::size_t>(i) * stride + j;
+    float* own_v = w.reached.data();
+    double sum = visit.problem->linear[static_cast<std::size_t>(i) * n + j];
+    for (int l = 0; l < n; ++l) {
+        own_v[l] = visit.v[l * plane + own];
+        if (l != j) sum += own_v[l];
+    }
+    for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
+    own_v[j] = -kPadding;
+    for (int k = 0; k < n; ++k) {
+        if (k == i) continue;
+        const float least = build_dense_row(visit, k, own_v, w.matrix.data() + static_cast<std::size_t>(k) * stride);
+        sum += visit.u[k * plane + own] + 0.5 * static_cast<double>(least);
+    }
+    return sum;
+}
+
 // Solves the subproblem of one pair: its duals are left in `w`. Reads u and v, writes neither. Where the numbers are
 // out of range the duals are zero, so that the visit moves nothing.
 BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
@@ -64,8 +104,11 @@ BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
     for (int l = 0; l < n; ++l) own_v[l] = visit.v[l * plane + own];
     for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
     own_v[j] = -kPadding;
+    const bool dense = !visit.problem->pair_costs.empty();
     for (int k = 0; k < n; ++k) {
-        if (k != i) w.row_dual[k] = build_row(visit, k, own_v, w.matrix.data() + static_cast<std::size_t>(k) * stride);
+        if (k == i) continue;
+        float* row = w.matrix.data() + static_cast<std::size_t>(k) * stride;
+        w.row_dual[k] = dense ? build_dense_row(visit, k, own_v, row) : build_row(visit, k, own_v, row);
     }
     if (visit.batch_size > 1) share_with_batch(visit, w);
     if (!solve_lap<float>(w, i, j, visit.previous, 1e-7f)) {
@@ -250,6 +293,19 @@ bool Sweeps::visit(const int* batch, int count, const SweepOptions& options, Sto
         leader_[pair] += gain;
     });
     return true;
+}
+
+std::vector<double> Sweeps::charged_leaders() {
+    std::vector<double> leaders(static_cast<std::size_t>(n_) * n_, std::numeric_limits<double>::infinity());
+    pool_.run(n_, [&](int i, int worker) {
+        for (int j = 0; j < n_; ++j) {
+            const std::size_t pair = static_cast<std::size_t>(i) * n_ + j;
+            if (forbidden_[pair]) continue;
+            leaders[pair] = charged_leader({&problem_, duals_.u.data(), duals_.v.data(), nullptr, nullptr, 0, i, j, 0},
+                                           workspaces_[worker]);
+        }
+    });
+    return leaders;
 }
 
 void Sweeps::close() {

@@ -39,6 +39,10 @@ class Sweeps {
     // Solves the leader's assignment problem, moves its value to the bound.
     void close();
 
+    // The leaders of the duals as they are, each with half of the least residual in every other row: what `prove` makes
+    // of them. Infinite where a pair is forbidden. For dense pair costs only.
+    std::vector<double> charged_leaders();
+
     void forbid(int i, int j);
     bool is_forbidden(int i, int j) const { return forbidden_[static_cast<std::size_t>(i) * n_ + j]; }
 

@@ -20,6 +20,7 @@ using namespace blindmatch;
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using CubeOf = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Cube = CubeOf<float>;

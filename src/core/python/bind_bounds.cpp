@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bound/bounder.h"
+#include "bound/dense_sweeps.h"
 #include "bound/dual_ascent.h"
 #include "python/bind.h"
 #include "tree/branch_and_bound.h"
@@ -95,6 +96,29 @@ void bind_bounds(nb::module_& m) {
         nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("relaxation"), nb::arg("seed"),
         nb::arg("threads"), nb::arg("initial"), nb::arg("start").none(), nb::arg("budget"),
         "The level-1 RLT bound by sweeps and a first-order method: (permutation, status, stages).");
+    m.def(
+        "dense_sweeps",
+        [](const Floats& pairs, const Matrix& linear, const Mask& forbidden, int count, double gain, int threads,
+           nb::object budget) {
+            const int n = static_cast<int>(linear.shape(0));
+            const std::size_t side = static_cast<std::size_t>(n) * n;
+            if (linear.shape(1) != linear.shape(0) || forbidden.shape(0) != linear.shape(0) ||
+                forbidden.shape(1) != linear.shape(0) || pairs.shape(0) != side || pairs.shape(1) != side)
+                throw nb::value_error("pairs, linear and forbidden do not fit each other");
+            Run run(std::move(budget));
+            const std::vector<std::uint8_t> mask(forbidden.data(), forbidden.data() + side);
+            Stage stage;
+            {
+                nb::gil_scoped_release release;
+                ThreadPool pool(threads);
+                stage = dense_sweeps({n, pairs.data(), linear.data(), mask.data()}, count, gain, pool, run.stop);
+            }
+            return nb::make_tuple(to_numpy(std::move(stage.u), n, n, n), to_numpy(std::move(stage.v), n, n, n),
+                                  to_numpy(std::move(stage.beta), n));
+        },
+        nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::arg("count"), nb::arg("gain"),
+        nb::arg("threads"), nb::arg("budget"),
+        "Hahn-Grant sweeps on dense pair costs of about 1: the duals u[k][i][j] and v[l][i][j], and column duals.");
     m.def(
         "time_sweeps",
         [](const Problem& problem, int count) {

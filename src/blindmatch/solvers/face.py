@@ -1,0 +1,58 @@
+"""The linear span of all permutations y = (1, x) over the allowed pairs, without a dense basis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from blindmatch.validation import BoolArray
+
+Floats = NDArray[np.floating[Any]]
+
+
+class Face:
+    """An orthonormal basis V of the y for which every row and every column of x sums up to y_0.
+
+    V consists of the last columns of a product of at most 2n Householder reflections, I - U S U' (compact WY form), so
+    a product with it costs O(n) operations for each entry, not O(n^2).
+    """
+
+    def __init__(self, allowed: BoolArray, dtype: type[np.floating[Any]]) -> None:
+        n = len(allowed)
+        rows, columns = np.nonzero(allowed)
+        p = len(rows)
+        equations = np.zeros((p + 1, 2 * n))
+        equations[0] = -1.0
+        equations[1 + np.arange(p), rows] = equations[1 + np.arange(p), n + columns] = 1.0
+        (reflectors, tau), R, _ = scipy.linalg.qr(equations, mode="raw", pivoting=True, check_finite=False)
+        size = np.abs(np.diag(R))
+        k = int((size > 1e-9 * size[0]).sum())
+        U = np.tril(reflectors[:, :k], -1)
+        U[np.arange(k), np.arange(k)] = 1.0
+        S = np.zeros((k, k))
+        for j in range(k):
+            S[:j, j] = -tau[j] * (S[:j, :j] @ (U[:, :j].T @ U[:, j]))
+            S[j, j] = tau[j]
+        self.rank = k
+        self.dimension = p + 1 - k
+        self.U: Floats = U.astype(dtype)
+        self.S: Floats = S.astype(dtype)
+        self.US: Floats = (U @ S).astype(dtype)
+
+    def restrict(self, M: Floats) -> Floats:
+        """V'MV of a symmetric matrix M."""
+        k = self.rank
+        MU = M @ self.US
+        inner = (self.S.T @ (self.U.T @ MU)) @ self.U[k:].T
+        return np.asarray(M[k:, k:] - MU[k:] @ self.U[k:].T - self.U[k:] @ (MU[k:].T - inner))
+
+    def extend(self, F: Floats) -> Floats:
+        """VF."""
+        k = self.rank
+        result = np.zeros((len(self.U), F.shape[1]), F.dtype)
+        result[k:] = F
+        result -= self.US @ (self.U[k:].T @ F)
+        return result

@@ -1,0 +1,115 @@
+"""A stage of a proof from a dual matrix of the doubly nonnegative relaxation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from blindmatch import _core
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Stage
+from blindmatch.solvers.base import Budget
+from blindmatch.solvers.face import Face, Floats
+from blindmatch.validation import BoolArray, FloatArray
+
+_EXACT_UP_TO = 800  # pairs: a matrix of more is kept in float32
+_SWEEPS = 12
+_SWEEP_GAIN = 0.003  # of the bound's rise so far: less does not pay for another sweep
+_LEAST_SHIFT = 1e-10  # of the largest entry: what the checker's Cholesky factorisation needs to run through
+_FLOAT32_SHIFT = 1e-7  # the least that steps in float32 ever needed
+_ATTEMPTS = 60
+
+
+class PairCosts:
+    """The costs of a problem as a matrix over pairs, scaled so that its norm is about n^2."""
+
+    def __init__(self, problem: QAP) -> None:
+        form = problem.normal_form
+        self.n, self.problem, self.factors = problem.n, problem, form.factors
+        # Only differences count: a mean of every row and every column would only make the numbers larger.
+        linear = form.linear
+        self.linear = linear - linear.mean(axis=1, keepdims=True) - linear.mean(axis=0) + linear.mean()
+        squares = float((self.linear**2).sum())
+        for A, B in self.factors:
+            for other_A, other_B in self.factors:
+                squares += float((A * other_A).sum() * (B * other_B).sum())
+        self.scale = problem.n**2 / np.sqrt(squares) if squares > 0 else 1.0
+
+    def matrix(self, allowed: BoolArray) -> FloatArray:
+        """(p + 1, p + 1) over 1 and the allowed pairs, scaled; the linear term is on the diagonal."""
+        rows, columns = np.nonzero(allowed)
+        result = np.zeros((len(rows) + 1, len(rows) + 1))
+        for A, B in self.factors:
+            result[1:, 1:] += A[np.ix_(rows, rows)] * B[np.ix_(columns, columns)]
+        result[1:, 1:] += np.diag(self.linear[allowed])
+        result *= self.scale
+        return result
+
+
+class StageMaker:
+    """Makes stages of the duals Z that the splitting offers, for one set of allowed pairs."""
+
+    def __init__(self, costs: PairCosts, allowed: BoolArray) -> None:
+        self.costs, self.allowed = costs, allowed
+        self._cost = costs.matrix(allowed)
+        self._face = Face(allowed, np.float64)
+        self._shift = 0.0
+
+    def stage(self, Z: FloatArray, level: float, budget: Budget) -> Stage:
+        """The stage of W = level - Z, shifted until it is positive semidefinite on the face, and the duals of C - W."""
+        W = -(Z + Z.T) / 2
+        W[np.diag_indices(len(W))] += level
+        dtype = np.float64 if len(W) <= _EXACT_UP_TO else np.float32
+        W = W.astype(dtype).astype(np.float64)
+        W[np.diag_indices(len(W))] += self._missing(W, 2.0**-24 if dtype == np.float32 else 2.0**-50)
+        return self._with_duals(W, dtype, budget)
+
+    def plain_stage(self, budget: Budget) -> Stage:
+        """The stage of level 1 alone: enough where the allowed pairs leave one permutation or none."""
+        return self._with_duals(None, np.float32, budget)
+
+    def _with_duals(self, W: FloatArray | None, dtype: type[np.floating[Any]], budget: Budget) -> Stage:
+        duals = self._level_one(self._cost if W is None else self._cost - W, budget)
+        unit = 1.0 / self.costs.scale
+        plain = 2.0**-40 < unit < 2.0**40  # float32 keeps its digits only in the middle of its range
+        kind: type[np.floating[Any]] = np.float32 if plain else np.float64
+        U, V = (np.asarray(unit * array.transpose(1, 2, 0).astype(np.float64), dtype=kind) for array in duals[:2])
+        matrix = None if W is None else np.asarray(W * unit, dtype=dtype if plain else np.float64)
+        # The dual of a column without partners may be infinite; any number will do.
+        column_duals = np.where(np.isfinite(duals[2]), duals[2], 0.0) * unit
+        return Stage(U, V, column_duals, ~self.allowed, matrix)
+
+    def _missing(self, W: FloatArray, rounding: float) -> float:
+        """A shift that makes W positive definite on the face: what the eigenvalues' rounding errors take."""
+        G = self._face.restrict(W)
+        size = float(np.abs(W).max())
+        shift = max(self._shift / 2, (_LEAST_SHIFT if len(W) <= _EXACT_UP_TO else _FLOAT32_SHIFT) * size)
+        for _ in range(_ATTEMPTS):
+            shifted = G.copy()
+            shifted[np.diag_indices(len(G))] += shift
+            if _positive(shifted):
+                break
+            shift *= 2
+        self._shift = shift
+        return shift + 2 * rounding * size  # the diagonal is rounded when it is stored
+
+    def _level_one(self, left: FloatArray, budget: Budget) -> tuple[Floats, Floats, FloatArray]:
+        n, allowed = self.costs.n, self.allowed
+        pairs = np.zeros((n * n, n * n), dtype=np.float32)
+        flat = np.flatnonzero(allowed.ravel())
+        pairs[np.ix_(flat, flat)] = 2 * left[1:, 1:]
+        linear = np.zeros((n, n))
+        linear[allowed] = np.diag(left)[1:] + 2 * left[0, 1:]
+        return _core.dense_sweeps(
+            pairs, linear, np.ascontiguousarray(~allowed), _SWEEPS, _SWEEP_GAIN, budget.threads, budget
+        )
+
+
+def _positive(matrix: Floats) -> bool:
+    try:
+        scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True

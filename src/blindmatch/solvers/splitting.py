@@ -1,0 +1,177 @@
+"""The doubly nonnegative relaxation by operator splitting.
+
+Over the allowed pairs let y = (1, x), and let Y stand for yy'. The relaxation minimises <C, Y> subject to
+
+    Y = VRV', R positive semidefinite, trace R = n + 1     (V: `Face`), and
+    Y in a box: 0 <= Y <= 1, Y_00 = 1, first row = diagonal, zero where two pairs share one of row and column.
+
+Peaceman-Rachford splitting alternates the projections P and Q onto the two sets: with s = Y + Z / beta,
+
+    s <- s + 2 (Q(2 P(s) - s - C / beta) - P(s)),
+
+and Z = beta (s - P(s)) is a dual matrix at every step. Its largest eigenvalue on the face is known from P itself, so
+y'Zy <= (n + 1) level for all permutations, and C + Z is bounded by the sweeps of level 1.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from blindmatch.solvers.face import Face, Floats
+from blindmatch.validation import BoolArray, FloatArray
+
+_NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
+_FEW, _LARGE = 0.35, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
+_MARGIN = 0.05
+_SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
+
+
+class Splitting:
+    """The iteration. Costs are scaled so that |C| is about n^2.
+
+    Parameters
+    ----------
+    cost
+        (p + 1, p + 1), symmetric, over 1 and the allowed pairs.
+    allowed
+        (n, n).
+    beta
+        The penalty. Large values make the two projections agree soon, small ones get to the optimum.
+    """
+
+    def __init__(
+        self, cost: Floats, allowed: BoolArray, beta: float, dtype: type[np.floating[Any]] = np.float32
+    ) -> None:
+        n = len(allowed)
+        self.n, self.beta, self.dtype = n, beta, dtype
+        self._set(cost, allowed)
+        p = len(cost) - 1
+        self.s: Floats = np.where(self._excluded, 0.0, 1.0 / max(1, n * (n - 1))).astype(dtype)
+        inside = 1.0 / allowed.sum(axis=1)[np.nonzero(allowed)[0]]
+        self.s[0, 1:] = self.s[1:, 0] = self.s[np.arange(1, p + 1), np.arange(1, p + 1)] = inside
+        self.s[0, 0] = 1.0
+        self.Y: Floats = self.s.copy()
+        self.projection: Floats = self.s
+        self.level = 0.0
+        self.residual, self.movement = np.inf, np.inf
+
+    def _set(self, cost: Floats, allowed: BoolArray) -> None:
+        self.allowed = allowed
+        self.face = Face(allowed, self.dtype)
+        rows, columns = np.nonzero(allowed)
+        excluded = np.zeros(cost.shape, dtype=bool)
+        excluded[1:, 1:] = (rows[:, None] == rows) != (columns[:, None] == columns)
+        self._excluded = excluded
+        self.share = 1.0  # of the eigenvalues that the projection keeps
+        self._cost = cost.astype(self.dtype)
+        self._scale_cost()
+
+    def _scale_cost(self) -> None:
+        self._scaled: Floats = self._cost / self.dtype(self.beta)
+        self._scaled[self._excluded] = _NEVER
+
+    def project(self) -> None:
+        """P(s). Until `advance` is called, `dual` gives the dual matrix of this step."""
+        A = self.face.restrict(self.s)
+        values, vectors = self._upper_part(A) or _all_of(A)
+        self.level = self._level_of(values)
+        kept = values > self.level
+        weights = np.sqrt(values[kept] - self.dtype(self.level))
+        F = self.face.extend(vectors[:, kept] * weights)
+        self.share = F.shape[1] / len(A)
+        self.projection = F @ F.T
+
+    def _upper_part(self, A: Floats) -> tuple[Floats, Floats] | None:
+        """The eigenvalues above the level of the last step and a bit below; None if they turn out to be too few."""
+        if self.share > _FEW or not _LARGE <= len(A) <= _SLOW:
+            return None
+        cut = self.level - _MARGIN * max(1.0, abs(self.level))
+        try:
+            values, vectors = scipy.linalg.eigh(A, driver="evr", subset_by_value=(cut, np.inf), check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+        return (values, vectors) if len(values) and self._level_of(values) > cut else None
+
+    def _level_of(self, values: Floats) -> float:
+        return _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
+
+    def dual(self) -> tuple[FloatArray, float]:
+        """Z, in float64, and a number about its largest eigenvalue on the face."""
+        Z = self.beta * (self.s.astype(np.float64) - self.projection)
+        return Z, self.beta * self.level
+
+    def advance(self) -> None:
+        """Q(2 P(s) - s - C / beta), and the step."""
+        t = self.projection + self.projection
+        t -= self.s
+        t -= self._scaled
+        index = np.arange(1, len(t))
+        # Average first, clip second: the other way round it is no projection.
+        arrow = (2 * t[0, 1:] + t[index, index]) / 3
+        t[0, 1:] = t[1:, 0] = t[index, index] = arrow
+        np.clip(t, 0, 1, out=t)
+        t[0, 0] = 1
+        self.movement = self.beta * float(np.linalg.norm(t - self.Y))
+        self.Y = t.copy()
+        t -= self.projection
+        self.residual = float(np.linalg.norm(t))
+        t *= 2
+        self.s += t
+
+    def soften(self, factor: float) -> None:
+        """Divide the penalty; Y and Z stay as they are."""
+        self.s = self.Y + (self.s - self.Y) * self.dtype(factor)
+        self.beta /= factor
+        self.share = 1.0  # the level changes with the penalty: the next step needs all eigenvalues
+        self._scale_cost()
+
+    def shrink(self, allowed: BoolArray) -> None:
+        """Forget the pairs that are ruled out: the face and the eigenproblem get smaller."""
+        kept = allowed[self.allowed]
+        index = np.concatenate(([0], 1 + np.flatnonzero(kept)))
+        square = np.ix_(index, index)
+        self.s, self.Y = self.s[square], self.Y[square]
+        self._set(self._cost[square], allowed)
+
+    def refine(self, cost: Floats) -> None:
+        """Go on in float64; `cost` is that of the pairs that are left."""
+        self.dtype = np.float64
+        self.s, self.Y = self.s.astype(np.float64), self.Y.astype(np.float64)
+        self._set(cost, self.allowed)
+
+    def marginals(self) -> FloatArray:
+        """(n, n): the weight of each pair."""
+        result = np.zeros(self.allowed.shape)
+        result[self.allowed] = self.Y[0, 1:]
+        return result
+
+
+def _all_of(A: Floats) -> tuple[Floats, Floats]:
+    """All eigenvalues, ascending, and the eigenvectors."""
+    if len(A) < _SLOW:
+        return _decomposed(A)
+    results: list[tuple[Floats, Floats]] = []
+    worker = threading.Thread(target=lambda: results.append(_decomposed(A)), daemon=True)
+    worker.start()
+    while worker.is_alive():  # numpy lets other threads run meanwhile, so that Ctrl-C does not wait for it
+        worker.join(0.05)
+    return results[0]
+
+
+def _decomposed(A: Floats) -> tuple[Floats, Floats]:
+    try:
+        values, vectors = np.linalg.eigh(A)
+    except np.linalg.LinAlgError:  # very rare; this driver is slower and does not fail
+        values, vectors = scipy.linalg.eigh(A, driver="ev", check_finite=False)
+    return values, vectors
+
+
+def _simplex_level(values: NDArray[np.float64], total: float) -> float:
+    """The c for which the positive parts of values - c sum up to the total; `values` descend."""
+    excess = (np.cumsum(values) - total) / np.arange(1, len(values) + 1)
+    return float(excess[np.flatnonzero(values > excess)[-1]])

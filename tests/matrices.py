@@ -1,0 +1,120 @@
+"""Stages with a symmetric matrix, honest and forged, of small problems whose optimum is known in exact arithmetic.
+
+python tests/matrices.py [COUNT] [SEED]     check so many against enumeration
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))  # where it is run as a program
+
+from proofs import exact_cost, random_stage
+from strategies import KINDS, all_costs, random_problem
+
+import blindmatch as bm
+from blindmatch.proof.certificate import Certificate, Node, Stage
+from blindmatch.proof.semidefinite import SemidefiniteTerm, semidefinite_term
+from blindmatch.solvers.base import Budget
+from blindmatch.solvers.semidefinite import SemidefiniteRun
+
+
+def small_problem(rng: np.random.Generator) -> bm.QAP:
+    """2 to 7 items of any kind, with forbidden or known pairs in half of them, of any size."""
+    n, kind = int(rng.choice([2, 3, 4, 5, 5, 6, 6, 7])), str(rng.choice(KINDS))
+    problem = random_problem(
+        int(rng.integers(2**32)),
+        n,
+        kind,
+        integer=bool(rng.random() < 0.4),
+        linear=bool(rng.random() < 0.5),
+        forbidden=float(rng.choice([0.0, 0.0, 0.3, 0.6])),
+    )
+    if rng.random() < 0.2:
+        problem = problem.with_known_pairs([(0, 0)])
+    if rng.random() < 0.3:
+        power = int(rng.integers(-200, 200))
+        factors = [(np.ldexp(A, power), B) for A, B in problem.factors]
+        linear, constant = np.ldexp(problem.linear, power), float(np.ldexp(problem.constant, power))
+        problem = bm.QAP.from_factors(factors, linear, constant, forbidden=problem.forbidden)
+    return problem
+
+
+def exact_optimum(problem: bm.QAP) -> Fraction:
+    """The least cost without any rounding: of the permutations that are nearly the best in float64."""
+    permutations, costs = all_costs(problem)
+    near = permutations[costs <= costs.min() + 1e-9 * problem.scale]
+    return min(exact_cost(problem, p) for p in near[:50])
+
+
+def forged_matrix(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Symmetric: indefinite, definite, of rank one, nearly singular, huge, tiny; float32 or float64."""
+    M = rng.standard_normal((size, size))
+    kind = rng.integers(5)
+    if kind == 0:
+        M = M + M.T
+    elif kind == 1:
+        M = M @ M.T
+    elif kind == 2:
+        M = np.outer(M[0], M[0])
+    elif kind == 3:
+        M = np.outer(M[0], M[0]) - 10.0 ** rng.integers(-17, -6) * np.eye(size)
+    else:
+        M = np.diag(M[0]) + (rng.random() < 0.5) * np.ones((size, size))
+    M = (M + M.T) * 10.0 ** (rng.integers(-200, 200) if rng.random() < 0.2 else rng.integers(-4, 4))
+    return np.asarray(M, dtype=np.float32 if rng.random() < 0.3 and np.abs(M).max() < 1e30 else np.float64)
+
+
+def forged_stage(rng: np.random.Generator, problem: bm.QAP) -> Stage:
+    """Any duals with any matrix; sometimes it knows of the forbidden pairs."""
+    none = np.zeros((problem.n, problem.n), dtype=bool)
+    forbidden = none if problem.forbidden is None or rng.random() < 0.3 else problem.forbidden
+    plain = random_stage(rng, problem.n, float(rng.choice([0.0, 0.1, 1.0])), forbidden=forbidden)
+    matrix = forged_matrix(rng, plain.pair_count + 1)
+    return Stage(plain.U, plain.V, plain.column_duals, plain.forbidden, matrix)
+
+
+def honest_stages(problem: bm.QAP, rounds: int) -> tuple[Stage, ...]:
+    """What a short run of the solver makes, from level 1 onwards or from nothing."""
+    budget = Budget(threads=1)
+    permutations, costs = all_costs(problem)
+    budget.offer(permutations[costs.argmin()].astype(np.intp), problem.objective(permutations[costs.argmin()]))
+    certificate = SemidefiniteRun(problem, budget, ()).run(rounds).certificate
+    assert certificate is not None
+    return certificate.nodes[0].stages
+
+
+def exact_form(term: SemidefiniteTerm, p: np.ndarray, n: int) -> Fraction:
+    """y'Wy of a permutation, without any rounding."""
+    used = [0, *(1 + np.flatnonzero(np.isin(term.pairs, np.arange(n) * n + p)))]
+    return sum((Fraction(float(term.matrix[a, b])) for a in used for b in used), Fraction(0))
+
+
+def check_problem(rng: np.random.Generator) -> tuple[float, float]:
+    """One problem, a forged and an honest certificate of it: neither proves too much. Returns both gaps."""
+    problem = small_problem(rng)
+    best = exact_optimum(problem)
+    stage = forged_stage(rng, problem)
+    excluded = stage.forbidden if problem.forbidden is None else stage.forbidden | problem.forbidden
+    term = semidefinite_term(stage.matrix, stage.forbidden, excluded)
+    if term is not None:
+        for p in all_costs(problem)[0][:20]:
+            assert exact_form(term, p, problem.n) >= -Fraction(term.deficit)
+    gaps = []
+    for stages in ((stage,), honest_stages(problem, int(rng.integers(1, 8)))):
+        bound = bm.verify(problem, Certificate(problem.n, (Node(stages=stages),)))
+        assert bound == -np.inf or Fraction(bound) <= best, (float(best), bound)
+        gaps.append(float(best) - bound)
+    return gaps[0], gaps[1] / max(problem.scale, 1e-300)
+
+
+if __name__ == "__main__":
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    results = np.array([check_problem(np.random.default_rng([seed, index])) for index in range(count)])
+    closed = np.mean(results[:, 1] < 1e-6)
+    sys.stdout.write(f"{count} problems: no certificate proves too much; honest ones close {closed:.0%} of the gaps\n")

