@@ -139,7 +139,7 @@ def test_control_c_ends_with_code_130_and_keeps_what_ended(tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the sweep and its workers
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "goes on from there" in err
+    assert "resumes from there" in err
     assert "Traceback" not in err
     what = plan("ablation", SMALL)
     assert 0 < status(what, tmp_path).done < 40

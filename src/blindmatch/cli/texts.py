@@ -105,7 +105,7 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
     else:
         honest = f"The true pairing costs {number(truth_cost)}."
     return [
-        Text(f"Data: {demo.about}; {n} each, shuffled, no pair known."),
+        Text(f"Data: {demo.about}; {n} each, shuffled, not one pair known."),
         Text(f"  source: {demo.source_model}"),
         Text(f"  target: {demo.target_model}\n"),
         _pairs(match),
