@@ -23,23 +23,6 @@ Duals scaled_duals(const ScaledProblem& problem, const Stage& stage) {
 
 }  // namespace
 
-double Target::of(double cost) const {
-    if (granularity > 0.0) return cost - granularity * (1.0 - 1e-6);
-    return cost - std::max(tolerance * std::abs(cost), noise);
-}
-
-double cost_noise(const Problem& problem) {
-    double size = std::abs(problem.constant), linear = 0.0;
-    for (double x : problem.linear) linear = std::max(linear, std::abs(x));
-    for (const Factor& f : problem.factors) {
-        double source = 0.0, target = 0.0;
-        for (double x : f.source) source = std::max(source, std::abs(x));
-        for (double x : f.target) target = std::max(target, std::abs(x));
-        size += static_cast<double>(problem.n) * problem.n * source * target;
-    }
-    return 1e-12 * (size + problem.n * linear);
-}
-
 Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool,
                  Stop& stop)
     : problem_(problem),

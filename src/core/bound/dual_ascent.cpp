@@ -36,7 +36,7 @@ class Ascent {
           stop_(stop),
           report_(report),
           pool_(problem.n < kWorthThreads ? 1 : options.threads),
-          target_{options.tolerance, options.granularity, cost_noise(problem)},
+          target_(options.target),
           bounder_(problem, all_forbidden(problem), options.start, pool_, stop) {
         if (initial.empty()) {
             TwoOptOptions search;
@@ -128,8 +128,7 @@ class Ascent {
 
     int prove(double share) {
         const int fixed = bounder_.prove_and_fix(target(), share, stop_);
-        result_.trace.push_back({stop_.elapsed(), result_.cost, bounder_.bound()});
-        if (report_) report_({stop_.elapsed(), result_.cost, bounder_.bound(), bounder_.proof_size()});
+        if (report_) report_({result_.cost, bounder_.bound(), bounder_.proof_size()});
         return fixed;
     }
 

@@ -49,7 +49,7 @@ class Tree {
           options_(options),
           stop_(stop),
           report_(report),
-          target_{options.root.tolerance, options.root.granularity, cost_noise(problem)},
+          target_(options.root.target),
           branching_(problem, result_.symmetries) {}
 
     TreeResult run(std::vector<int> initial) {
@@ -62,7 +62,6 @@ class Tree {
                          : stop_.interrupted()   ? BoundStatus::interrupted
                          : stop_() || cut_short_ ? BoundStatus::time_limit
                                                  : BoundStatus::stalled;
-        result_.trace.push_back({stop_.elapsed(), result_.cost, result_.bound});
         keep_state();
         return std::move(result_);
     }
@@ -119,11 +118,10 @@ class Tree {
         if (start_.n == problem_.n) options.start = &start_;
         BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
             root_size_ = p.proof_size;
-            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1, root_size_});
+            if (report_) report_({p.cost, p.bound, 0, root_size_});
         });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
-        result_.trace = std::move(root.trace);
         result_.nodes = 1;
         root_bound_ = root.bound;
         cut_short_ = root.status == BoundStatus::time_limit;  // the root ends before the limit, to prove what it has
@@ -338,15 +336,12 @@ class Tree {
 
     void tell() {
         const double now = stop_.elapsed();
-        if (now < next_report_) return;
+        if (!report_ || now < next_report_) return;
         next_report_ = now + 0.1;
         const double bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
-        result_.trace.push_back({now, result_.cost, bound});
-        if (report_) {
-            const auto nodes = static_cast<double>(result_.proof.size());
-            const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
-            report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size()), size});
-        }
+        const auto nodes = static_cast<double>(result_.proof.size());
+        const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
+        report_({result_.cost, bound, result_.nodes, size});
     }
 
     const Problem& problem_;
