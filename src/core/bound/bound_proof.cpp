@@ -73,93 +73,147 @@ void zero_unless_finite(std::vector<float>& duals) {
     if (!finite) std::fill(duals.begin(), duals.end(), 0.0f);
 }
 
-}  // namespace
-
-std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
-    const int n = problem.n, stride = padded(n), factor_count = static_cast<int>(problem.factors.size());
-    const std::size_t plane = static_cast<std::size_t>(n) * stride, pair_count = static_cast<std::size_t>(n) * n;
-
-    zero_unless_finite(stage.u);
-    zero_unless_finite(stage.v);
-    std::vector<double> source, target(static_cast<std::size_t>(factor_count) * plane, 0.0);
-    double largest_cost = 0.0;
-    for (int f = 0; f < factor_count; ++f) {
-        const Factor& factor = problem.factors[f];
-        for (double x : factor.source) source.push_back(2.0 * x);
-        for (int j = 0; j < n; ++j) {
-            std::copy_n(factor.target.begin() + static_cast<std::size_t>(j) * n, n,
-                        target.begin() + f * plane + static_cast<std::size_t>(j) * stride);
-        }
-        largest_cost += 2.0 * largest(factor.source) * largest(factor.target);
+// The problem and the stage as the kernel reads them, and the rounding error of what it returns.
+class ProofInput {
+ public:
+    // Nothing where `stop` asks to end at once.
+    static std::optional<ProofInput> of(const Problem& problem, const Stage& stage, Stop& stop) {
+        ProofInput input(problem);
+        if (!input.take_duals(stage, stop)) return std::nullopt;
+        return input;
     }
-    std::vector<double> blocked(plane, kInfinity);
-    std::vector<float> u(n * plane, 0.0f), v(n * plane, 0.0f);
-    for (int k = 0; k < n; ++k) {
-        if (stop() && stop.interrupted()) return std::nullopt;
-        for (int i = 0; i < n; ++i) {
-            const std::size_t row = static_cast<std::size_t>(i) * n, padded_row = static_cast<std::size_t>(i) * stride;
-            for (int j = 0; j < n; ++j) {
-                if (stage.forbidden[row + j]) continue;
-                blocked[padded_row + j] = 0.0;
-                u[k * plane + padded_row + j] = stage.u[k * pair_count + row + j];
-                v[k * plane + padded_row + j] = stage.v[k * pair_count + row + j];
+
+    ProofData data() const {
+        return {n_, stride_, factor_count_, source_.data(), target_.data(), u_.data(), v_.data(), blocked_.data()};
+    }
+
+    // What pair (i,j) is worth with the `smallest` residuals of its rows, rounded down. Infinite if some row has no
+    // partner left: the pair is impossible.
+    double leader(double linear, int i, int j, const std::vector<double>& smallest) const {
+        double sum = linear, magnitude = std::abs(sum);
+        const std::size_t own = static_cast<std::size_t>(i) * stride_ + j;
+        for (int k = 0; k < n_; ++k) {
+            double part = 0.0;
+            if (k != i) part += u_[k * plane_ + own] + 0.5 * smallest[k];
+            if (k != j) part += v_[k * plane_ + own];
+            sum += part;
+            magnitude += std::abs(part) + 2.0 * kRounding * (largest_u_ + largest_v_ + largest_cost_);
+        }
+        if (!std::isfinite(sum)) return kInfinity;
+        // Each R has factor_count products and additions and four subtractions.
+        const double residual_error =
+            (factor_count_ + 6) * kRounding * (largest_cost_ + 2.0 * largest_u_ + 2.0 * largest_v_);
+        return sum - (2.0 * (n_ + 4) * kRounding * magnitude + 0.5 * n_ * residual_error);
+    }
+
+ private:
+    explicit ProofInput(const Problem& problem)
+        : n_(problem.n),
+          stride_(padded(problem.n)),
+          factor_count_(static_cast<int>(problem.factors.size())),
+          plane_(static_cast<std::size_t>(n_) * stride_),
+          target_(factor_count_ * plane_, 0.0) {
+        for (int f = 0; f < factor_count_; ++f) {
+            const Factor& factor = problem.factors[f];
+            for (double x : factor.source) source_.push_back(2.0 * x);
+            for (int j = 0; j < n_; ++j) {
+                std::copy_n(factor.target.begin() + static_cast<std::size_t>(j) * n_, n_,
+                            target_.begin() + f * plane_ + static_cast<std::size_t>(j) * stride_);
+            }
+            largest_cost_ += 2.0 * largest(factor.source) * largest(factor.target);
+        }
+    }
+
+    bool take_duals(const Stage& stage, Stop& stop) {
+        const std::size_t pair_count = static_cast<std::size_t>(n_) * n_;
+        blocked_.assign(plane_, kInfinity);
+        u_.assign(n_ * plane_, 0.0f);
+        v_.assign(n_ * plane_, 0.0f);
+        for (int k = 0; k < n_; ++k) {
+            if (stop() && stop.interrupted()) return false;
+            for (int i = 0; i < n_; ++i) {
+                const std::size_t row = static_cast<std::size_t>(i) * n_, wide = static_cast<std::size_t>(i) * stride_;
+                for (int j = 0; j < n_; ++j) {
+                    if (stage.forbidden[row + j]) continue;
+                    blocked_[wide + j] = 0.0;
+                    u_[k * plane_ + wide + j] = stage.u[k * pair_count + row + j];
+                    v_[k * plane_ + wide + j] = stage.v[k * pair_count + row + j];
+                }
             }
         }
+        largest_u_ = largest(u_);
+        largest_v_ = largest(v_);
+        return true;
     }
-    const ProofData data{n, stride, factor_count, source.data(), target.data(), u.data(), v.data(), blocked.data()};
-    const double largest_u = largest(u), largest_v = largest(v);
-    // Each R has factor_count products and additions and four subtractions.
-    const double residual_error = (factor_count + 6) * kRounding * (largest_cost + 2.0 * largest_u + 2.0 * largest_v);
 
-    std::vector<double> leader(pair_count, kInfinity);
+    int n_, stride_, factor_count_;
+    std::size_t plane_;
+    std::vector<double> source_, target_, blocked_;
+    std::vector<float> u_, v_;
+    double largest_cost_ = 0.0, largest_u_ = 0.0, largest_v_ = 0.0;
+};
+
+// The matrix leader' of all pairs; infinite where a pair is forbidden or impossible.
+std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& stage, const ProofInput& input,
+                                           ThreadPool& pool, Stop& stop) {
+    const int n = problem.n;
+    const ProofData data = input.data();
+    std::vector<double> leader(static_cast<std::size_t>(n) * n, kInfinity);
     std::atomic<bool> given_up{false};
     pool.run(n, [&](int i, int) {
         // A proof that is nearly done when the time is up may end; it is what the time was spent for.
         if (stop() && (stop.interrupted() || stop.remaining() < -kGrace)) given_up = true;
         if (given_up) return;
-        std::vector<double> column_part(stride), smallest(n);
+        std::vector<double> column_part(data.stride), smallest(n);
         for (int j = 0; j < n; ++j) {
             const std::size_t pair = static_cast<std::size_t>(i) * n + j;
             if (stage.forbidden[pair]) continue;
             smallest_residuals(data, i, j, column_part.data(), smallest.data());
-            double sum = problem.linear[pair], magnitude = std::abs(sum);
-            const std::size_t own = static_cast<std::size_t>(i) * stride + j;
-            for (int k = 0; k < n; ++k) {
-                double part = 0.0;
-                if (k != i) part += u[k * plane + own] + 0.5 * smallest[k];
-                if (k != j) part += v[k * plane + own];
-                sum += part;
-                magnitude += std::abs(part) + 2.0 * kRounding * (largest_u + largest_v + largest_cost);
-            }
-            if (!std::isfinite(sum)) continue;  // some row has no partner left: the pair is impossible
-            leader[pair] = sum - (2.0 * (n + 4) * kRounding * magnitude + 0.5 * n * residual_error);
+            leader[pair] = input.leader(problem.linear[pair], i, j, smallest);
         }
     });
-
     if (given_up) return std::nullopt;
-    if (stage.beta.empty()) stage.beta = solve_leader(leader, n).beta;
+    return leader;
+}
+
+// What the column duals `beta` of the leaders' assignment problem prove, for all permutations and for each pair.
+Proof proof_of(double constant, const std::vector<double>& leader, const std::vector<double>& beta) {
+    const int n = static_cast<int>(beta.size());
     std::vector<double> alpha(n);
-    double sum = problem.constant, magnitude = std::abs(sum);
+    double sum = constant, magnitude = std::abs(sum);
     for (int i = 0; i < n; ++i) {
         alpha[i] = kInfinity;
         for (int j = 0; j < n; ++j)
-            alpha[i] = std::min(alpha[i], leader[static_cast<std::size_t>(i) * n + j] - stage.beta[j]);
-        sum += alpha[i] + stage.beta[i];
-        magnitude += std::abs(alpha[i]) + 2.0 * std::abs(stage.beta[i]);
+            alpha[i] = std::min(alpha[i], leader[static_cast<std::size_t>(i) * n + j] - beta[j]);
+        sum += alpha[i] + beta[i];
+        magnitude += std::abs(alpha[i]) + 2.0 * std::abs(beta[i]);
     }
     Proof proof;
     const double slack = 2.0 * (n + 4) * kRounding * magnitude;
     proof.bound = std::isfinite(sum) ? sum - slack : kInfinity;
-    proof.pair_bound.assign(pair_count, kInfinity);
+    proof.pair_bound.assign(leader.size(), kInfinity);
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
             const std::size_t pair = static_cast<std::size_t>(i) * n + j;
             if (!std::isfinite(leader[pair])) continue;
-            const double reduced = leader[pair] - stage.beta[j] - alpha[i];
+            const double reduced = leader[pair] - beta[j] - alpha[i];
             proof.pair_bound[pair] = proof.bound + reduced * (1.0 - 4.0 * kRounding) - 4.0 * kRounding * magnitude;
         }
     }
     return proof;
+}
+
+}  // namespace
+
+std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
+    zero_unless_finite(stage.u);
+    zero_unless_finite(stage.v);
+    const std::optional<ProofInput> input = ProofInput::of(problem, stage, stop);
+    if (!input) return std::nullopt;
+    const std::optional<std::vector<double>> leader = leaders(problem, stage, *input, pool, stop);
+    if (!leader) return std::nullopt;
+    if (stage.beta.empty()) stage.beta = solve_leader(*leader, problem.n).beta;
+    return proof_of(problem.constant, *leader, stage.beta);
 }
 
 }  // namespace blindmatch

@@ -10,9 +10,8 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
+#include "base/thread_pool.h"
 #include "bound/bounder.h"
 #include "tree/branching.h"
 #include "tree/expansion.h"
@@ -231,14 +230,8 @@ class Tree {
         const int threads = std::clamp(options_.root.threads, 1, static_cast<int>(kTurns));
         next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
         ahead_ = 2 * static_cast<std::size_t>(threads);
-        std::vector<std::thread> helpers;
-        try {
-            for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { guarded(worker); });
-        } catch (const std::system_error&) {  // the system has no more threads to give: fewer will do
-        }
-        guarded(0);
-        for (std::thread& helper : helpers) helper.join();
-        if (failure_) std::rethrow_exception(failure_);
+        ThreadPool pool(threads);
+        pool.run(pool.size(), [this](int, int worker) { guarded(worker); });
         for (Turn& turn : turns_) {  // a stop came: what is done counts, the rest stays open
             if (turn.result && turn.result->whole) {
                 commit(turn);
@@ -256,9 +249,9 @@ class Tree {
             work(worker);
         } catch (...) {
             const std::lock_guard lock(mutex_);
-            if (!failure_) failure_ = std::current_exception();
             stop_.request();
             changed_.notify_all();
+            throw;
         }
     }
 
@@ -357,7 +350,6 @@ class Tree {
     std::vector<OpenNode> open_;              // a heap
     std::deque<Turn> turns_;                  // nodes that were taken off the heap, in that order
     Stage start_;                             // duals of an unfinished root, from a checkpoint
-    std::exception_ptr failure_;              // what a thread threw
     bool root_done_ = false;
     double next_checkpoint_ = kInfinity;
     double root_bound_ = -kInfinity;
