@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "base/index.h"
 #include "base/simd.h"
 #include "base/thread_pool.h"
 #include "bound/leader_lap.h"
@@ -29,23 +30,23 @@ struct ProofData {
 // For pair (i,j): smallest[k] = min_l R_ijkl over allowed l != j. Infinite where row k has no such l.
 BLINDMATCH_KERNEL void smallest_residuals(const ProofData& d, int i, int j, double* column_part, double* smallest) {
     const int n = d.n, stride = d.stride;
-    const std::size_t plane = static_cast<std::size_t>(n) * stride;
-    const std::size_t own = static_cast<std::size_t>(i) * stride + j;
+    const std::size_t plane = area(n, stride);
+    const std::size_t own = cell(i, j, stride);
     for (int l = 0; l < n; ++l) column_part[l] = d.v[l * plane + own];
     for (int l = n; l < stride; ++l) column_part[l] = -kInfinity;
     column_part[j] = -kInfinity;  // l = j is no partner
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
         const double from_row = d.u[k * plane + own];
-        const float* u = d.u + i * plane + static_cast<std::size_t>(k) * stride;
-        const float* v = d.v + j * plane + static_cast<std::size_t>(k) * stride;
-        const double* blocked = d.blocked + static_cast<std::size_t>(k) * stride;
+        const float* u = d.u + i * plane + area(k, stride);
+        const float* v = d.v + j * plane + area(k, stride);
+        const double* blocked = d.blocked + area(k, stride);
         Vector<double> lowest = broadcast(kInfinity);
         for (int l = 0; l < stride; l += 4) {
             Vector<double> w{};
             for (int f = 0; f < d.factor_count; ++f) {
-                const double a = d.source[(static_cast<std::size_t>(f) * n + i) * n + k];
-                w += a * load(d.target + (static_cast<std::size_t>(f) * n + j) * stride + l);
+                const double a = d.source[(cell(f, i, n)) * n + k];
+                w += a * load(d.target + cell(f, j, n) * stride + l);
             }
             Vector<double> taken{};
             for (int t = 0; t < 4; ++t) taken[t] = static_cast<double>(u[l + t]) + static_cast<double>(v[l + t]);
@@ -91,7 +92,7 @@ class ProofInput {
     // partner left: the pair is impossible.
     double leader(double linear, int i, int j, const std::vector<double>& smallest) const {
         double sum = linear, magnitude = std::abs(sum);
-        const std::size_t own = static_cast<std::size_t>(i) * stride_ + j;
+        const std::size_t own = cell(i, j, stride_);
         for (int k = 0; k < n_; ++k) {
             double part = 0.0;
             if (k != i) part += u_[k * plane_ + own] + 0.5 * smallest[k];
@@ -111,28 +112,27 @@ class ProofInput {
         : n_(problem.n),
           stride_(padded(problem.n)),
           factor_count_(static_cast<int>(problem.factors.size())),
-          plane_(static_cast<std::size_t>(n_) * stride_),
+          plane_(area(n_, stride_)),
           target_(factor_count_ * plane_, 0.0) {
         for (int f = 0; f < factor_count_; ++f) {
             const Factor& factor = problem.factors[f];
             for (double x : factor.source) source_.push_back(2.0 * x);
             for (int j = 0; j < n_; ++j) {
-                std::copy_n(factor.target.begin() + static_cast<std::size_t>(j) * n_, n_,
-                            target_.begin() + f * plane_ + static_cast<std::size_t>(j) * stride_);
+                std::copy_n(factor.target.begin() + area(j, n_), n_, target_.begin() + f * plane_ + area(j, stride_));
             }
             largest_cost_ += 2.0 * largest(factor.source) * largest(factor.target);
         }
     }
 
     bool take_duals(const Stage& stage, Stop& stop) {
-        const std::size_t pair_count = static_cast<std::size_t>(n_) * n_;
+        const std::size_t pair_count = area(n_, n_);
         blocked_.assign(plane_, kInfinity);
         u_.assign(n_ * plane_, 0.0f);
         v_.assign(n_ * plane_, 0.0f);
         for (int k = 0; k < n_; ++k) {
             if (stop() && stop.interrupted()) return false;
             for (int i = 0; i < n_; ++i) {
-                const std::size_t row = static_cast<std::size_t>(i) * n_, wide = static_cast<std::size_t>(i) * stride_;
+                const std::size_t row = area(i, n_), wide = area(i, stride_);
                 for (int j = 0; j < n_; ++j) {
                     if (stage.forbidden[row + j]) continue;
                     blocked_[wide + j] = 0.0;
@@ -158,7 +158,7 @@ std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& 
                                            ThreadPool& pool, Stop& stop) {
     const int n = problem.n;
     const ProofData data = input.data();
-    std::vector<double> leader(static_cast<std::size_t>(n) * n, kInfinity);
+    std::vector<double> leader(area(n, n), kInfinity);
     std::atomic<bool> given_up{false};
     pool.run(n, [&](int i, int) {
         // A proof that is nearly done when the time is up may end; it is what the time was spent for.
@@ -166,7 +166,7 @@ std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& 
         if (given_up) return;
         std::vector<double> column_part(data.stride), smallest(n);
         for (int j = 0; j < n; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n + j;
+            const std::size_t pair = cell(i, j, n);
             if (stage.forbidden[pair]) continue;
             smallest_residuals(data, i, j, column_part.data(), smallest.data());
             leader[pair] = input.leader(problem.linear[pair], i, j, smallest);
@@ -183,8 +183,7 @@ Proof proof_of(double constant, const std::vector<double>& leader, const std::ve
     double sum = constant, magnitude = std::abs(sum);
     for (int i = 0; i < n; ++i) {
         alpha[i] = kInfinity;
-        for (int j = 0; j < n; ++j)
-            alpha[i] = std::min(alpha[i], leader[static_cast<std::size_t>(i) * n + j] - beta[j]);
+        for (int j = 0; j < n; ++j) alpha[i] = std::min(alpha[i], leader[cell(i, j, n)] - beta[j]);
         sum += alpha[i] + beta[i];
         magnitude += std::abs(alpha[i]) + 2.0 * std::abs(beta[i]);
     }
@@ -194,7 +193,7 @@ Proof proof_of(double constant, const std::vector<double>& leader, const std::ve
     proof.pair_bound.assign(leader.size(), kInfinity);
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n + j;
+            const std::size_t pair = cell(i, j, n);
             if (!std::isfinite(leader[pair])) continue;
             const double reduced = leader[pair] - beta[j] - alpha[i];
             proof.pair_bound[pair] = proof.bound + reduced * (1.0 - 4.0 * kRounding) - 4.0 * kRounding * magnitude;

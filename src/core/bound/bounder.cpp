@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.h"
+
 namespace blindmatch {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Duals scaled_duals(const ScaledProblem& problem, const Stage& stage) {
     Duals duals(problem.n);
     const int n = problem.n;
-    for (std::size_t line = 0; line < static_cast<std::size_t>(n) * n; ++line) {
+    for (std::size_t line = 0; line < area(n, n); ++line) {
         for (int j = 0; j < n; ++j) {
             duals.u[line * problem.stride + j] = static_cast<float>(stage.u[line * n + j] * problem.scale);
             duals.v[line * problem.stride + j] = static_cast<float>(stage.v[line * n + j] * problem.scale);
@@ -76,7 +78,7 @@ Stage Bounder::snapshot() const {
     stage.v.resize(stage.u.size());
     stage.forbidden = sweeps_.forbidden();
     const float unscale = static_cast<float>(1.0 / scaled_.scale);
-    for (std::size_t line = 0; line < static_cast<std::size_t>(n) * n; ++line) {
+    for (std::size_t line = 0; line < area(n, n); ++line) {
         const std::size_t i = line % n;
         for (int j = 0; j < n; ++j) {
             const bool forbidden = stage.forbidden[i * n + j];
@@ -122,8 +124,7 @@ int Bounder::prove_and_fix(double target, double share, Stop& stop) {
 
 double Bounder::pair_bound(int i, int j) const {
     double most = -kInfinity;
-    for (const ProvenStage& s : stages_)
-        most = std::max(most, s.pair_bound[static_cast<std::size_t>(i) * problem_.n + j]);
+    for (const ProvenStage& s : stages_) most = std::max(most, s.pair_bound[cell(i, j, problem_.n)]);
     return most;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.h"
 #include "bound/bounder.h"
 #include "search/tabu.h"
 #include "search/two_opt.h"
@@ -69,7 +70,7 @@ class Ascent {
  private:
     static std::vector<std::uint8_t> all_forbidden(const Problem& problem) {
         if (!problem.forbidden.empty()) return problem.forbidden;
-        return std::vector<std::uint8_t>(static_cast<std::size_t>(problem.n) * problem.n, 0);
+        return std::vector<std::uint8_t>(area(problem.n, problem.n), 0);
     }
 
     double target() const { return target_.of(result_.cost); }

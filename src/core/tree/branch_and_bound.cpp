@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/index.h"
 #include "base/thread_pool.h"
 #include "bound/bounder.h"
 #include "tree/branching.h"
@@ -185,7 +186,7 @@ class Tree {
                                                          });
         for (int other = 0; other < n; ++other) {
             const int i = is_row ? line : other, j = is_row ? other : line;
-            const double b = pair_bound[static_cast<std::size_t>(i) * n + j];
+            const double b = pair_bound[cell(i, j, n)];
             const int original = is_row ? parent->columns[other] : parent->rows[other];
             const bool skip = std::any_of(skipped.begin(), skipped.end(),
                                           [original](const SkippedChild& child) { return child.skipped == original; });
