@@ -25,7 +25,7 @@ from scipy.optimize import linear_sum_assignment
 
 import blindmatch as bm
 from blindmatch import _core
-from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.tabu import Tabu
 
 
@@ -56,7 +56,7 @@ def sweeps() -> None:
     """The first and the steady sweep, against scipy on as many problems of that size."""
     yardstick = unit()
     for n, count in ((40, 60), (100, 6)):
-        ends = np.array(_core.time_sweeps(ScaledProblem.of(random_vectors(n)).core, count))
+        ends = np.array(_core.time_sweeps(RescaledProblem.of(random_vectors(n)).core, count))
         steps = np.diff(ends, prepend=0.0)
         steady = np.median(steps[-5:])
         print(f"N={n}: first sweep {steps[0]:.3f} CPU s, median of the last ones {steady:.4f}")

@@ -52,7 +52,7 @@ def seconds(function) -> float:
 def measure(lap: str = "jonker-volgenant", evaluate_laps: bool = True) -> tuple[float, float]:
     """Median seconds of a sweep and of scipy's 1600 assignment problems."""
     problem = ablation_problem()
-    ascent = _core.HahnGrant(core_problem(problem), True, lap, evaluate_laps, 1)
+    ascent = _core.HahnGrant(core_problem(problem), factorized=True, lap=lap, evaluate_laps=evaluate_laps, threads=1)
     for _ in range(WARM_UP):
         ascent.sweep(Budget())
     U, V, _ = ascent.duals()

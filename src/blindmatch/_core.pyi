@@ -1,34 +1,68 @@
-"""The C++ core. Permutations are int32 arrays, matrices float64; a `budget` is a `blindmatch.solvers.base.Budget`."""
+# Made by tools/make_stub.py: do not edit.
+"""The C++ core of blindmatch."""
 
 from collections.abc import Sequence
+import enum
+from typing import Annotated
 
-import numpy as np
+import numpy
 from numpy.typing import NDArray
 
-from blindmatch.solvers.base import Budget
-from blindmatch.solvers.core_problem import RescaledBudget
-from blindmatch.solvers.progress import Status
-from blindmatch.solvers.strengthened import Glimpse
-
-_Matrix = NDArray[np.float64]
-_Indices = NDArray[np.int32]
-_Stage = tuple[NDArray[np.float32], NDArray[np.float32], _Matrix, NDArray[np.uint8]]
-_ProofNode = tuple[int, tuple[int, int], list[_Stage], tuple[int, int], list[tuple[int, int, int]]]
+import blindmatch.solvers.core_budget
 
 class Problem:
     def __init__(
         self,
-        factors: Sequence[tuple[_Matrix, _Matrix]],
-        linear: _Matrix,
+        factors: Sequence[
+            tuple[
+                Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+                Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+            ]
+        ],
+        linear: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
         constant: float,
-        forbidden: NDArray[np.bool_] | None = None,
+        forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)]
+        | None = None,
     ) -> None: ...
-    def cost(self, permutation: _Indices) -> float: ...
+    def cost(
+        self, permutation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> float: ...
+
+def solve_lap(
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    method: str = "jonker-volgenant",
+    epsilon: float = 0.0,
+    warm: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+) -> tuple[
+    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    bool,
+]:
+    """
+    Solve a linear assignment problem: (column of each row, row duals, column duals, feasible).
+    """
+
+class HahnGrantStage:
+    """Duals in float64, in the core's order: u[k, i, j] and v[l, i, j]."""
+
+    @property
+    def u(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), writable=False)]: ...
+    @property
+    def v(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), writable=False)]: ...
+    @property
+    def column_duals(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]: ...
+    @property
+    def forbidden(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None, None), writable=False)]: ...
 
 class HahnGrant:
-    def __init__(self, problem: Problem, factorized: bool, lap: str, evaluate_laps: bool, threads: int) -> None: ...
-    def sweep(self, budget: Budget) -> bool: ...
-    def offer(self, permutation: _Indices) -> None: ...
+    def __init__(self, problem: Problem, *, factorized: bool, lap: str, evaluate_laps: bool, threads: int) -> None: ...
+    def sweep(self, budget: blindmatch.solvers.core_budget.CoreBudget) -> bool:
+        """One pass over all subproblems; False if it was cut short."""
+
+    def offer(
+        self, permutation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> None: ...
     @property
     def bound(self) -> float: ...
     @property
@@ -36,21 +70,21 @@ class HahnGrant:
     @property
     def cost(self) -> float: ...
     @property
-    def permutation(self) -> _Indices: ...
-    def take_duals(self) -> tuple[_Matrix, _Matrix, _Matrix]: ...
+    def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    def take_duals(self) -> HahnGrantStage:
+        """The duals, without a copy: the ascent ends with this."""
 
-def solve_lap(
-    cost: _Matrix, method: str = ..., epsilon: float = ..., warm: _Indices | None = None
-) -> tuple[_Indices, _Matrix, _Matrix, bool]: ...
 def two_opt(
     problem: Problem,
     seed: int,
     restarts: int,
     threads: int,
-    initial: Sequence[_Indices],
-    budget: Budget,
+    initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
+    budget: blindmatch.solvers.core_budget.SearchBudget,
     kicks: int = 0,
-) -> tuple[_Indices, float, bool]: ...
+) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], float, bool]:
+    """Multi-start 2-swap local search: (permutation, cost, completed)."""
+
 def tabu(
     problem: Problem,
     seed: int,
@@ -58,47 +92,206 @@ def tabu(
     iterations: int,
     threads: int,
     target: float,
-    initial: Sequence[_Indices],
-    budget: Budget,
-) -> tuple[_Indices, float, bool]: ...
-def enumerate(problem: Problem, seed: int, threads: int, budget: Budget) -> tuple[_Indices, float, bool]: ...
+    initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
+    budget: blindmatch.solvers.core_budget.SearchBudget,
+) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], float, bool]:
+    """
+    Iterated tabu search; iterations=0 means until the budget ends: (permutation, cost, completed).
+    """
+
+def enumerate(
+    problem: Problem, seed: int, threads: int, budget: blindmatch.solvers.core_budget.SearchBudget
+) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], float, bool]:
+    """Every permutation, with pruning: (permutation, cost, completed)."""
+
+class Stage:
+    """Duals in float32, in the core's order: u[k, i, j] and v[l, i, j]."""
+
+    @staticmethod
+    def from_certificate(
+        U: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)],
+        V: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)],
+    ) -> Stage:
+        """
+        Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].
+        """
+
+    @property
+    def u(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), writable=False)]: ...
+    @property
+    def v(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), writable=False)]: ...
+    @property
+    def column_duals(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]: ...
+    @property
+    def forbidden(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None, None), writable=False)]: ...
+
+class SkippedChild:
+    """A child that a symmetry maps to its sibling."""
+
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def sibling(self) -> int: ...
+    @property
+    def symmetry(self) -> int:
+        """An index into the symmetries of the result."""
+
+class ProofNode:
+    """A node of the proof tree, in original indices."""
+
+    @property
+    def parent(self) -> int | None:
+        """An index into the proof; None at the root."""
+
+    @property
+    def pair(self) -> tuple[int, int] | None:
+        """The pair (row, column) that it fixes; None at the root."""
+
+    @property
+    def line(self) -> tuple[int, int] | None:
+        """
+        What its children fix: (0, row) or (1, column); None if it has no children.
+        """
+
+    @property
+    def stages(self) -> list[Stage]: ...
+    @property
+    def skipped(self) -> list[SkippedChild]: ...
+
+class Symmetry:
+    """A permutation of the rows, or of the columns, that changes no cost."""
+
+    @property
+    def of_rows(self) -> bool: ...
+    @property
+    def image(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+
+class Target:
+    """When a bound is good enough; see blindmatch.problem.optimality."""
+
+    def __init__(self, *, tolerance: float, granularity: float, noise: float) -> None: ...
+
+class DualAscentOptions:
+    def __init__(
+        self, *, target: Target, memory_limit: int, seed: int, threads: int, relaxation: bool = True
+    ) -> None: ...
+
+class BranchAndBoundOptions:
+    def __init__(
+        self,
+        *,
+        root: DualAscentOptions,
+        proof_limit: int,
+        symmetry: bool = False,
+        checkpoint: str = "",
+        checkpoint_interval: float = 60.0,
+    ) -> None: ...
+
+class BoundStatus(enum.Enum):
+    optimal = 0
+
+    time_limit = 1
+
+    interrupted = 2
+
+    stalled = 3
+
+class BoundResult:
+    """What dual_ascent found."""
+
+    @property
+    def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+    @property
+    def status(self) -> BoundStatus: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def stages(self) -> list[Stage]:
+        """They prove the bound."""
+
+class TreeResult:
+    """What branch_and_bound found."""
+
+    @property
+    def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
+    @property
+    def status(self) -> BoundStatus: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def nodes(self) -> int:
+        """How many were bounded."""
+
+    @property
+    def proof(self) -> list[ProofNode]:
+        """The tree, the root first; empty if it outgrew proof_limit."""
+
+    @property
+    def symmetries(self) -> list[Symmetry]:
+        """Those that the proof uses."""
+
+    @property
+    def checkpoint_error(self) -> str:
+        """Why the checkpoint could not be written; empty if it was."""
+
 def dual_ascent(
     problem: Problem,
-    granularity: float,
-    memory_limit: int,
-    relaxation: bool,
-    seed: int,
-    threads: int,
-    initial: _Indices,
-    start: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
-    budget: RescaledBudget,
-) -> tuple[_Indices, Status, list[_Stage]]: ...
+    options: DualAscentOptions,
+    initial: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    start: Stage | None,
+    budget: blindmatch.solvers.core_budget.BoundBudget,
+) -> BoundResult:
+    """The level-1 RLT bound by sweeps and a first-order method."""
+
 def dense_sweeps(
-    pairs: NDArray[np.float32],
-    linear: _Matrix,
-    forbidden: NDArray[np.bool_],
+    pairs: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    linear: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     count: int,
     gain: float,
     threads: int,
-    budget: Budget,
-) -> tuple[NDArray[np.float32], NDArray[np.float32], _Matrix]: ...
+    budget: blindmatch.solvers.core_budget.CoreBudget,
+) -> tuple[
+    Annotated[NDArray[numpy.float32], dict(shape=(None, None, None))],
+    Annotated[NDArray[numpy.float32], dict(shape=(None, None, None))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+]:
+    """
+    Hahn-Grant sweeps on dense pair costs of about 1: the duals u[k][i][j] and v[l][i][j], and column duals.
+    """
+
+def time_sweeps(problem: Problem, count: int) -> list[float]:
+    """
+    For benchmarks: CPU seconds from the start of the first sweep to the end of each.
+    """
+
 def branch_and_bound(
     problem: Problem,
-    granularity: float,
-    memory_limit: int,
-    proof_limit: int,
-    symmetry: bool,
-    checkpoint: str,
-    checkpoint_interval: float,
-    seed: int,
-    threads: int,
-    initial: _Indices,
-    budget: RescaledBudget | Glimpse,
-) -> tuple[_Indices, Status, float, int, list[_ProofNode], list[tuple[int, _Indices]], str]: ...
+    options: BranchAndBoundOptions,
+    initial: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    budget: blindmatch.solvers.core_budget.BoundBudget,
+) -> TreeResult:
+    """Branch and bound on the dual ascent."""
+
 def search_subsets(
-    cost: _Matrix, size: int, k: int, seed: int, restarts: int, iterations: int, threads: int, budget: Budget
-) -> tuple[_Indices, bool]: ...
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    size: int,
+    k: int,
+    seed: int,
+    restarts: int,
+    iterations: int,
+    threads: int,
+    budget: blindmatch.solvers.core_budget.CoreBudget,
+) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None))], bool]:
+    """Multi-start tabu search: (the k best subsets found, completed)."""
+
 def exact_subsets(
-    cost: _Matrix, size: int, k: int, known: _Indices, budget: Budget
-) -> tuple[_Indices, float, bool]: ...
-def time_sweeps(problem: Problem, count: int) -> list[float]: ...
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    size: int,
+    k: int,
+    known: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    budget: blindmatch.solvers.core_budget.CoreBudget,
+) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None))], float, bool]:
+    """
+    Branch and bound: (the k best subsets, lower bound, completed). The rows of `known` are sorted subsets.
+    """

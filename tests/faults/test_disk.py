@@ -11,8 +11,9 @@ import pytest
 
 import blindmatch as bm
 from blindmatch.io.files import write_atomically
+from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solving.memory import available_bytes, needed_bytes
+from blindmatch.solving.memory import available_bytes
 from blindmatch.solving.run import as_solver
 
 LIMITED = """
@@ -156,12 +157,21 @@ def test_sizes_that_a_solver_does_not_take(solver: str, n: int, word: str) -> No
         bm.solve(bm.QAP(np.eye(n), np.eye(n)), solver)
 
 
+def test_auto_needs_the_memory_of_branch_and_bound_up_to_its_own_largest_size() -> None:
+    problem = bm.QAP(np.eye(40), np.eye(40))
+    needed = {largest: Auto(largest=largest).memory(problem) for largest in (39, 40)}
+    assert needed[40] == BranchAndBound().memory(problem)
+    assert needed[40] - needed[39] == 70 * 40**3
+    beyond = bm.QAP(np.eye(301), np.eye(301))  # the default ends at 300
+    assert Auto(largest=301).memory(beyond) == BranchAndBound().memory(beyond) > 10 * Auto().memory(beyond)
+
+
 @pytest.mark.parametrize("solver", ["factorized-hahn-grant", "dual-ascent", "branch-and-bound", "auto", "faq"])
 def test_too_little_memory_is_told_before_the_run(solver: str) -> None:
     """With the figure, and what to use instead. The limit is one on the address space of this very process."""
     n = 250 if solver != "faq" else 600
     large = bm.QAP(np.eye(n), np.eye(n))
-    needed = needed_bytes(large, as_solver(solver))
+    needed = as_solver(solver).memory(large)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + needed // 2, hard))
@@ -181,7 +191,6 @@ from pathlib import Path
 sys.path.insert(0, {TESTS!r})
 from strategies import gw_problem
 import blindmatch as bm
-from blindmatch.solving.memory import needed_bytes
 from blindmatch.solving.run import as_solver
 from blindmatch.solvers.dual_ascent import DualAscent
 problem, solver = gw_problem(0, 100, noise=0.05, dimension=8), DualAscent(relaxation=False)
@@ -189,7 +198,7 @@ bm.solve(gw_problem(0, 5), solver)
 peak = lambda: 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])  # of this program
 before = peak()
 assert bm.solve(problem, solver, rng=0, threads=1).status == "optimal"
-print(peak() - before, needed_bytes(problem, solver))
+print(peak() - before, solver.memory(problem))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     taken, predicted = map(int, done.stdout.split())

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import blindmatch as bm
-from blindmatch.solvers.base import Budget
+from blindmatch.solvers.base import Budget, Proof
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 
 EXAMPLES = int(os.environ.get("BLINDMATCH_FUZZ", "40"))
@@ -88,8 +88,9 @@ def go_on(content: bytes, path: Path) -> bool:
         assert path.read_bytes() == content
         return False
     assert problem().objective(outcome.permutation) >= optimum()
-    if outcome.certificate is not None:
-        assert bm.verify(problem(), outcome.certificate) <= optimum()
+    proof = Proof.of(outcome.certificate)
+    if proof is not None:
+        assert bm.verify(problem(), proof.make(None)) <= optimum()
     return True
 
 

@@ -29,20 +29,22 @@ ABSURD_DUALS = """
 import numpy as np, blindmatch as bm
 from blindmatch import _core
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import root_proof
 rng = np.random.default_rng(0)
 A, B = rng.normal(size=(2, 7, 7))
 problem = bm.QAP(A + A.T, B + B.T)
-scaled = ScaledProblem.of(problem)
+scaled = RescaledProblem.of(problem)
 best = bm.solve(problem, "brute-force").cost
 for value in (np.nan, np.inf, -np.inf, 3e38, -3e38, 1e30, 1e29, -1e20):
     for share in (0.01, 0.5, 1.0):
         U, V = (np.where(rng.random((7, 7, 7)) < share, value, 0.1).astype(np.float32) for _ in "UV")
         start = rng.permutation(7).astype(np.int32)
-        found = _core.dual_ascent(scaled.core, 0.0, 1 << 30, True, 0, 1, start, (U, V), scaled.budget(Budget(10)))
-        assert sorted(found[0]) == list(range(7)), value
-        certificate = root_proof(7, scaled.exponent, found[2]).make(None)
+        options = _core.DualAscentOptions(target=scaled.target, memory_limit=1 << 30, seed=0, threads=1)
+        duals = _core.Stage.from_certificate(U, V)
+        found = _core.dual_ascent(scaled.core, options, start, duals, scaled.budget(Budget(10)))
+        assert sorted(found.permutation) == list(range(7)), value
+        certificate = root_proof(7, scaled.exponent, found.stages).make(None)
         assert bm.verify(problem, certificate) <= best + 1e-9, value
         assert all(np.isfinite(stage.U).all() for stage in certificate.nodes[0].stages), value
 """

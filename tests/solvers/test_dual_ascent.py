@@ -5,7 +5,7 @@ import pytest
 
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.core_problem import ScaledProblem
+from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.dual_ascent import DualAscent
 
 
@@ -81,7 +81,7 @@ def test_a_proof_takes_few_stages() -> None:
 
 
 def test_a_run_ends_in_time_for_the_check_of_its_proof(monkeypatch) -> None:
-    scaled = ScaledProblem.of(neighbourhoods(100))  # of which a stage takes about a second to check
+    scaled = RescaledProblem.of(neighbourhoods(100))  # of which a stage takes about a second to check
     limited, unlimited = scaled.budget(Budget(time_limit=10.0)), scaled.budget(Budget())
     for seconds, most in ((4.0, 30.0), (6.0, 4.0), (8.0, 2.0), (9.5, 1.0)):  # one stage is provided for
         monkeypatch.setattr(Budget, "seconds", seconds)

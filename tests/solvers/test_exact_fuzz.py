@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.solving.run import tolerance
+from blindmatch.problem.optimality import tolerance
 
 COUNT = int(os.environ.get("BLINDMATCH_FUZZ", "150"))
 KINDS = ("normal", "ties", "constant", "zeros", "binary", "rank one", "duplicates")

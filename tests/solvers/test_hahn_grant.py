@@ -23,7 +23,9 @@ EXACT_LAPS = ("jonker-volgenant", "hungarian")
 
 
 def ascent(problem, *, factorized=True, lap="jonker-volgenant", evaluate_laps=False, threads=1):
-    return _core.HahnGrant(core_problem(problem), factorized, lap, evaluate_laps, threads)
+    return _core.HahnGrant(
+        core_problem(problem), factorized=factorized, lap=lap, evaluate_laps=evaluate_laps, threads=threads
+    )
 
 
 def bounds(problem, sweeps, **options):
@@ -100,7 +102,8 @@ def test_the_duals_prove_what_the_ascent_claims(problem, sweeps, lap):
     for _ in range(sweeps):
         run.sweep(Budget())
     claimed = run.bound
-    u, v, column_duals = run.take_duals()
+    stage = run.take_duals()
+    u, v, column_duals = stage.u, stage.v, stage.column_duals
     proved = bm.verify(problem, Certificate.from_duals(u.transpose(1, 2, 0), v.transpose(1, 2, 0), column_duals))
     assert proved >= claimed - 1e-9 * problem.scale
     assert proved <= optimum(problem) + slack(problem)
@@ -121,7 +124,9 @@ def test_threads_change_nothing(factorized, lap):
         run = ascent(problem, factorized=factorized, lap=lap, evaluate_laps=True, threads=threads)
         for _ in range(5):
             run.sweep(Budget())
-        runs.append((run.bound, run.cost, run.permutation.tolist(), *(dual.tolist() for dual in run.take_duals())))
+        stage = run.take_duals()
+        duals = [array.tolist() for array in (stage.u, stage.v, stage.column_duals)]
+        runs.append((run.bound, run.cost, run.permutation.tolist(), *duals))
     assert runs[0] == runs[1] == runs[2]
 
 
@@ -223,7 +228,7 @@ MEMORY = """
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
     before = peak()
-    run = _core.HahnGrant(problem, True, "jonker-volgenant", True, 2)
+    run = _core.HahnGrant(problem, factorized=True, lap="jonker-volgenant", evaluate_laps=True, threads=2)
     run.sweep(Budget(1.0))
     run.take_duals()
     print(peak() - before)

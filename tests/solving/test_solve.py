@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -20,17 +20,17 @@ from proofs import branching_certificate
 from strategies import KINDS, all_costs, gw_problem, optimum, problems, random_problem, rng_of, slack
 
 import blindmatch as bm
+from blindmatch.problem.optimality import tolerance
 from blindmatch.proof.checker import verify_in_time
-from blindmatch.solvers.base import Capabilities, Outcome
+from blindmatch.solvers.base import Capabilities, Outcome, Solver
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
-from blindmatch.solving.run import tolerance
 
 BOUNDING = ["factorized-hahn-grant", *(["auto"] if "auto" in bm.SOLVERS else [])]
 QUICK = FactorizedHahnGrant(primal_heuristic=False)
 
 
 @dataclass(frozen=True)
-class Liar:
+class Liar(Solver):
     """A solver that returns what the test tells it to."""
 
     outcome: Outcome
@@ -346,6 +346,46 @@ def test_solving_in_another_thread():
     thread.start()
     thread.join(60)
     assert results[0].cost == bm.solve(problem, QUICK, rng=0).cost
+
+
+@dataclass(frozen=True)
+class Renumbered(Liar):
+    """A solver with an option that follows the numbering of the problem."""
+
+    pair: tuple[int, int] = (1, 2)
+
+    def permuted(self, rows, columns):
+        place = int(np.argsort(rows)[self.pair[0]]), int(np.argsort(columns)[self.pair[1]])
+        return replace(self, pair=place)
+
+    def __call__(self, problem, *, budget, rng):
+        rest = np.delete(np.arange(problem.n), self.pair[1]).tolist()
+        found = [self.pair[1] if i == self.pair[0] else rest.pop() for i in range(problem.n)]
+        return Outcome(np.array(found), "heuristic")
+
+
+def test_options_that_follow_the_numbering_are_renumbered():
+    problem = bm.QAP(np.zeros((5, 5)), np.zeros((5, 5)))
+    for seed in range(5):
+        assert bm.solve(problem, Renumbered(Outcome(np.arange(5), "heuristic")), rng=seed).permutation[1] == 2
+
+
+def test_a_solver_is_told_when_its_result_has_been_checked():
+    problem, told = random_problem(0, 4), []
+    for status in ("heuristic", "interrupted"):
+        bm.solve(problem, Liar(Outcome(np.arange(4), status, on_checked=partial(told.append, status))), rng=0)
+    assert told == ["heuristic"]
+
+
+def test_a_solver_is_derived_from_the_base_class():
+    class Lookalike:
+        name, capabilities = "lookalike", Capabilities()
+
+        def __call__(self, problem, *, budget, rng):
+            return Outcome(np.arange(problem.n), "heuristic")
+
+    with pytest.raises(ValueError, match=r"neither a name nor a solver object .*Solver"):
+        bm.solve(random_problem(0, 4), Lookalike())
 
 
 # 7. what a solver cannot use, it refuses

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from blindmatch.io.files import reading
+from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify
@@ -18,7 +19,6 @@ from blindmatch.report import Match
 from blindmatch.report.write import check_cost
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.solving.result import Result
-from blindmatch.solving.run import tolerance
 from blindmatch.validation import as_array
 
 

@@ -41,6 +41,13 @@ class NormalForm:
     forbidden: BoolArray | None
 
 
+def cost_scale(factors: Iterable[FactorPair], linear: FloatArray, constant: float) -> float:
+    """Size of the numbers that are summed up to a cost."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        quadratic = sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in factors)
+    return abs(constant) + quadratic + float(np.abs(linear).max(axis=1).sum())
+
+
 class QAP:
     """A quadratic assignment problem.
 
@@ -238,9 +245,7 @@ class QAP:
     @cached_property
     def scale(self) -> float:
         """Magnitude of the numbers that add up to a cost: rounding errors are a small multiple of eps times this."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            quadratic = sum(float(np.abs(A).sum() * np.abs(B).max()) for A, B in self.factors)
-        return abs(self.constant) + quadratic + float(np.abs(self.linear).max(axis=1).sum())
+        return cost_scale(self.factors, self.linear, self.constant)
 
     @cached_property
     def vanishes(self) -> bool:

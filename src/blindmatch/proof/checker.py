@@ -18,14 +18,11 @@ import numpy as np
 
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
+from blindmatch.proof.duration import projection_seconds, stage_seconds_at_least
 from blindmatch.proof.rounding import EPS, LARGEST_SIZE, TINY, guarded, lowered
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.proof.stage_check import Effort, OutOfTimeError, stage_bounds
 from blindmatch.validation import IntArray, at_least
-
-_PROJECTION = 2e-8  # seconds that the projection bound takes at most, over n^3
-_STAGE = 4e-9  # seconds that the check of a stage takes at least, over n^2 for each pair
-_MATRIX = 1.5e-10  # seconds that the check of a stage's matrix takes, over the third power of the number of pairs
 
 
 def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None) -> float:
@@ -162,7 +159,7 @@ class NodeView:
         if self.complete:
             return
         if node.spectral:
-            effort.check(_PROJECTION * self.rest.n**3)
+            effort.check(projection_seconds(self.rest.n))
             self.bound = projection_bound(self.rest) - self.error
         for stage in node.stages:
             self._use(self.rest, stage, effort)
@@ -172,8 +169,7 @@ class NodeView:
             raise ValueError(f"certificate: a stage has size {stage.size}, its node has {rest.n}")
         # Pairs that this stage leaves out count with what was proved for them before, be it nothing.
         excluded = stage.forbidden | np.isposinf(self.pair_bounds)
-        pairs = np.count_nonzero(~excluded)
-        effort.check(_STAGE * pairs * rest.n**2 + (_MATRIX * pairs**3 if stage.matrix is not None else 0.0))
+        effort.check(stage_seconds_at_least(int(np.count_nonzero(~excluded)), rest.n, stage.matrix is not None))
         bound, bounds = stage_bounds(rest, stage, excluded, effort)
         floor = float(self.pair_bounds[excluded].min(initial=math.inf))
         better = np.where(excluded, -math.inf, np.minimum(bounds, floor) - self.error)

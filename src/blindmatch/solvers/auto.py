@@ -9,7 +9,7 @@ import numpy as np
 
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.tabu import Tabu
@@ -19,7 +19,7 @@ _TABU_WORK = 4e10  # swaps evaluated: about a minute
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(Solver):
     """Branch and bound while its duals fit into memory; for larger sizes FAQ and tabu search with the projection bound.
 
     Parameters
@@ -36,12 +36,16 @@ class Auto:
         exact=True,
         forbidden=True,
         cubic_memory=70,
-        cubic_up_to=300,
         note="branch-and-bound; faq + tabu + projection bound for large n",
     )
 
     def __post_init__(self) -> None:
         at_least(self.largest, 1, "largest")
+
+    def memory(self, problem: QAP) -> int:
+        """Bytes that a run takes at its peak: only branch and bound takes n^3 numbers."""
+        can = self.capabilities if problem.n <= self.largest else replace(self.capabilities, cubic_memory=0.0)
+        return can.memory(problem)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run the solver that fits the size."""

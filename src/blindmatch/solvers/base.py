@@ -8,25 +8,24 @@ import math
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blindmatch.errors import SolverUnavailable
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
+from blindmatch.proof.duration import stage_work
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]
-
-CHECK_SECONDS = 1e-8  # time to check one pair of a stage, divided by n^2
-_MATRIX_WORK = 0.015  # to check the matrix of a stage, divided by the third power of its pairs, in the same unit
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,7 @@ class Capabilities:
 
     `unequal` means that it takes a sum of several factor pairs, which sets of unequal sizes lead to. Known pairs need
     no flag: `solve` fixes them, and the remaining problem has a linear term. `quadratic_memory`, `cubic_memory` and
-    `quartic_memory` are bytes divided by n^2 (for each factor pair), n^3 and n^4, measured and rounded up; the cubic
-    part applies up to the size `cubic_up_to`, if it is set.
+    `quartic_memory` are bytes divided by n^2 (for each factor pair), n^3 and n^4, measured and rounded up.
     """
 
     bound: bool = False
@@ -71,10 +69,14 @@ class Capabilities:
     max_size: int | None = None
     quadratic_memory: float = 200.0
     cubic_memory: float = 0.0
-    cubic_up_to: int | None = None
     quartic_memory: float = 0.0
     requires: Dependency | None = None
     note: str = ""
+
+    def memory(self, problem: QAP) -> int:
+        """Bytes that a run takes at its peak."""
+        n, quadratic = problem.n, self.quadratic_memory * len(problem.factors)
+        return int(quadratic * n**2 + self.cubic_memory * n**3 + self.quartic_memory * n**4)
 
     @property
     def installed(self) -> bool:
@@ -101,9 +103,12 @@ class Proof:
         if not isinstance(certificate, Certificate):
             return certificate
         stages = [stage for node in certificate.nodes for stage in node.stages]
-        work = float(sum(stage.pair_count * stage.size**2 for stage in stages))
-        work += sum(_MATRIX_WORK * stage.pair_count**3 for stage in stages if stage.matrix is not None)
+        work = sum(stage_work(stage.pair_count, stage.size, stage.matrix is not None) for stage in stages)
         return cls(partial(_first_nodes, certificate), work, certificate.nbytes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The core's numbers stay in this process: what is pickled or copied is the certificate.
+        return Proof.of, (self.make(None),)
 
     def changed(self, change: Callable[..., Certificate], *arguments: Any) -> Proof:
         """The proof of ``change(certificate, *arguments)``."""
@@ -115,7 +120,8 @@ class Outcome:
     """The result of a solver, in the order of the problem that it was given.
 
     `lower_bound` is for solvers without a certificate (enumeration, third-party branch and bound); with a certificate,
-    the checker computes the bound. `checkpoint` is a file that is no longer needed once the result has been checked.
+    the checker computes the bound. `on_checked` is called once the result has been checked, unless the run was
+    interrupted: files that the solver kept until then, such as a checkpoint, can be deleted.
     """
 
     permutation: IntArray
@@ -123,7 +129,7 @@ class Outcome:
     certificate: Certificate | Proof | None = None
     lower_bound: float | None = None
     message: str = ""
-    checkpoint: Path | None = None
+    on_checked: Callable[[], object] | None = None
 
 
 def _first_nodes(certificate: Certificate, count: int | None) -> Certificate:
@@ -139,19 +145,27 @@ def _changed(
     return change(make(count), *arguments)
 
 
-class Solver(Protocol):
-    """The protocol of all solvers."""
+class Solver(ABC):
+    """The base class of all solvers: frozen dataclasses of options."""
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities]
 
+    @abstractmethod
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Solve; return the best match found when done or when the budget says stop."""
-        ...
+
+    def permuted(self, rows: IntArray, columns: IntArray) -> Solver:
+        """The solver for ``problem.permuted(rows, columns)``: options that follow the numbering are renumbered."""
+        return self
+
+    def memory(self, problem: QAP) -> int:
+        """Bytes that a run takes at its peak, with the check of its proof."""
+        return self.capabilities.memory(problem)
 
 
 class Budget:
-    """Time, threads and incumbent of a run. The core calls `report` and `fail` and reads `remaining` and `orphaned`."""
+    """Time, threads and incumbent of one run. `core_budget.py` says what the core uses of it."""
 
     def __init__(
         self,
@@ -197,7 +211,7 @@ class Budget:
         """The status of a run that was stopped early."""
         return "interrupted" if self.interrupted else "time_limit"
 
-    def offer(self, permutation: IntArray, cost: float) -> None:
+    def offer(self, permutation: NDArray[np.integer[Any]], cost: float) -> None:
         """Remember a permutation if it is the best so far: it survives Ctrl-C and a failing callback."""
         if self.best is None or cost < self.best[0]:
             self.best = (cost, np.array(permutation, dtype=np.intp))

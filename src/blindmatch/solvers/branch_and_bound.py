@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import ClassVar
@@ -15,16 +16,16 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
-from blindmatch.solvers.core_problem import ScaledProblem
-from blindmatch.solvers.core_proof import core_proof
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.core_problem import RescaledProblem
+from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
 from blindmatch.solvers.strengthened import Glimpse, strengthened, worth_a_try
 from blindmatch.validation import at_least, positive
 
 
 @dataclass(frozen=True)
-class BranchAndBound:
+class BranchAndBound(Solver):
     """Exact, given enough time: the root is the dual ascent, then a row or column branches on each of its partners.
 
     Parameters
@@ -74,34 +75,49 @@ class BranchAndBound:
         start = first_match(problem, budget, rng)
         if budget.interrupted:
             return without_duals(problem, start, budget)
-        scaled = ScaledProblem.of(problem)
+        scaled = RescaledProblem.of(problem)
         with _sigterm_stops() if self.checkpoint is not None else nullcontext():
-            permutation, status, bound, nodes, proof, symmetries, unwritten = _core.branch_and_bound(
+            tree = _core.branch_and_bound(
                 scaled.core,
-                scaled.granularity,
-                self.memory_limit,
-                self.proof_limit,
-                _may_have_symmetries(problem),
-                str(self.checkpoint or ""),
-                self.checkpoint_interval,
-                int(rng.integers(2**63)),
-                budget.threads,
+                self._options(problem, scaled, budget, rng),
                 start,
                 scaled.budget(budget) if glimpse is None else glimpse.of(scaled.budget(budget)),
             )
-        match = permutation.astype(np.intp)
+        return self._outcome(problem, scaled, tree, budget)
+
+    def _options(
+        self, problem: QAP, scaled: RescaledProblem, budget: Budget, rng: np.random.Generator
+    ) -> _core.BranchAndBoundOptions:
+        root = _core.DualAscentOptions(
+            target=scaled.target,
+            memory_limit=self.memory_limit,
+            seed=int(rng.integers(2**63)),
+            threads=budget.threads,
+        )
+        return _core.BranchAndBoundOptions(
+            root=root,
+            proof_limit=self.proof_limit,
+            symmetry=_may_have_symmetries(problem),
+            checkpoint=str(self.checkpoint or ""),
+            checkpoint_interval=self.checkpoint_interval,
+        )
+
+    def _outcome(self, problem: QAP, scaled: RescaledProblem, tree: _core.TreeResult, budget: Budget) -> Outcome:
+        match = tree.permutation.astype(np.intp)
         budget.offer(match, problem.objective(match))
-        ended = self.checkpoint is not None and status in ("optimal", "stalled")
-        checkpoint = Path(self.checkpoint) if self.checkpoint is not None and ended else None
-        status = final_status(status, budget)
-        notes = [f"{nodes} node{'' if nodes == 1 else 's'}", *([unwritten] if unwritten else [])]
-        if not proof:
+        status = final_status(tree.status, budget)
+        notes = [f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}"]
+        notes += [tree.checkpoint_error] if tree.checkpoint_error else []
+        on_checked = None
+        if self.checkpoint is not None and status in ("optimal", "stalled"):
+            on_checked = partial(Path(self.checkpoint).unlink, missing_ok=True)
+        if not tree.proof:
             notes.append(f"the proof exceeded proof_limit={self.proof_limit} bytes and was dropped")
-            # The core proved this in float64 for the normal form; allow for the rounding of the conversion.
-            safe = problem.round_up(scaled.cost(bound) - 1e-13 * problem.scale)
-            return Outcome(match, status, lower_bound=safe, message="; ".join(notes), checkpoint=checkpoint)
-        certificate = core_proof(problem.n, scaled.exponent, proof, symmetries)
-        return Outcome(match, status, certificate, message="; ".join(notes), checkpoint=checkpoint)
+            # The core proved this in float64, for the normal form; allow for the rounding of the conversion.
+            safe = problem.round_up(scaled.cost(tree.bound) - 1e-13 * problem.scale)
+            return Outcome(match, status, lower_bound=safe, message="; ".join(notes), on_checked=on_checked)
+        proof = tree_proof(problem.n, scaled.exponent, tree)
+        return Outcome(match, status, proof, message="; ".join(notes), on_checked=on_checked)
 
 
 @contextmanager

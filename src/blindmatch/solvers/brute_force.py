@@ -10,14 +10,14 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import TINY
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 
 _MARGIN = 1e-13  # times the problem's scale: slack for rounding when the core prunes
 
 
 @dataclass(frozen=True)
-class BruteForce:
+class BruteForce(Solver):
     """Exact enumeration by depth-first search, in C++ on all threads, up to n = 12."""
 
     name: ClassVar[str] = "brute-force"

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch import _core
-from blindmatch.problem.qap import QAP, NormalForm
-from blindmatch.solvers.base import CHECK_SECONDS, Budget
+from blindmatch.problem.optimality import RELATIVE_TOLERANCE, ROUNDING_TOLERANCE
+from blindmatch.problem.qap import QAP, NormalForm, cost_scale
+from blindmatch.proof.duration import node_seconds
+from blindmatch.solvers.base import Budget
 from blindmatch.validation import FloatArray
 
 
@@ -24,19 +26,19 @@ Duals = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class ScaledProblem:
+class RescaledProblem:
     """The problem times a power of two that makes its costs about one, as float32 duals need.
 
     Scaling by powers of two is exact, so a proof for the scaled problem is a proof for the problem.
     """
 
     core: _core.Problem
-    granularity: float
+    target: _core.Target
     exponent: int
     size: int
 
     @classmethod
-    def of(cls, problem: QAP) -> ScaledProblem:
+    def of(cls, problem: QAP) -> RescaledProblem:
         """Scale so that the largest cost of a pair, or the spread of the linear term, is about one."""
         form = problem.normal_form
         sizes = [(float(np.abs(A).max()), float(np.abs(B).max())) for A, B in form.factors]
@@ -46,13 +48,18 @@ class ScaledProblem:
         for (A, B), (a, _) in zip(form.factors, sizes, strict=True):
             part = -math.frexp(a)[1] if a > 0 else 0
             factors.append((np.ldexp(A, part), np.ldexp(B, exponent - part)))
-        linear = np.ldexp(form.linear, exponent)
-        core = _core.Problem(_contiguous(tuple(factors)), linear, math.ldexp(form.constant, exponent), _mask(problem))
-        return cls(core, math.ldexp(problem.granularity, exponent), exponent, problem.n)
+        linear, constant = np.ldexp(form.linear, exponent), math.ldexp(form.constant, exponent)
+        target = _core.Target(
+            tolerance=RELATIVE_TOLERANCE,
+            granularity=math.ldexp(problem.granularity, exponent),
+            noise=ROUNDING_TOLERANCE * cost_scale(factors, linear, constant),
+        )
+        core = _core.Problem(_contiguous(tuple(factors)), linear, constant, _mask(problem))
+        return cls(core, target, exponent, problem.n)
 
     def budget(self, budget: Budget) -> RescaledBudget:
         """The budget, which gets costs on the problem's own scale."""
-        return RescaledBudget(budget, self.exponent, 1e-3 + CHECK_SECONDS * self.size**4)
+        return RescaledBudget(budget, self.exponent, node_seconds(self.size))
 
     def cost(self, cost: float) -> float:
         """Convert a cost or bound of the scaled problem to the problem's own scale."""

@@ -2,69 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.proof.certificate import Certificate, DualArray, Node, Pair, Stage
+from blindmatch import _core
+from blindmatch.proof.certificate import Certificate, DualArray, Node, Stage
+from blindmatch.proof.duration import stage_work
 from blindmatch.solvers.base import Proof
-from blindmatch.validation import FloatArray, IntArray
-
-CoreStage = tuple[DualArray, DualArray, FloatArray, NDArray[np.uint8]]  # u, v, column duals, mask
-CoreNode = tuple[int, Pair, Sequence[CoreStage], Pair, Sequence[tuple[int, int, int]]]
-_NONE = (-1, -1)
+from blindmatch.validation import FloatArray
 
 
-def core_proof(size: int, exponent: int, nodes: Sequence[CoreNode], symmetries: Sequence[tuple[int, Any]]) -> Proof:
-    """The proof from the core's tree for the problem times 2^exponent."""
-    stages = [stage for node in nodes for stage in node[2]]
-    images = tuple((side, np.asarray(image, dtype=np.intp)) for side, image in symmetries)
-    return Proof(
-        partial(_certificate, size, exponent, nodes, images),
-        float(sum(np.count_nonzero(mask == 0) * len(mask) ** 2 for _, _, _, mask in stages)),
-        sum(u.nbytes + v.nbytes for u, v, _, _ in stages),
-    )
+class CoreStage(Protocol):
+    """Duals in the core's order, of the fast sweeps (`_core.Stage`) or of the paper's (`_core.HahnGrantStage`)."""
+
+    @property
+    def u(self) -> DualArray:
+        """u[k, i, j]."""
+        ...
+
+    @property
+    def v(self) -> DualArray:
+        """v[l, i, j]."""
+        ...
+
+    @property
+    def column_duals(self) -> FloatArray:
+        """Of the leaders' assignment problem."""
+        ...
+
+    @property
+    def forbidden(self) -> NDArray[np.uint8]:
+        """1 where a pair was ruled out before."""
+        ...
+
+
+def tree_proof(size: int, exponent: int, tree: _core.TreeResult) -> Proof:
+    """The proof of the tree that the core left for the problem times 2^exponent."""
+    nodes = tree.proof
+    symmetries = tuple((0 if s.of_rows else 1, s.image.astype(np.intp)) for s in tree.symmetries)
+
+    def make(count: int | None) -> Certificate:
+        made = tuple(_node(node, exponent) for node in nodes[:count])
+        return Certificate(size, made, symmetries=symmetries)
+
+    return _proof(make, [stage for node in nodes for stage in node.stages])
 
 
 def root_proof(size: int, exponent: int, stages: Sequence[CoreStage]) -> Proof:
     """The proof of stages for the whole problem, without branching."""
-    return core_proof(size, exponent, [(-1, _NONE, stages, _NONE, [])], [])
+
+    def make(count: int | None) -> Certificate:
+        root = Node(stages=tuple(stage_of(stage, -exponent) for stage in stages), spectral=True)
+        return Certificate(size, (root,))
+
+    return _proof(make, stages)
 
 
-def stage_of(u: DualArray, v: DualArray, column_duals: FloatArray, mask: NDArray[np.uint8], exponent: int = 0) -> Stage:
-    """The stage of the core's u[k][i][j] and v[l][i][j], times a power of two."""
+def stage_of(stage: CoreStage, exponent: int = 0) -> Stage:
+    """The stage in the certificate's order, times a power of two."""
     # float32 keeps its digits only in the middle of its range.
-    dtype = u.dtype if abs(exponent) <= 40 else np.dtype(np.float64)
-    U, V = (np.ldexp(duals.transpose(1, 2, 0), exponent, dtype=dtype) for duals in (u, v))
+    dtype = stage.u.dtype if abs(exponent) <= 40 else np.dtype(np.float64)
+    U, V = (np.ldexp(duals.transpose(1, 2, 0), exponent, dtype=dtype) for duals in (stage.u, stage.v))
     # The core's dual of a column without partners may be infinite; any finite number is valid.
-    finite = np.where(np.isfinite(column_duals), column_duals, 0.0)
-    return Stage(U, V, np.ldexp(finite, exponent), mask.astype(bool))
+    finite = np.where(np.isfinite(stage.column_duals), stage.column_duals, 0.0)
+    return Stage(U, V, np.ldexp(finite, exponent), stage.forbidden.astype(bool))
 
 
-def _certificate(
-    size: int,
-    exponent: int,
-    nodes: Sequence[CoreNode],
-    symmetries: tuple[tuple[int, IntArray], ...],
-    count: int | None,
-) -> Certificate:
-    """The certificate of the first `count` nodes."""
-    tree = tuple(
-        Node(
-            parent,
-            _pair(pair),
-            tuple(stage_of(*stage, -exponent) for stage in stages),
-            _pair(line),
-            parent < 0,
-            tuple(skipped),
-        )
-        for parent, pair, stages, line, skipped in nodes[:count]
-    )
-    return Certificate(size, tree, symmetries=symmetries)
+def _node(node: _core.ProofNode, exponent: int) -> Node:
+    stages = tuple(stage_of(stage, -exponent) for stage in node.stages)
+    skipped = tuple((child.skipped, child.sibling, child.symmetry) for child in node.skipped)
+    parent = -1 if node.parent is None else node.parent
+    return Node(parent, node.pair, stages, node.line, node.parent is None, skipped)
 
 
-def _pair(values: tuple[int, int]) -> Pair | None:
-    return None if values[0] < 0 else values
+def _proof(make: Callable[[int | None], Certificate], stages: Sequence[CoreStage]) -> Proof:
+    masks = [stage.forbidden for stage in stages]
+    work = sum(stage_work(int(np.count_nonzero(mask == 0)), len(mask)) for mask in masks)
+    return Proof(make, work, sum(stage.u.nbytes + stage.v.nbytes for stage in stages))

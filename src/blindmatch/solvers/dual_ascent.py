@@ -10,8 +10,8 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
-from blindmatch.solvers.core_problem import Duals, ScaledProblem
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import root_proof
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
@@ -19,7 +19,7 @@ from blindmatch.validation import IntArray, at_least
 
 
 @dataclass(frozen=True)
-class DualAscent:
+class DualAscent(Solver):
     """Tight lower bound without branching, and the best match found by tabu search and by the ascent itself.
 
     Parameters
@@ -62,22 +62,19 @@ class DualAscent:
         start = first_match(problem, budget, rng)
         if budget.interrupted:
             return without_duals(problem, start, budget)
-        scaled = ScaledProblem.of(problem)
-        permutation, status, stages = _core.dual_ascent(
-            scaled.core,
-            scaled.granularity,
-            self.memory_limit,
-            self.relaxation,
-            int(rng.integers(2**63)),
-            budget.threads,
-            start,
-            self._first_duals(scaled),
-            scaled.budget(budget),
+        scaled = RescaledProblem.of(problem)
+        options = _core.DualAscentOptions(
+            target=scaled.target,
+            memory_limit=self.memory_limit,
+            seed=int(rng.integers(2**63)),
+            threads=budget.threads,
+            relaxation=self.relaxation,
         )
-        status = final_status(status, budget)
-        return Outcome(permutation.astype(np.intp), status, root_proof(problem.n, scaled.exponent, stages))
+        found = _core.dual_ascent(scaled.core, options, start, self._first_duals(scaled), scaled.budget(budget))
+        proof = root_proof(problem.n, scaled.exponent, found.stages)
+        return Outcome(found.permutation.astype(np.intp), final_status(found.status, budget), proof)
 
-    def _first_duals(self, scaled: ScaledProblem) -> tuple[Duals, Duals] | None:
+    def _first_duals(self, scaled: RescaledProblem) -> _core.Stage | None:
         """The duals of `start`; each pair takes them from the last stage that still allowed it."""
         stages = self.start.nodes[0].stages if self.start is not None else ()
         if not stages:
@@ -85,7 +82,7 @@ class DualAscent:
         U, V = (np.array(array, dtype=np.float64) for array in (stages[0].U, stages[0].V))
         for stage in stages[1:]:
             U[~stage.forbidden], V[~stage.forbidden] = stage.U[~stage.forbidden], stage.V[~stage.forbidden]
-        return scaled.duals(U), scaled.duals(V)
+        return _core.Stage.from_certificate(scaled.duals(U), scaled.duals(V))
 
 
 def without_duals(problem: QAP, start: np.ndarray[Any, np.dtype[np.int32]], budget: Budget) -> Outcome:
@@ -94,9 +91,13 @@ def without_duals(problem: QAP, start: np.ndarray[Any, np.dtype[np.int32]], budg
     return Outcome(start.astype(np.intp), budget.stop_status, certificate)
 
 
-def final_status(status: Status, budget: Budget) -> Status:
+def final_status(status: _core.BoundStatus, budget: Budget) -> Status:
     """The status of the run; the core only knows that it had to stop, the budget knows why."""
-    return budget.stop_status if status in ("time_limit", "interrupted") else status
+    ended: dict[_core.BoundStatus, Status] = {
+        _core.BoundStatus.optimal: "optimal",
+        _core.BoundStatus.stalled: "stalled",
+    }
+    return ended.get(status, budget.stop_status)
 
 
 def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int32]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP, FactorPair
-from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.faq import barycentre, random_start
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
@@ -28,7 +28,7 @@ _SINKHORN = 100  # maximum number of its inner iterations
 
 
 @dataclass(frozen=True)
-class EntropicGW:
+class EntropicGW(Solver):
     """Entropic Gromov-Wasserstein, annealed.
 
     Parameters

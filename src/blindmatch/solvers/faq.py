@@ -10,7 +10,7 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP, FactorPair, NormalForm
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
@@ -18,7 +18,7 @@ _BATCH = 16  # restarts that share each numpy call; constant, so that the result
 
 
 @dataclass(frozen=True)
-class FAQ:
+class FAQ(Solver):
     """Fast approximate QAP.
 
     Parameters

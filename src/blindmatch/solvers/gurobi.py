@@ -10,7 +10,7 @@ import numpy as np
 
 from blindmatch.errors import SolverUnavailable
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost, round_matrix
 from blindmatch.validation import FloatArray, IntArray
@@ -22,7 +22,7 @@ _NO_LICENCE = 10009
 
 
 @dataclass(frozen=True)
-class Gurobi:
+class Gurobi(Solver):
     """Branch and bound by Gurobi.
 
     Parameters

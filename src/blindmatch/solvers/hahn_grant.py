@@ -10,7 +10,7 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.core_proof import root_proof
 from blindmatch.solvers.faq import FAQ
@@ -22,7 +22,7 @@ LapMethod = Literal["jonker-volgenant", "auction", "hungarian"]
 
 
 @dataclass(frozen=True)
-class FactorizedHahnGrant:
+class FactorizedHahnGrant(Solver):
     """The factorised Hahn-Grant solver (Alg. 2), with O(n^3) memory.
 
     Parameters
@@ -68,7 +68,13 @@ class FactorizedHahnGrant:
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Ascend until the bound stalls or meets the cost, or the budget is used up."""
-        ascent = _core.HahnGrant(core_problem(problem), self.factorized, self.lap, self.evaluate_laps, budget.threads)
+        ascent = _core.HahnGrant(
+            core_problem(problem),
+            factorized=self.factorized,
+            lap=self.lap,
+            evaluate_laps=self.evaluate_laps,
+            threads=budget.threads,
+        )
         if self.primal_heuristic:  # Alg. 2, l. 4
             start = FAQ(restarts=self.restarts)(problem, budget=budget, rng=rng).permutation
             ascent.offer(improve(problem, start).astype(np.int32))
@@ -78,8 +84,7 @@ class FactorizedHahnGrant:
         permutation = np.asarray(ascent.permutation, dtype=np.intp)
         if not len(permutation):  # stopped before the first assignment problem gave a match
             permutation = np.arange(problem.n)
-        stage = (*ascent.take_duals(), np.zeros((problem.n, problem.n), dtype=np.uint8))
-        return Outcome(permutation, status, root_proof(problem.n, 0, [stage]))
+        return Outcome(permutation, status, root_proof(problem.n, 0, [ascent.take_duals()]))
 
     def _ascend(self, problem: QAP, ascent: _core.HahnGrant, budget: Budget) -> Status:
         """Run the sweeps (Alg. 2, l. 5)."""

@@ -10,12 +10,12 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.geometry.kernels import centred
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.validation import FloatArray
 
 
 @dataclass(frozen=True)
-class LocalCKA:
+class LocalCKA(Solver):
     """One assignment problem on the local CKA of each pair.
 
     The global CKA of a match is, up to scale, the inner product of the two kernels, each centred on both sides.

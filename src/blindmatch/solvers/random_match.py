@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(Solver):
     """One permutation, drawn uniformly."""
 
     name: ClassVar[str] = "random"

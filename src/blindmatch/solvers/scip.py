@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost, round_matrix
 from blindmatch.validation import IntArray
@@ -18,7 +18,7 @@ _SCIP = Dependency("pyscipopt", "pip install 'blindmatch[scip]'")
 
 
 @dataclass(frozen=True)
-class SCIP:
+class SCIP(Solver):
     """Branch and bound by SCIP.
 
     The model is Adams and Johnson's: x_ij for each pair and y_ijkl = x_ij x_kl for each two pairs, with sum_l y_ijkl =

@@ -16,7 +16,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.stage_check import Effort
-from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite_stage import PairCosts, StageMaker
@@ -37,7 +37,7 @@ _TOLERANCE, _NOISE = 1e-6, 1e-12  # of the cost, and of the size of the numbers:
 
 
 @dataclass(frozen=True)
-class Semidefinite:
+class Semidefinite(Solver):
     """The doubly nonnegative relaxation (positive semidefinite and nonnegative) by operator splitting.
 
     On real data it is far tighter than level 1, the bound of `dual-ascent`. A step takes an eigenvalue problem of size

@@ -10,7 +10,7 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import at_least
 
@@ -19,7 +19,7 @@ _MORE_SWAPS, _WORK = 20, 4e9  # up to 20 times as many, if that takes no more th
 
 
 @dataclass(frozen=True)
-class Tabu:
+class Tabu(Solver):
     """Iterated tabu search, in C++ on all threads.
 
     Parameters

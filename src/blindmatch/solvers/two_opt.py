@@ -9,13 +9,13 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import IntArray, at_least
 
 
 @dataclass(frozen=True)
-class TwoOpt:
+class TwoOpt(Solver):
     """Multi-start pairwise exchange, in C++ on all threads.
 
     Parameters

@@ -12,7 +12,7 @@ from blindmatch.solvers.base import Solver
 
 def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
     """Raise a ValueError with the figures and an alternative if a solver would run out of memory."""
-    needed, there = needed_bytes(problem, solver), available_bytes()
+    needed, there = solver.memory(problem), available_bytes()
     if needed <= there:
         return
     instead = (
@@ -22,13 +22,6 @@ def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
         f"solver={solver.name!r} needs about {_gigabytes(needed)} of memory for n={problem.n}, and "
         f"{_gigabytes(there)} is free; use {instead}"
     )
-
-
-def needed_bytes(problem: QAP, solver: Solver) -> int:
-    """Peak memory of a run, including the check of its proof."""
-    n, can = problem.n, solver.capabilities
-    cubes = can.cubic_memory if can.cubic_up_to is None or n <= can.cubic_up_to else 0
-    return int(can.quadratic_memory * len(problem.factors) * n**2 + cubes * n**3 + can.quartic_memory * n**4)
 
 
 def available_bytes() -> int:

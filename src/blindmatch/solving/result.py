@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from blindmatch.problem.optimality import RELATIVE_TOLERANCE
 from blindmatch.proof.certificate import Certificate
 from blindmatch.solvers.base import Proof
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.validation import IntArray
-
-_OPTIMAL = 1e-6  # of the cost; an optimal match has a larger gap only if its cost is (nearly) zero, by rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Result:
         """
         gap = relative_gap(self.cost, self.lower_bound)
         # Such a small cost is itself rounding: a share of it means nothing, and an optimal match has no gap.
-        if self.status == "optimal" and self.lower_bound is not None and (gap is None or gap > _OPTIMAL):
+        if self.status == "optimal" and self.lower_bound is not None and (gap is None or gap > RELATIVE_TOLERANCE):
             return 0.0
         return gap
 

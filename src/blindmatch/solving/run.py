@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from blindmatch.errors import shown, unknown_name
+from blindmatch.problem.optimality import ROUNDING_TOLERANCE, tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify_in_time
+from blindmatch.proof.duration import stage_work, work_seconds
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers import SOLVERS
-from blindmatch.solvers.base import CHECK_SECONDS, Budget, Callback, Outcome, Proof, Solver
+from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
 from blindmatch.solvers.feasible import feasible_permutation, forced_pairs
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.interrupts import keep_what_is_done
@@ -21,13 +23,11 @@ from blindmatch.solving.memory import refuse_if_too_large
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.validation import as_generator, at_least, positive
 
-RELATIVE_TOLERANCE = 1e-6  # the paper's epsilon
 _HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to n = 70 or so
 _LARGEST_IN_HASTE = 200  # largest size for the projection bound, if that check does not finish
 _LARGEST_ROOT_IN_HASTE = 100  # largest size for a check of the root of a proof tree alone
 _BYTES_IN_HASTE = 1 << 24  # of duals: a larger certificate is built only when it is accessed
 _CHECKING = 0.3  # share of a time limit that is reserved for the check
-ROUNDING_TOLERANCE = 1e-12  # of the magnitude of the summed numbers: below it float64 cannot distinguish costs
 
 
 def solve(
@@ -91,8 +91,8 @@ def solve(
     if proof is not None and forced:
         proof = proof.changed(Certificate.lifted, problem.n, tuple(forced), rows, columns)
     result = _result(problem, replace(outcome, permutation=permutation), proof, budget, chosen.name)
-    if outcome.checkpoint is not None and result.status != "interrupted":
-        outcome.checkpoint.unlink(missing_ok=True)
+    if outcome.on_checked is not None and result.status != "interrupted":
+        outcome.on_checked()
     if budget.error is not None:
         attach_result(budget.error, result)
         raise budget.error
@@ -105,23 +105,19 @@ def as_solver(solver: str | Solver) -> Solver:
         if solver not in SOLVERS:
             raise unknown_name("solver", solver, SOLVERS)
         return SOLVERS[solver]()
-    if isinstance(solver, type) or not callable(solver) or not hasattr(solver, "capabilities"):
-        raise ValueError(f"solver={shown(solver)} is neither a name nor a solver object")
+    if not isinstance(solver, Solver):
+        raise ValueError(
+            f"solver={shown(solver)} is neither a name nor a solver object (of a class derived from "
+            "blindmatch.solvers.base.Solver)"
+        )
     return solver
-
-
-def tolerance(problem: QAP, cost: float) -> float:
-    """The largest difference between cost and proved bound at which the cost counts as optimal."""
-    if problem.granularity > 0:  # costs are exact and differ by multiples of this
-        return problem.granularity / 2
-    return max(RELATIVE_TOLERANCE * abs(cost), ROUNDING_TOLERANCE * problem.scale)
 
 
 def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> float | None:
     """The time limit minus the time for the check of the certificate, which gets at most its reserved share."""
     if time_limit is None or not solver.capabilities.bound:
         return time_limit
-    return time_limit - min(CHECK_SECONDS * problem.n**4, _CHECKING * time_limit)
+    return time_limit - min(work_seconds(stage_work(problem.n**2, problem.n)), _CHECKING * time_limit)
 
 
 def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[Certificate | Proof, float, bool]:
@@ -141,7 +137,7 @@ def _checking_time(proof: Proof, budget: Budget) -> float:
     if budget.interrupted:
         return _HASTE
     room = 2 * _CHECKING * budget.time_limit + max(0.0, budget.remaining)
-    return math.inf if CHECK_SECONDS * proof.work / budget.threads <= max(_HASTE, room) else _HASTE
+    return math.inf if work_seconds(proof.work) / budget.threads <= max(_HASTE, room) else _HASTE
 
 
 def _refuse(problem: QAP, solver: Solver) -> None:
@@ -166,8 +162,7 @@ def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.G
     """Run on a shuffled copy, so that the order of the input does not decide ties."""
     rows, columns = rng.permutation(problem.n), rng.permutation(problem.n)
     shuffled = problem.permuted(rows, columns)
-    if hasattr(solver, "permuted"):  # it has options that follow the numbering of the problem
-        solver = solver.permuted(rows, columns)
+    solver = solver.permuted(rows, columns)
     start = feasible_permutation(shuffled)
     budget.offer(start, shuffled.objective(start))
     outcome = Outcome(start, "interrupted")

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.problem.distortion import Distortion, Kernels
+from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.task import Task, as_task
 from blindmatch.solving.result import Result
-from blindmatch.solving.run import tolerance
 from blindmatch.trust import regret as regrets
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
 from blindmatch.trust.confidence import correlation, features, probability

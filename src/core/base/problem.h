@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.h"
+
 namespace blindmatch {
 
 // cost(p) = constant + sum_i linear[i][p_i] + sum_{i != k} sum_f source_f[i][k] * target_f[p_i][p_k]
@@ -24,13 +26,13 @@ struct Problem {
     double constant = 0.0;
     std::vector<std::uint8_t> forbidden;  // n x n, 1 = this pair may not be used; empty = everything is allowed
 
-    bool allowed(int i, int j) const { return forbidden.empty() || !forbidden[static_cast<std::size_t>(i) * n + j]; }
+    bool allowed(int i, int j) const { return forbidden.empty() || !forbidden[cell(i, j, n)]; }
 
     // Cost of the unordered pair {(i,j), (k,l)}, i != k and j != l.
     double pair_cost(int i, int j, int k, int l) const {
         double sum = 0.0;
         for (const Factor& f : factors) {
-            sum += f.source[static_cast<std::size_t>(i) * n + k] * f.target[static_cast<std::size_t>(j) * n + l];
+            sum += f.source[cell(i, k, n)] * f.target[cell(j, l, n)];
         }
         return 2.0 * sum;
     }
@@ -39,7 +41,7 @@ struct Problem {
         double sum = 0.0;
         for (int i = 0; i < n; ++i) {
             const int j = permutation[i];
-            sum += linear[static_cast<std::size_t>(i) * n + j];
+            sum += linear[cell(i, j, n)];
             for (int k = i + 1; k < n; ++k) sum += pair_cost(i, j, k, permutation[k]);
         }
         return constant + sum;

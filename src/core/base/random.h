@@ -3,17 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/stop.h"
+#include "base/thread_pool.h"
 
 namespace blindmatch {
 
@@ -66,18 +61,13 @@ template <class Work, class Idle>
 bool for_each_stream(long count, int threads, Stop& stop, const Work& work, const Idle& idle) {
     std::atomic<long> next{0};
     std::atomic<bool> left_out{false};
-    std::mutex mutex;  // of all below
-    std::condition_variable ended;
-    int running = 0;
-    std::exception_ptr failure;
     const auto guarded = [&](const auto& body) {
         try {
             body();
         } catch (...) {
-            const std::lock_guard lock(mutex);
-            if (!failure) failure = std::current_exception();
             next = count;
             stop.request();
+            throw;
         }
     };
     const auto drain = [&] {
@@ -89,32 +79,8 @@ bool for_each_stream(long count, int threads, Stop& stop, const Work& work, cons
             work(r);
         }
     };
-
-    std::vector<std::thread> helpers;
-    guarded([&] {
-        try {
-            for (long i = 1; i < std::min<long>(threads, count); ++i) {
-                helpers.emplace_back([&] {
-                    guarded(drain);
-                    const std::lock_guard lock(mutex);
-                    --running;
-                    ended.notify_one();
-                });
-                const std::lock_guard lock(mutex);
-                ++running;
-            }
-        } catch (const std::system_error&) {  // the system has no more threads to give: fewer will do
-        }
-        drain();
-    });
-    const auto all_ended = [&] { return running == 0; };
-    for (std::unique_lock lock(mutex); !ended.wait_for(lock, std::chrono::milliseconds(10), all_ended);) {
-        lock.unlock();
-        guarded(idle);
-        lock.lock();
-    }
-    for (std::thread& helper : helpers) helper.join();
-    if (failure) std::rethrow_exception(failure);
+    ThreadPool pool(static_cast<int>(std::min<long>(threads, count)));
+    pool.run(pool.size(), [&](int, int) { guarded(drain); }, [&] { guarded(idle); });
     return !left_out;
 }
 

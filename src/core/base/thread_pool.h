@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -40,8 +41,9 @@ class ThreadPool {
 
     int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-    // What a task throws is thrown again here, when all threads are done with theirs.
-    void run(int count, const std::function<void(int, int)>& task) {
+    // The caller is worker 0. While it waits for the others it calls idle(), so that Ctrl-C and progress are served.
+    // What a task or idle() throws is thrown again here, when all threads are done with theirs.
+    void run(int count, const std::function<void(int, int)>& task, const std::function<void()>& idle = {}) {
         if (workers_.empty() || count <= 1) {
             for (int index = 0; index < count; ++index) task(index, 0);
             return;
@@ -57,14 +59,27 @@ class ThreadPool {
         wake_.notify_all();
         work(0);
         std::unique_lock lock(mutex_);
-        done_.wait(lock, [this] { return busy_ == 0; });
+        const auto all_done = [this] { return busy_ == 0; };
+        while (idle && !done_.wait_for(lock, std::chrono::milliseconds(10), all_done)) {
+            lock.unlock();
+            guarded(idle);
+            lock.lock();
+        }
+        done_.wait(lock, all_done);
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     }
 
  private:
     void work(int worker) {
-        try {
+        guarded([&] {
             for (int index = next_++; index < count_; index = next_++) (*task_)(index, worker);
+        });
+    }
+
+    template <class Body>
+    void guarded(const Body& body) {
+        try {
+            body();
         } catch (...) {
             const std::lock_guard lock(mutex_);
             if (!failure_) failure_ = std::current_exception();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "base/index.h"
 #include "base/simd.h"
 #include "base/thread_pool.h"
 #include "bound/leader_lap.h"
@@ -29,23 +30,23 @@ struct ProofData {
 // For pair (i,j): smallest[k] = min_l R_ijkl over allowed l != j. Infinite where row k has no such l.
 BLINDMATCH_KERNEL void smallest_residuals(const ProofData& d, int i, int j, double* column_part, double* smallest) {
     const int n = d.n, stride = d.stride;
-    const std::size_t plane = static_cast<std::size_t>(n) * stride;
-    const std::size_t own = static_cast<std::size_t>(i) * stride + j;
+    const std::size_t plane = area(n, stride);
+    const std::size_t own = cell(i, j, stride);
     for (int l = 0; l < n; ++l) column_part[l] = d.v[l * plane + own];
     for (int l = n; l < stride; ++l) column_part[l] = -kInfinity;
     column_part[j] = -kInfinity;  // l = j is no partner
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
         const double from_row = d.u[k * plane + own];
-        const float* u = d.u + i * plane + static_cast<std::size_t>(k) * stride;
-        const float* v = d.v + j * plane + static_cast<std::size_t>(k) * stride;
-        const double* blocked = d.blocked + static_cast<std::size_t>(k) * stride;
+        const float* u = d.u + i * plane + area(k, stride);
+        const float* v = d.v + j * plane + area(k, stride);
+        const double* blocked = d.blocked + area(k, stride);
         Vector<double> lowest = broadcast(kInfinity);
         for (int l = 0; l < stride; l += 4) {
             Vector<double> w{};
             for (int f = 0; f < d.factor_count; ++f) {
-                const double a = d.source[(static_cast<std::size_t>(f) * n + i) * n + k];
-                w += a * load(d.target + (static_cast<std::size_t>(f) * n + j) * stride + l);
+                const double a = d.source[(cell(f, i, n)) * n + k];
+                w += a * load(d.target + cell(f, j, n) * stride + l);
             }
             Vector<double> taken{};
             for (int t = 0; t < 4; ++t) taken[t] = static_cast<double>(u[l + t]) + static_cast<double>(v[l + t]);
@@ -73,93 +74,145 @@ void zero_unless_finite(std::vector<float>& duals) {
     if (!finite) std::fill(duals.begin(), duals.end(), 0.0f);
 }
 
-}  // namespace
-
-std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
-    const int n = problem.n, stride = padded(n), factor_count = static_cast<int>(problem.factors.size());
-    const std::size_t plane = static_cast<std::size_t>(n) * stride, pair_count = static_cast<std::size_t>(n) * n;
-
-    zero_unless_finite(stage.u);
-    zero_unless_finite(stage.v);
-    std::vector<double> source, target(static_cast<std::size_t>(factor_count) * plane, 0.0);
-    double largest_cost = 0.0;
-    for (int f = 0; f < factor_count; ++f) {
-        const Factor& factor = problem.factors[f];
-        for (double x : factor.source) source.push_back(2.0 * x);
-        for (int j = 0; j < n; ++j) {
-            std::copy_n(factor.target.begin() + static_cast<std::size_t>(j) * n, n,
-                        target.begin() + f * plane + static_cast<std::size_t>(j) * stride);
-        }
-        largest_cost += 2.0 * largest(factor.source) * largest(factor.target);
+// The problem and the stage as the kernel reads them, and the rounding error of what it returns.
+class ProofInput {
+ public:
+    // Nothing where `stop` asks to end at once.
+    static std::optional<ProofInput> of(const Problem& problem, const Stage& stage, Stop& stop) {
+        ProofInput input(problem);
+        if (!input.take_duals(stage, stop)) return std::nullopt;
+        return input;
     }
-    std::vector<double> blocked(plane, kInfinity);
-    std::vector<float> u(n * plane, 0.0f), v(n * plane, 0.0f);
-    for (int k = 0; k < n; ++k) {
-        if (stop() && stop.interrupted()) return std::nullopt;
-        for (int i = 0; i < n; ++i) {
-            const std::size_t row = static_cast<std::size_t>(i) * n, padded_row = static_cast<std::size_t>(i) * stride;
-            for (int j = 0; j < n; ++j) {
-                if (stage.forbidden[row + j]) continue;
-                blocked[padded_row + j] = 0.0;
-                u[k * plane + padded_row + j] = stage.u[k * pair_count + row + j];
-                v[k * plane + padded_row + j] = stage.v[k * pair_count + row + j];
+
+    ProofData data() const {
+        return {n_, stride_, factor_count_, source_.data(), target_.data(), u_.data(), v_.data(), blocked_.data()};
+    }
+
+    // What pair (i,j) is worth with the `smallest` residuals of its rows, rounded down. Infinite if some row has no
+    // partner left: the pair is impossible.
+    double leader(double linear, int i, int j, const std::vector<double>& smallest) const {
+        double sum = linear, magnitude = std::abs(sum);
+        const std::size_t own = cell(i, j, stride_);
+        for (int k = 0; k < n_; ++k) {
+            double part = 0.0;
+            if (k != i) part += u_[k * plane_ + own] + 0.5 * smallest[k];
+            if (k != j) part += v_[k * plane_ + own];
+            sum += part;
+            magnitude += std::abs(part) + 2.0 * kRounding * (largest_u_ + largest_v_ + largest_cost_);
+        }
+        if (!std::isfinite(sum)) return kInfinity;
+        // Each R has factor_count products and additions and four subtractions.
+        const double residual_error =
+            (factor_count_ + 6) * kRounding * (largest_cost_ + 2.0 * largest_u_ + 2.0 * largest_v_);
+        return sum - (2.0 * (n_ + 4) * kRounding * magnitude + 0.5 * n_ * residual_error);
+    }
+
+ private:
+    explicit ProofInput(const Problem& problem)
+        : n_(problem.n),
+          stride_(padded(problem.n)),
+          factor_count_(static_cast<int>(problem.factors.size())),
+          plane_(area(n_, stride_)),
+          target_(factor_count_ * plane_, 0.0) {
+        for (int f = 0; f < factor_count_; ++f) {
+            const Factor& factor = problem.factors[f];
+            for (double x : factor.source) source_.push_back(2.0 * x);
+            for (int j = 0; j < n_; ++j) {
+                std::copy_n(factor.target.begin() + area(j, n_), n_, target_.begin() + f * plane_ + area(j, stride_));
+            }
+            largest_cost_ += 2.0 * largest(factor.source) * largest(factor.target);
+        }
+    }
+
+    bool take_duals(const Stage& stage, Stop& stop) {
+        const std::size_t pair_count = area(n_, n_);
+        blocked_.assign(plane_, kInfinity);
+        u_.assign(n_ * plane_, 0.0f);
+        v_.assign(n_ * plane_, 0.0f);
+        for (int k = 0; k < n_; ++k) {
+            if (stop() && stop.interrupted()) return false;
+            for (int i = 0; i < n_; ++i) {
+                const std::size_t row = area(i, n_), wide = area(i, stride_);
+                for (int j = 0; j < n_; ++j) {
+                    if (stage.forbidden[row + j]) continue;
+                    blocked_[wide + j] = 0.0;
+                    u_[k * plane_ + wide + j] = stage.u[k * pair_count + row + j];
+                    v_[k * plane_ + wide + j] = stage.v[k * pair_count + row + j];
+                }
             }
         }
+        largest_u_ = largest(u_);
+        largest_v_ = largest(v_);
+        return true;
     }
-    const ProofData data{n, stride, factor_count, source.data(), target.data(), u.data(), v.data(), blocked.data()};
-    const double largest_u = largest(u), largest_v = largest(v);
-    // Each R has factor_count products and additions and four subtractions.
-    const double residual_error = (factor_count + 6) * kRounding * (largest_cost + 2.0 * largest_u + 2.0 * largest_v);
 
-    std::vector<double> leader(pair_count, kInfinity);
+    int n_, stride_, factor_count_;
+    std::size_t plane_;
+    std::vector<double> source_, target_, blocked_;
+    std::vector<float> u_, v_;
+    double largest_cost_ = 0.0, largest_u_ = 0.0, largest_v_ = 0.0;
+};
+
+// The matrix leader' of all pairs; infinite where a pair is forbidden or impossible.
+std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& stage, const ProofInput& input,
+                                           ThreadPool& pool, Stop& stop) {
+    const int n = problem.n;
+    const ProofData data = input.data();
+    std::vector<double> leader(area(n, n), kInfinity);
     std::atomic<bool> given_up{false};
     pool.run(n, [&](int i, int) {
         // A proof that is nearly done when the time is up may end; it is what the time was spent for.
         if (stop() && (stop.interrupted() || stop.remaining() < -kGrace)) given_up = true;
         if (given_up) return;
-        std::vector<double> column_part(stride), smallest(n);
+        std::vector<double> column_part(data.stride), smallest(n);
         for (int j = 0; j < n; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n + j;
+            const std::size_t pair = cell(i, j, n);
             if (stage.forbidden[pair]) continue;
             smallest_residuals(data, i, j, column_part.data(), smallest.data());
-            double sum = problem.linear[pair], magnitude = std::abs(sum);
-            const std::size_t own = static_cast<std::size_t>(i) * stride + j;
-            for (int k = 0; k < n; ++k) {
-                double part = 0.0;
-                if (k != i) part += u[k * plane + own] + 0.5 * smallest[k];
-                if (k != j) part += v[k * plane + own];
-                sum += part;
-                magnitude += std::abs(part) + 2.0 * kRounding * (largest_u + largest_v + largest_cost);
-            }
-            if (!std::isfinite(sum)) continue;  // some row has no partner left: the pair is impossible
-            leader[pair] = sum - (2.0 * (n + 4) * kRounding * magnitude + 0.5 * n * residual_error);
+            leader[pair] = input.leader(problem.linear[pair], i, j, smallest);
         }
     });
-
     if (given_up) return std::nullopt;
-    if (stage.beta.empty()) stage.beta = solve_leader(leader, n).beta;
+    return leader;
+}
+
+// What the column duals `beta` of the leaders' assignment problem prove, for all permutations and for each pair.
+Proof proof_of(double constant, const std::vector<double>& leader, const std::vector<double>& beta) {
+    const int n = static_cast<int>(beta.size());
     std::vector<double> alpha(n);
-    double sum = problem.constant, magnitude = std::abs(sum);
+    double sum = constant, magnitude = std::abs(sum);
     for (int i = 0; i < n; ++i) {
         alpha[i] = kInfinity;
-        for (int j = 0; j < n; ++j)
-            alpha[i] = std::min(alpha[i], leader[static_cast<std::size_t>(i) * n + j] - stage.beta[j]);
-        sum += alpha[i] + stage.beta[i];
-        magnitude += std::abs(alpha[i]) + 2.0 * std::abs(stage.beta[i]);
+        for (int j = 0; j < n; ++j) alpha[i] = std::min(alpha[i], leader[cell(i, j, n)] - beta[j]);
+        sum += alpha[i] + beta[i];
+        magnitude += std::abs(alpha[i]) + 2.0 * std::abs(beta[i]);
     }
     Proof proof;
     const double slack = 2.0 * (n + 4) * kRounding * magnitude;
     proof.bound = std::isfinite(sum) ? sum - slack : kInfinity;
-    proof.pair_bound.assign(pair_count, kInfinity);
+    proof.pair_bound.assign(leader.size(), kInfinity);
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n + j;
+            const std::size_t pair = cell(i, j, n);
             if (!std::isfinite(leader[pair])) continue;
-            const double reduced = leader[pair] - stage.beta[j] - alpha[i];
+            const double reduced = leader[pair] - beta[j] - alpha[i];
             proof.pair_bound[pair] = proof.bound + reduced * (1.0 - 4.0 * kRounding) - 4.0 * kRounding * magnitude;
         }
     }
     return proof;
+}
+
+}  // namespace
+
+std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
+    zero_unless_finite(stage.u);
+    zero_unless_finite(stage.v);
+    const std::optional<ProofInput> input = ProofInput::of(problem, stage, stop);
+    if (!input) return std::nullopt;
+    const std::optional<std::vector<double>> leader = leaders(problem, stage, *input, pool, stop);
+    if (!leader) return std::nullopt;
+    if (stage.beta.empty()) stage.beta = solve_leader(*leader, problem.n).beta;
+    return proof_of(problem.constant, *leader, stage.beta);
 }
 
 }  // namespace blindmatch

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.h"
+
 namespace blindmatch {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Duals scaled_duals(const ScaledProblem& problem, const Stage& stage) {
     Duals duals(problem.n);
     const int n = problem.n;
-    for (std::size_t line = 0; line < static_cast<std::size_t>(n) * n; ++line) {
+    for (std::size_t line = 0; line < area(n, n); ++line) {
         for (int j = 0; j < n; ++j) {
             duals.u[line * problem.stride + j] = static_cast<float>(stage.u[line * n + j] * problem.scale);
             duals.v[line * problem.stride + j] = static_cast<float>(stage.v[line * n + j] * problem.scale);
@@ -22,23 +24,6 @@ Duals scaled_duals(const ScaledProblem& problem, const Stage& stage) {
 }
 
 }  // namespace
-
-double Target::of(double cost) const {
-    if (granularity > 0.0) return cost - granularity * (1.0 - 1e-6);
-    return cost - std::max(tolerance * std::abs(cost), noise);
-}
-
-double cost_noise(const Problem& problem) {
-    double size = std::abs(problem.constant), linear = 0.0;
-    for (double x : problem.linear) linear = std::max(linear, std::abs(x));
-    for (const Factor& f : problem.factors) {
-        double source = 0.0, target = 0.0;
-        for (double x : f.source) source = std::max(source, std::abs(x));
-        for (double x : f.target) target = std::max(target, std::abs(x));
-        size += static_cast<double>(problem.n) * problem.n * source * target;
-    }
-    return 1e-12 * (size + problem.n * linear);
-}
 
 Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool,
                  Stop& stop)
@@ -93,7 +78,7 @@ Stage Bounder::snapshot() const {
     stage.v.resize(stage.u.size());
     stage.forbidden = sweeps_.forbidden();
     const float unscale = static_cast<float>(1.0 / scaled_.scale);
-    for (std::size_t line = 0; line < static_cast<std::size_t>(n) * n; ++line) {
+    for (std::size_t line = 0; line < area(n, n); ++line) {
         const std::size_t i = line % n;
         for (int j = 0; j < n; ++j) {
             const bool forbidden = stage.forbidden[i * n + j];
@@ -139,8 +124,7 @@ int Bounder::prove_and_fix(double target, double share, Stop& stop) {
 
 double Bounder::pair_bound(int i, int j) const {
     double most = -kInfinity;
-    for (const ProvenStage& s : stages_)
-        most = std::max(most, s.pair_bound[static_cast<std::size_t>(i) * problem_.n + j]);
+    for (const ProvenStage& s : stages_) most = std::max(most, s.pair_bound[cell(i, j, problem_.n)]);
     return most;
 }
 

@@ -14,17 +14,6 @@
 
 namespace blindmatch {
 
-// The cost that any better permutation must stay below: a bound that reaches it ends the search.
-struct Target {
-    double tolerance = 1e-6;   // relative to the best cost
-    double granularity = 0.0;  // > 0: all costs are this far apart or equal
-    double noise = 0.0;        // absolute: what rounding may do to costs of this problem's size
-    double of(double cost) const;
-};
-
-// The rounding noise of a problem: 1e-12 of the size of its terms.
-double cost_noise(const Problem& problem);
-
 // Bounds one problem. The proven bound is the smaller of the last proof and of the proofs by which pairs were
 // forbidden.
 class Bounder {

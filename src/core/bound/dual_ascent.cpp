@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.h"
 #include "bound/bounder.h"
 #include "search/tabu.h"
 #include "search/two_opt.h"
@@ -36,7 +37,7 @@ class Ascent {
           stop_(stop),
           report_(report),
           pool_(problem.n < kWorthThreads ? 1 : options.threads),
-          target_{options.tolerance, options.granularity, cost_noise(problem)},
+          target_(options.target),
           bounder_(problem, all_forbidden(problem), options.start, pool_, stop) {
         if (initial.empty()) {
             TwoOptOptions search;
@@ -69,7 +70,7 @@ class Ascent {
  private:
     static std::vector<std::uint8_t> all_forbidden(const Problem& problem) {
         if (!problem.forbidden.empty()) return problem.forbidden;
-        return std::vector<std::uint8_t>(static_cast<std::size_t>(problem.n) * problem.n, 0);
+        return std::vector<std::uint8_t>(area(problem.n, problem.n), 0);
     }
 
     double target() const { return target_.of(result_.cost); }
@@ -128,8 +129,7 @@ class Ascent {
 
     int prove(double share) {
         const int fixed = bounder_.prove_and_fix(target(), share, stop_);
-        result_.trace.push_back({stop_.elapsed(), result_.cost, bounder_.bound()});
-        if (report_) report_({stop_.elapsed(), result_.cost, bounder_.bound(), bounder_.proof_size()});
+        if (report_) report_({result_.cost, bounder_.bound(), bounder_.proof_size()});
         return fixed;
     }
 

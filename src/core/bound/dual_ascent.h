@@ -9,27 +9,23 @@
 #include "base/problem.h"
 #include "base/stop.h"
 #include "bound/bound_proof.h"
+#include "bound/target.h"
 
 namespace blindmatch {
 
 enum class BoundStatus { optimal, time_limit, interrupted, stalled };
 
-struct TracePoint {
-    double seconds, cost, bound;
-};
-
 struct DualAscentOptions {
-    double tolerance = 1e-6;   // relative gap that counts as closed
-    double granularity = 0.0;  // > 0: costs are multiples of this (plus a constant), so a gap below it is closed
+    Target target;  // what counts as closed
     int threads = 1;
     std::size_t memory_limit = std::size_t{4} << 30;  // bytes that the first-order method may use; else sweeps alone
     std::uint64_t seed = 0;
-    const Stage* start = nullptr;  // duals to start from
     bool use_relaxation = true;
+    const Stage* start = nullptr;  // duals to start from
 };
 
 struct BoundProgress {
-    double seconds, cost, bound;
+    double cost, bound;
     double proof_size;  // of the stages, which somebody will have to check; 1 for one that covers all pairs
 };
 
@@ -40,7 +36,6 @@ struct BoundResult {
     BoundStatus status = BoundStatus::stalled;
     std::vector<Stage> stages;
     std::vector<double> pair_bound;  // n x n, proven by `stages`: no permutation through the pair costs less
-    std::vector<TracePoint> trace;
 };
 
 // `initial` is the first incumbent; empty: a few local searches find one. `report` is called from the calling thread.

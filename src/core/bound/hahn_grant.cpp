@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/index.h"
 #include "base/simd.h"
 
 namespace blindmatch {
@@ -43,7 +44,7 @@ class FactoredCosts final : public PairCosts {
         double* out = matrix;
         for (int k = 0; k < n; ++k) {
             if (k == i) continue;
-            const std::size_t ik = static_cast<std::size_t>(i) * n + k, j0 = static_cast<std::size_t>(j) * n;
+            const std::size_t ik = cell(i, k, n), j0 = area(j, n);
             const Factor& first = problem_.factors.front();
             scale_row(base.data(), first.target.data() + j0, 2.0 * first.source[ik], n);
             for (std::size_t f = 1; f < problem_.factors.size(); ++f) {
@@ -69,7 +70,7 @@ class FactoredCosts final : public PairCosts {
 class DenseCosts final : public PairCosts {
  public:
     DenseCosts(const Problem& problem, const HahnGrantDuals& duals) : n_(problem.n) {
-        const auto square = static_cast<std::size_t>(n_) * n_;
+        const auto square = area(n_, n_);
         tensor_.resize(square * square);
         for (int i = 0; i < n_; ++i)
             for (int j = 0; j < n_; ++j)
@@ -114,9 +115,7 @@ class DenseCosts final : public PairCosts {
     }
 
  private:
-    double& at(int i, int j, int k, int l) {
-        return tensor_[((static_cast<std::size_t>(i) * n_ + j) * n_ + k) * n_ + l];
-    }
+    double& at(int i, int j, int k, int l) { return tensor_[((cell(i, j, n_)) * n_ + k) * n_ + l]; }
 
     int n_;
     std::vector<double> tensor_;
@@ -125,8 +124,7 @@ class DenseCosts final : public PairCosts {
 bool is_symmetric(const std::vector<double>& matrix, int n) {
     for (int i = 0; i < n; ++i)
         for (int k = 0; k < i; ++k)
-            if (matrix[static_cast<std::size_t>(i) * n + k] != matrix[static_cast<std::size_t>(k) * n + i])
-                return false;
+            if (matrix[cell(i, k, n)] != matrix[cell(k, i, n)]) return false;
     return true;
 }
 
@@ -134,7 +132,7 @@ double least_off_diagonal(const std::vector<double>& matrix, int n) {
     double least = INFINITY;
     for (int i = 0; i < n; ++i)
         for (int k = 0; k < n; ++k)
-            if (i != k) least = std::min(least, matrix[static_cast<std::size_t>(i) * n + k]);
+            if (i != k) least = std::min(least, matrix[cell(i, k, n)]);
     return least;
 }
 
@@ -177,8 +175,8 @@ bool HahnGrant::shift_to_nonnegative() {
     for (int i = 0; i < n; ++i) {
         for (int m = 0; m < n; ++m) {
             if (i == m) continue;
-            const double row = b * (factor.source[static_cast<std::size_t>(i) * n + m] - a) + a * b;
-            const double column = a * (factor.target[static_cast<std::size_t>(i) * n + m] - b);
+            const double row = b * (factor.source[cell(i, m, n)] - a) + a * b;
+            const double column = a * (factor.target[cell(i, m, n)] - b);
             for (int other = 0; other < n; ++other) {
                 duals_.u[duals_.at(m, i, other)] = row;
                 duals_.v[duals_.at(m, other, i)] = column;
@@ -227,7 +225,7 @@ void HahnGrant::solve_leader() {
     // here on.
     valid_ = nonnegative_ || sweeps_ > 0;
     for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j) leader_[static_cast<std::size_t>(i) * n + j] -= lap.u()[i] + lap.v()[j];
+        for (int j = 0; j < n; ++j) leader_[cell(i, j, n)] -= lap.u()[i] + lap.v()[j];
     for (int j = 0; j < n; ++j) beta_[j] += lap.v()[j];
 }
 
@@ -236,7 +234,7 @@ void HahnGrant::redistribute_leader() {
     if (n == 1) return;
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            double& leader = leader_[static_cast<std::size_t>(i) * n + j];
+            double& leader = leader_[cell(i, j, n)];
             const double share = leader / (n - 1);
             for (int k = 0; k < n; ++k)
                 if (k != i) duals_.u[duals_.at(k, i, j)] -= share;
@@ -250,7 +248,7 @@ void HahnGrant::solve_subproblem(int i, int j, int worker) {
     const int n = problem_.n, m = n - 1;
     Worker& w = workers_[worker];
     costs_->gather(i, j, w.matrix.data());
-    int* warm = warm_.data() + (static_cast<std::size_t>(i) * n + j) * n;
+    int* warm = warm_.data() + cell(i, j, n) * n;
     w.lap.solve(w.matrix.data(), m, m, method_, epsilon_, warm);  // Alg. 1, l. 13; Alg. 2, l. 13
     const double *u = w.lap.u(), *v = w.lap.v();
     std::copy(w.lap.row_to_col(), w.lap.row_to_col() + m, warm);
@@ -259,7 +257,7 @@ void HahnGrant::solve_subproblem(int i, int j, int worker) {
     for (int l = 0, column = 0; l < n; ++l)
         if (l != j) duals_.v[duals_.at(l, i, j)] += v[column++];  // Alg. 2, l. 17
     costs_->reduced(i, j, w.matrix.data(), u, v);
-    leader_[static_cast<std::size_t>(i) * n + j] = w.lap.dual_sum();  // Alg. 1, l. 14; Alg. 2, l. 15
+    leader_[cell(i, j, n)] = w.lap.dual_sum();  // Alg. 1, l. 14; Alg. 2, l. 15
 
     candidates_[j].cost = INFINITY;
     if (!evaluate_laps_) return;

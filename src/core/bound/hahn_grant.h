@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/index.h"
 #include "base/problem.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"
@@ -17,7 +18,7 @@ namespace blindmatch {
 struct HahnGrantDuals {
     explicit HahnGrantDuals(int n) : n(n), u(cube(n), 0.0), v(cube(n), 0.0) {}
     static std::size_t cube(int n) { return static_cast<std::size_t>(n) * n * n; }
-    std::size_t at(int m, int i, int j) const { return (static_cast<std::size_t>(m) * n + i) * n + j; }
+    std::size_t at(int m, int i, int j) const { return (cell(m, i, n)) * n + j; }
 
     int n;
     std::vector<double> u, v;
@@ -76,7 +77,7 @@ class HahnGrant {
 
     ThreadPool pool_;
     struct Worker {
-        explicit Worker(int n) : lap(n), matrix(static_cast<std::size_t>(n) * n), permutation(n) {}
+        explicit Worker(int n) : lap(n), matrix(area(n, n)), permutation(n) {}
         Lap lap;
         std::vector<double> matrix;
         std::vector<int> permutation;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/index.h"
 #include "base/scaling.h"
 #include "bound/subproblem_lap.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 BLINDMATCH_KERNEL bool solve(LapWorkspace<double>& w) {
     for (int i = 0; i < w.size; ++i) {
-        w.row_dual[i] = row_minimum(w.matrix.data() + static_cast<std::size_t>(i) * w.stride, w.stride);
+        w.row_dual[i] = row_minimum(w.matrix.data() + area(i, w.stride), w.stride);
     }
     return solve_lap<double>(w, -1, -1, nullptr, 0.0);
 }
@@ -31,10 +32,10 @@ LeaderDuals solve_leader(const std::vector<double>& leader, int n) {
     const double scale = scale_to_one(largest);
     const double blocked = 4.0 * (n + 1);
     for (int i = 0; i < n; ++i) {
-        double* row = w.matrix.data() + static_cast<std::size_t>(i) * w.stride;
+        double* row = w.matrix.data() + area(i, w.stride);
         std::fill(row, row + w.stride, static_cast<double>(kPadding));
         for (int j = 0; j < n; ++j) {
-            const double x = leader[static_cast<std::size_t>(i) * n + j];
+            const double x = leader[cell(i, j, n)];
             row[j] = std::isfinite(x) ? x * scale : blocked;
         }
     }

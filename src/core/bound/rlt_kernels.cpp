@@ -1,5 +1,6 @@
 #include "bound/rlt_kernels.h"
 
+#include "base/index.h"
 #include "base/simd.h"
 
 namespace blindmatch {
@@ -10,21 +11,21 @@ BLINDMATCH_INLINE double update_slots(const PairUpdate& p, float* gathered, floa
     double moved = 0.0;
     for (int row = 0; row < p.rows; ++row) {
         const int slot = p.active[row], j = p.row_columns[slot];
-        const float* v_i = p.v_i + static_cast<std::size_t>(slot) * p.stride;
-        float* v_i_sum = p.v_i_sum + static_cast<std::size_t>(slot) * p.stride;
-        const float* v_k = p.v_k + static_cast<std::size_t>(j) * p.width;
-        float* v_k_sum = p.v_k_sum + static_cast<std::size_t>(j) * p.width;
-        float* y = p.y + static_cast<std::size_t>(row) * p.width;
-        const float* anchor = p.anchor + static_cast<std::size_t>(row) * p.width;
+        const float* v_i = p.v_i + area(slot, p.stride);
+        float* v_i_sum = p.v_i_sum + area(slot, p.stride);
+        const float* v_k = p.v_k + area(j, p.width);
+        float* v_k_sum = p.v_k_sum + area(j, p.width);
+        float* y = p.y + area(row, p.width);
+        const float* anchor = p.anchor + area(row, p.width);
         if (!kDense) {
             for (int t = 0; t < p.width; ++t) gathered[t] = v_i[p.columns[t]];
         }
         const float own = p.u_i[slot];
         Vector<float> sum{}, move{};
         for (int l = 0; l < p.width; l += 8) {
-            Vector<float> cost = p.source[0] * load(p.target[0] + static_cast<std::size_t>(j) * p.width + l);
+            Vector<float> cost = p.source[0] * load(p.target[0] + cell(j, l, p.width));
             for (int f = 1; f < p.factor_count; ++f) {
-                cost += p.source[f] * load(p.target[f] + static_cast<std::size_t>(j) * p.width + l);
+                cost += p.source[f] * load(p.target[f] + cell(j, l, p.width));
             }
             const Vector<float> gradient =
                 cost - own - load(p.u_k + l) - load(kDense ? v_i + l : gathered + l) - load(v_k + l);

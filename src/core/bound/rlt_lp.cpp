@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.h"
 #include "bound/leader_lap.h"
 #include "bound/rlt_kernels.h"
 
@@ -42,16 +43,16 @@ std::vector<std::vector<std::pair<int, int>>> tournament(int blocks) {
 
 RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forbidden, ThreadPool& pool)
     : problem_(problem), pool_(pool), n_(problem.n), stride_(problem.stride), rows_(n_), rounds_(tournament(kBlocks)) {
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t plane = area(n_, stride_);
     std::vector<int> column_count(n_, 0);
     for (int i = 0; i < n_; ++i) {
         Row& row = rows_[i];
         row.slot.assign(n_, -1);
         int count = 0;
-        for (int j = 0; j < n_; ++j) count += !forbidden[static_cast<std::size_t>(i) * n_ + j];
+        for (int j = 0; j < n_; ++j) count += !forbidden[cell(i, j, n_)];
         row.dense = is_dense(count, n_);
         for (int j = 0; j < n_; ++j) {
-            const bool allowed = !forbidden[static_cast<std::size_t>(i) * n_ + j];
+            const bool allowed = !forbidden[cell(i, j, n_)];
             if (allowed) {
                 row.slot[j] = static_cast<int>(row.column.size());
                 row.active.push_back(row.slot[j]);
@@ -61,8 +62,8 @@ RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forb
         }
         row.width = padded(static_cast<int>(row.column.size()));
         row.column.resize(row.width, 0);
-        const std::size_t tall = static_cast<std::size_t>(n_) * row.width;
-        const std::size_t wide = static_cast<std::size_t>(row.width) * stride_;
+        const std::size_t tall = area(n_, row.width);
+        const std::size_t wide = area(row.width, stride_);
         row.u.assign(tall, 0.0f);
         row.u_sum = row.u;
         row.v_transposed.assign(tall, kNoVariable);
@@ -75,24 +76,24 @@ RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forb
         for (int f = 0; f < problem.factor_count; ++f) {
             for (int j = 0; j < n_; ++j) {
                 for (int s : row.active) {
-                    row.target[f * tall + static_cast<std::size_t>(j) * row.width + s] =
-                        problem.target[f * plane + static_cast<std::size_t>(j) * stride_ + row.column[s]];
+                    row.target[f * tall + cell(j, s, row.width)] =
+                        problem.target[f * plane + area(j, stride_) + row.column[s]];
                 }
             }
         }
     }
     column_step_.assign(stride_, 0.0f);
     for (int l = 0; l < n_; ++l) column_step_[l] = 1.0f / static_cast<float>(column_count[l] + 1);
-    y_offset_.assign(static_cast<std::size_t>(n_) * n_, 0);
+    y_offset_.assign(area(n_, n_), 0);
     std::size_t size = 0;
     for (int i = 0; i < n_; ++i) {
         for (int k = i + 1; k < n_; ++k) {
-            y_offset_[static_cast<std::size_t>(i) * n_ + k] = size;
+            y_offset_[cell(i, k, n_)] = size;
             size += static_cast<std::size_t>(rows_[i].count()) * rows_[k].width;
         }
     }
     y_.assign(size, 0.0f);
-    y_move_.assign(static_cast<std::size_t>(n_) * n_, 0.0);
+    y_move_.assign(area(n_, n_), 0.0);
     beta_.assign(n_, 0.0);
 }
 
@@ -100,7 +101,7 @@ std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
     std::size_t size = 0, above = 0;
     for (int i = 0; i < n; ++i) {
         int count = 0;
-        for (int j = 0; j < n; ++j) count += !forbidden[static_cast<std::size_t>(i) * n + j];
+        for (int j = 0; j < n; ++j) count += !forbidden[cell(i, j, n)];
         size += above * padded(is_dense(count, n) ? n : count);
         above += count;
     }
@@ -108,19 +109,19 @@ std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
 }
 
 void RltLp::start(const Duals& duals, const std::vector<int>& permutation, double trust) {
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
-    std::vector<double> leader(static_cast<std::size_t>(n_) * n_, std::numeric_limits<double>::infinity());
+    const std::size_t plane = area(n_, stride_);
+    std::vector<double> leader(area(n_, n_), std::numeric_limits<double>::infinity());
     for (int i = 0; i < n_; ++i) {
         Row& row = rows_[i];
         for (int s : row.active) {
             const int j = row.column[s];
-            double sum = problem_.linear[static_cast<std::size_t>(i) * n_ + j];
-            const std::size_t own = static_cast<std::size_t>(i) * stride_ + j;
+            double sum = problem_.linear[cell(i, j, n_)];
+            const std::size_t own = cell(i, j, stride_);
             for (int k = 0; k < n_; ++k) {
-                if (k != i) sum += row.u[static_cast<std::size_t>(k) * row.width + s] = duals.u[k * plane + own];
-                if (k != j) sum += row.v[static_cast<std::size_t>(s) * stride_ + k] = duals.v[k * plane + own];
+                if (k != i) sum += row.u[cell(k, s, row.width)] = duals.u[k * plane + own];
+                if (k != j) sum += row.v[cell(s, k, stride_)] = duals.v[k * plane + own];
             }
-            leader[static_cast<std::size_t>(i) * n_ + j] = sum;
+            leader[cell(i, j, n_)] = sum;
         }
         for (std::size_t a = 0; a < row.active.size(); ++a) {
             const int s = row.active[a];
@@ -154,13 +155,12 @@ void RltLp::start(const RltLp& other) {
             const int s = row.active[a], t = old.slot[row.column[s]];
             row.x[s] = old.x[t];
             for (int k = 0; k < n_; ++k) {
-                row.u[static_cast<std::size_t>(k) * row.width + s] = old.u[static_cast<std::size_t>(k) * old.width + t];
+                row.u[cell(k, s, row.width)] = old.u[cell(k, t, old.width)];
             }
-            std::copy_n(&old.v[static_cast<std::size_t>(t) * stride_], stride_,
-                        &row.v[static_cast<std::size_t>(s) * stride_]);
+            std::copy_n(&old.v[area(t, stride_)], stride_, &row.v[area(s, stride_)]);
             for (int k = i + 1; k < n_; ++k) {
                 const Row &to = rows_[k], &from = other.rows_[k];
-                const float* old_y = other.y_.data() + other.y_offset_[static_cast<std::size_t>(i) * n_ + k];
+                const float* old_y = other.y_.data() + other.y_offset_[cell(i, k, n_)];
                 float* y = y_of(i, k) + a * to.width;
                 for (int c : to.active) y[c] = old_y[rank[t] * from.width + from.slot[to.column[c]]];
             }
@@ -180,9 +180,9 @@ void RltLp::prepare() {
 // The transposed copy of V, and empty sums for the next iteration.
 void RltLp::refresh_row(Row& row) {
     for (int s : row.active) {
-        const float* v = row.v.data() + static_cast<std::size_t>(s) * stride_;
-        for (int l = 0; l < n_; ++l) row.v_transposed[static_cast<std::size_t>(l) * row.width + s] = v[l];
-        row.v_transposed[static_cast<std::size_t>(row.column[s]) * row.width + s] = kNoVariable;
+        const float* v = row.v.data() + area(s, stride_);
+        for (int l = 0; l < n_; ++l) row.v_transposed[cell(l, s, row.width)] = v[l];
+        row.v_transposed[cell(row.column[s], s, row.width)] = kNoVariable;
     }
     std::fill(row.u_sum.begin(), row.u_sum.end(), 0.0f);
     std::fill(row.v_sum.begin(), row.v_sum.end(), 0.0f);
@@ -191,14 +191,14 @@ void RltLp::refresh_row(Row& row) {
 
 void RltLp::update_pair(int i, int k, const Steps& steps) {
     Row &a = rows_[i], &b = rows_[k];
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t plane = area(n_, stride_);
     std::vector<float> source(problem_.factor_count);
     std::vector<const float*> target(problem_.factor_count);
     for (int f = 0; f < problem_.factor_count; ++f) {
-        source[f] = problem_.source[f * plane + static_cast<std::size_t>(i) * stride_ + k];
+        source[f] = problem_.source[f * plane + cell(i, k, stride_)];
         target[f] = b.target.data() + static_cast<std::size_t>(f) * n_ * b.width;
     }
-    const std::size_t offset = y_offset_[static_cast<std::size_t>(i) * n_ + k];
+    const std::size_t offset = y_offset_[cell(i, k, n_)];
     const PairUpdate update{a.count(),
                             b.width,
                             problem_.factor_count,
@@ -208,21 +208,21 @@ void RltLp::update_pair(int i, int k, const Steps& steps) {
                             a.active.data(),
                             a.column.data(),
                             b.column.data(),
-                            a.u.data() + static_cast<std::size_t>(k) * a.width,
-                            b.u.data() + static_cast<std::size_t>(i) * b.width,
+                            a.u.data() + area(k, a.width),
+                            b.u.data() + area(i, b.width),
                             a.v.data(),
                             b.v_transposed.data(),
                             y_.data() + offset,
                             y_anchor_.data() + offset,
-                            a.u_sum.data() + static_cast<std::size_t>(k) * a.width,
-                            b.u_sum.data() + static_cast<std::size_t>(i) * b.width,
+                            a.u_sum.data() + area(k, a.width),
+                            b.u_sum.data() + area(i, b.width),
                             a.v_sum.data(),
                             b.v_transposed_sum.data(),
                             steps.y,
                             steps.keep,
                             steps.anchor,
                             stride_};
-    y_move_[static_cast<std::size_t>(i) * n_ + k] = update_y(update);
+    y_move_[cell(i, k, n_)] = update_y(update);
 }
 
 void RltLp::update_row(int i, const Steps& steps) {
@@ -230,13 +230,13 @@ void RltLp::update_row(int i, const Steps& steps) {
     row.primal_move = row.dual_move = 0.0;
     std::vector<double> gradient(row.width, 0.0);
     for (int k = 0; k < n_; ++k) {
-        for (int s = 0; s < row.width; ++s) gradient[s] += row.u[static_cast<std::size_t>(k) * row.width + s];
+        for (int s = 0; s < row.width; ++s) gradient[s] += row.u[cell(k, s, row.width)];
     }
     double row_sum = 0.0;
     for (int s : row.active) {
         const int j = row.column[s];
-        double sum = gradient[s] + problem_.linear[static_cast<std::size_t>(i) * n_ + j] - row.alpha - beta_[j];
-        for (int l = 0; l < n_; ++l) sum += row.v[static_cast<std::size_t>(s) * stride_ + l];
+        double sum = gradient[s] + problem_.linear[cell(i, j, n_)] - row.alpha - beta_[j];
+        for (int l = 0; l < n_; ++l) sum += row.v[cell(s, l, stride_)];
         const double old = row.x[s], next = std::max(0.0, old - steps.x * sum), move = next - old;
         row.primal_move += 2.0 * n_ * move * move;
         row.x[s] = steps.keep * (next + move) + steps.anchor * row.x_anchor[s];
@@ -246,18 +246,18 @@ void RltLp::update_row(int i, const Steps& steps) {
     for (int k = 0; k < n_; ++k) {
         if (k == i) continue;
         const float step = static_cast<float>(steps.dual / (rows_[k].count() + 1.0));
-        const std::size_t at = static_cast<std::size_t>(k) * row.width;
+        const std::size_t at = area(k, row.width);
         row.dual_move += update_u(&row.u[at], &row.u_anchor[at], row.x_reflected.data(), &row.u_sum[at], step,
                                   steps.keep, steps.anchor, row.width);
     }
     AlignedVector<float> step(stride_, 0.0f);
     for (int l = 0; l < n_; ++l) step[l] = static_cast<float>(steps.dual) * column_step_[l];
     for (int l = 0; l < n_; ++l) {
-        const float* sums = row.v_transposed_sum.data() + static_cast<std::size_t>(l) * row.width;
-        for (int s : row.active) row.v_sum[static_cast<std::size_t>(s) * stride_ + l] += sums[s];
+        const float* sums = row.v_transposed_sum.data() + area(l, row.width);
+        for (int s : row.active) row.v_sum[cell(s, l, stride_)] += sums[s];
     }
     for (int s : row.active) {
-        const std::size_t at = static_cast<std::size_t>(s) * stride_;
+        const std::size_t at = area(s, stride_);
         row.v_sum[at + row.column[s]] = row.x_reflected[s];  // V_ij,j does not exist: no move
         row.dual_move += update_v(&row.v[at], &row.v_anchor[at], row.x_reflected[s], &row.v_sum[at], step.data(),
                                   steps.keep, steps.anchor, stride_);
@@ -343,14 +343,14 @@ void RltLp::restart() {
 
 Duals RltLp::duals() const {
     Duals duals(n_);
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t plane = area(n_, stride_);
     for (int i = 0; i < n_; ++i) {
         const Row& row = rows_[i];
         for (int s : row.active) {
-            const std::size_t own = static_cast<std::size_t>(i) * stride_ + row.column[s];
+            const std::size_t own = area(i, stride_) + row.column[s];
             for (int k = 0; k < n_; ++k) {
-                duals.u[k * plane + own] = row.u[static_cast<std::size_t>(k) * row.width + s];
-                duals.v[k * plane + own] = row.v[static_cast<std::size_t>(s) * stride_ + k];
+                duals.u[k * plane + own] = row.u[cell(k, s, row.width)];
+                duals.v[k * plane + own] = row.v[cell(s, k, stride_)];
             }
         }
     }

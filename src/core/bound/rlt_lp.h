@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"
 #include "bound/scaled_problem.h"
@@ -63,7 +64,7 @@ class RltLp {
         double x, dual;
     };
 
-    float* y_of(int i, int k) { return y_.data() + y_offset_[static_cast<std::size_t>(i) * n_ + k]; }
+    float* y_of(int i, int k) { return y_.data() + y_offset_[cell(i, k, n_)]; }
     void prepare();
     void update_pair(int i, int k, const Steps& steps);
     void update_row(int i, const Steps& steps);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.h"
 #include "base/simd.h"
 
 namespace blindmatch {
@@ -21,7 +22,7 @@ inline constexpr float kTooLong = 1e29f;
 template <class Real>
 struct LapWorkspace {
     explicit LapWorkspace(int n) : size(n), stride(padded(n)) {
-        matrix.assign(static_cast<std::size_t>(n) * stride, Real(0));
+        matrix.assign(area(n, stride), Real(0));
         row_dual.assign(stride, Real(0));
         column_dual.assign(stride, Real(0));
         distance.assign(stride, Real(0));
@@ -92,7 +93,7 @@ BLINDMATCH_INLINE bool augment(LapWorkspace<Real>& w, int start) {
     Real mu = 0;
     int count = 0, sink = -1, column = -1;
     {
-        const Real* row = matrix + static_cast<std::size_t>(start) * stride;
+        const Real* row = matrix + area(start, stride);
         LaneMinimum<Real> nearest;
         for (int l = 0; l < stride; l += width) {
             const Vector<Real> d = load(row + l) - w.row_dual[start] - load(column_dual + l);
@@ -112,7 +113,7 @@ BLINDMATCH_INLINE bool augment(LapWorkspace<Real>& w, int start) {
             sink = column;
             break;
         }
-        const Real* row = matrix + static_cast<std::size_t>(k) * stride;
+        const Real* row = matrix + area(k, stride);
         const Real base = mu - w.row_dual[k];
         const Vector<Real> from = broadcast(static_cast<Real>(k));
         LaneMinimum<Real> nearest;
@@ -159,7 +160,7 @@ BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
         for (int f = 0; f < free_count; ++f) {
             int k = w.free_rows[f];
             while (k >= 0) {
-                const Real* row = w.matrix.data() + static_cast<std::size_t>(k) * stride;
+                const Real* row = w.matrix.data() + area(k, stride);
                 LaneMinimum<Real> low;
                 Vector<Real> next = broadcast<Real>(kPadding);
                 for (int l = 0; l < stride; l += width) {
@@ -228,7 +229,7 @@ BLINDMATCH_INLINE bool solve_lap(LapWorkspace<Real>& w, int excluded_row, int ex
         if (k == excluded_row) continue;
         w.column_of[k] = -1;
         const int l = previous ? previous[k] : n;
-        if (l < n && w.row_of[l] < 0 && w.matrix[static_cast<std::size_t>(k) * stride + l] - w.row_dual[k] <= tight) {
+        if (l < n && w.row_of[l] < 0 && w.matrix[cell(k, l, stride)] - w.row_dual[k] <= tight) {
             w.column_of[k] = l;
             w.row_of[l] = k;
         } else {
@@ -253,14 +254,14 @@ BLINDMATCH_INLINE void centre_duals(LapWorkspace<Real>& w, int excluded_row, int
     Real* matrix = w.matrix.data();
     Real* column_minimum = w.column_minimum.data();
     for (int k = 0; k < n; ++k) {
-        if (k != excluded_row) matrix[static_cast<std::size_t>(k) * stride + w.column_of[k]] = kPadding;
+        if (k != excluded_row) matrix[area(k, stride) + w.column_of[k]] = kPadding;
     }
     Real* row_slack = w.distance.data();
     for (int pass = 0; pass < passes; ++pass) {
         for (int l = 0; l < stride; ++l) column_minimum[l] = kPadding;
         for (int k = 0; k < n; ++k) {
             if (k == excluded_row) continue;
-            const Real* row = matrix + static_cast<std::size_t>(k) * stride;
+            const Real* row = matrix + area(k, stride);
             const Vector<Real> dual = broadcast<Real>(w.row_dual[k]);
             Vector<Real> lowest = broadcast<Real>(kPadding);
             for (int l = 0; l < stride; l += width) {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/index.h"
+
 namespace blindmatch {
 
 inline constexpr double kLapInfinity = std::numeric_limits<double>::infinity();
@@ -15,7 +17,7 @@ struct LapMatrix {
     std::size_t stride;
     int n;
 
-    const double* row(int i) const { return data + static_cast<std::size_t>(i) * stride; }
+    const double* row(int i) const { return data + area(i, stride); }
     double operator()(int i, int j) const { return row(i)[j]; }
 };
 

@@ -1,105 +1,115 @@
 // The fast bounds for Python: dual ascent and branch and bound.
-#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <ctime>
-#include <optional>
+#include <tuple>
 
 #include "bound/bounder.h"
 #include "bound/dense_sweeps.h"
 #include "bound/dual_ascent.h"
 #include "python/bind.h"
+#include "python/budget.h"
 #include "tree/branch_and_bound.h"
 
 void bind_bounds(nb::module_& m);
 
 namespace {
 
-const char* name_of(BoundStatus status) {
-    switch (status) {
-        case BoundStatus::optimal:
-            return "optimal";
-        case BoundStatus::time_limit:
-            return "time_limit";
-        case BoundStatus::interrupted:
-            return "interrupted";
-        case BoundStatus::stalled:
-            return "stalled";
-    }
-    return "stalled";
+std::vector<int> copy_of(const Indices& permutation, const Problem& problem) {
+    if (permutation.size() != static_cast<std::size_t>(problem.n))
+        throw nb::value_error("initial: expected a permutation of the problem's size");
+    return {permutation.data(), permutation.data() + permutation.size()};
 }
 
-// A stage in the core's order, without a copy: (u, v, column duals, forbidden).
-nb::tuple to_tuple(Stage stage) {
-    const int n = stage.n;
-    return nb::make_tuple(to_numpy(std::move(stage.u), n, n, n), to_numpy(std::move(stage.v), n, n, n),
-                          to_numpy(std::move(stage.beta), n), to_numpy(std::move(stage.forbidden), n, n));
+void bind_options(nb::module_& m) {
+    nb::class_<Target>(m, "Target", "When a bound is good enough; see blindmatch.problem.optimality.")
+        .def(
+            "__init__",
+            [](Target* self, double tolerance, double granularity, double noise) {
+                new (self) Target{tolerance, granularity, noise};
+            },
+            nb::kw_only(), nb::arg("tolerance"), nb::arg("granularity"), nb::arg("noise"));
+
+    nb::class_<DualAscentOptions>(m, "DualAscentOptions")
+        .def(
+            "__init__",
+            [](DualAscentOptions* self, const Target& target, std::size_t memory_limit, std::uint64_t seed, int threads,
+               bool relaxation) {
+                new (self) DualAscentOptions{.target = target,
+                                             .threads = threads,
+                                             .memory_limit = memory_limit,
+                                             .seed = seed,
+                                             .use_relaxation = relaxation};
+            },
+            nb::kw_only(), nb::arg("target"), nb::arg("memory_limit"), nb::arg("seed"), nb::arg("threads"),
+            nb::arg("relaxation") = true);
+
+    nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions")
+        .def(
+            "__init__",
+            [](BranchAndBoundOptions* self, const DualAscentOptions& root, std::size_t proof_limit, bool symmetry,
+               const std::string& checkpoint, double checkpoint_interval) {
+                new (self) BranchAndBoundOptions{.root = root,
+                                                 .proof_limit = proof_limit,
+                                                 .use_symmetry = symmetry,
+                                                 .checkpoint = checkpoint,
+                                                 .checkpoint_interval = checkpoint_interval};
+            },
+            nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("symmetry") = false,
+            nb::arg("checkpoint") = "", nb::arg("checkpoint_interval") = 60.0);
 }
 
-nb::list to_list(std::vector<Stage> stages) {
-    nb::list list;
-    for (Stage& stage : stages) list.append(to_tuple(std::move(stage)));
-    return list;
-}
+void bind_results(nb::module_& m) {
+    nb::enum_<BoundStatus>(m, "BoundStatus")
+        .value("optimal", BoundStatus::optimal)
+        .value("time_limit", BoundStatus::time_limit)
+        .value("interrupted", BoundStatus::interrupted)
+        .value("stalled", BoundStatus::stalled);
 
-DualAscentOptions options_of(double granularity, std::size_t memory_limit, bool relaxation, std::uint64_t seed,
-                             int threads) {
-    DualAscentOptions options;
-    options.granularity = granularity;
-    options.memory_limit = memory_limit;
-    options.use_relaxation = relaxation;
-    options.seed = seed;
-    options.threads = threads;
-    return options;
-}
+    nb::class_<BoundResult>(m, "BoundResult", "What dual_ascent found.")
+        .def_prop_ro("permutation",
+                     [](const BoundResult& self) { return view_of(self.permutation, self.permutation.size()); })
+        .def_ro("status", &BoundResult::status)
+        .def_ro("bound", &BoundResult::bound)
+        .def_ro("stages", &BoundResult::stages, "They prove the bound.");
 
-// (parent, (row, column), stages, (side, index), skipped children), with -1 where there is none.
-nb::tuple to_tuple(ProofNode node) {
-    nb::list skipped;
-    for (const SkippedChild& child : node.skipped)
-        skipped.append(nb::make_tuple(child.skipped, child.sibling, child.symmetry));
-    return nb::make_tuple(node.parent, nb::make_tuple(node.row, node.column), to_list(std::move(node.stages)),
-                          nb::make_tuple(node.line < 0      ? -1
-                                         : node.line_is_row ? 0
-                                                            : 1,
-                                         node.line),
-                          skipped);
+    nb::class_<TreeResult>(m, "TreeResult", "What branch_and_bound found.")
+        .def_prop_ro("permutation",
+                     [](const TreeResult& self) { return view_of(self.permutation, self.permutation.size()); })
+        .def_ro("status", &TreeResult::status)
+        .def_ro("bound", &TreeResult::bound)
+        .def_ro("nodes", &TreeResult::nodes, "How many were bounded.")
+        .def_ro("proof", &TreeResult::proof, "The tree, the root first; empty if it outgrew proof_limit.")
+        .def_ro("symmetries", &TreeResult::symmetries, "Those that the proof uses.")
+        .def_ro("checkpoint_error", &TreeResult::checkpoint_error,
+                "Why the checkpoint could not be written; empty if it was.");
 }
 
 }  // namespace
 
 void bind_bounds(nb::module_& m) {
+    bind_options(m);
+    bind_results(m);
     m.def(
         "dual_ascent",
-        [](const Problem& problem, double granularity, std::size_t memory_limit, bool relaxation, std::uint64_t seed,
-           int threads, const Indices& initial, const std::optional<std::pair<Cube, Cube>>& start, nb::object budget) {
+        [](const Problem& problem, DualAscentOptions options, const Indices& initial, const Stage* start,
+           BoundBudget budget) {
+            if (start && start->n != problem.n) throw nb::value_error("start: expected duals of the problem's size");
+            options.start = start;
+            std::vector<int> incumbent = copy_of(initial, problem);
             Run run(std::move(budget));
-            DualAscentOptions options = options_of(granularity, memory_limit, relaxation, seed, threads);
-            Stage first;
-            if (start) {
-                first.n = problem.n;
-                first.u = core_order<float, float>(start->first.data(), problem.n);
-                first.v = core_order<float, float>(start->second.data(), problem.n);
-                options.start = &first;
-            }
             long steps = 0;
-            BoundResult result;
-            {
-                nb::gil_scoped_release release;
-                result = dual_ascent(
-                    problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
-                    [&](const BoundProgress& now) { run.report(now.bound, now.cost, ++steps, now.proof_size); });
-            }
-            const std::size_t n = result.permutation.size();
-            return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status),
-                                  to_list(std::move(result.stages)));
+            nb::gil_scoped_release release;
+            return dual_ascent(problem, options, std::move(incumbent), run.stop, [&](const BoundProgress& now) {
+                run.report(now.bound, now.cost, ++steps, now.proof_size);
+            });
         },
-        nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("relaxation"), nb::arg("seed"),
-        nb::arg("threads"), nb::arg("initial"), nb::arg("start").none(), nb::arg("budget"),
-        "The level-1 RLT bound by sweeps and a first-order method: (permutation, status, stages).");
+        nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("start").none(), nb::arg("budget"),
+        "The level-1 RLT bound by sweeps and a first-order method.");
     m.def(
         "dense_sweeps",
         [](const Floats& pairs, const Matrix& linear, const Mask& forbidden, int count, double gain, int threads,
-           nb::object budget) {
+           CoreBudget budget) {
             const int n = static_cast<int>(linear.shape(0));
             const std::size_t side = static_cast<std::size_t>(n) * n;
             if (linear.shape(1) != linear.shape(0) || forbidden.shape(0) != linear.shape(0) ||
@@ -113,8 +123,8 @@ void bind_bounds(nb::module_& m) {
                 ThreadPool pool(threads);
                 stage = dense_sweeps({n, pairs.data(), linear.data(), mask.data()}, count, gain, pool, run.stop);
             }
-            return nb::make_tuple(to_numpy(std::move(stage.u), n, n, n), to_numpy(std::move(stage.v), n, n, n),
-                                  to_numpy(std::move(stage.beta), n));
+            return std::tuple(to_numpy(std::move(stage.u), n, n, n), to_numpy(std::move(stage.v), n, n, n),
+                              to_numpy(std::move(stage.beta), n));
         },
         nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::arg("count"), nb::arg("gain"),
         nb::arg("threads"), nb::arg("budget"),
@@ -139,36 +149,14 @@ void bind_bounds(nb::module_& m) {
         "For benchmarks: CPU seconds from the start of the first sweep to the end of each.");
     m.def(
         "branch_and_bound",
-        [](const Problem& problem, double granularity, std::size_t memory_limit, std::size_t proof_limit, bool symmetry,
-           const std::string& checkpoint, double checkpoint_interval, std::uint64_t seed, int threads,
-           const Indices& initial, nb::object budget) {
+        [](const Problem& problem, const BranchAndBoundOptions& options, const Indices& initial, BoundBudget budget) {
+            std::vector<int> incumbent = copy_of(initial, problem);
             Run run(std::move(budget));
-            BranchAndBoundOptions options;
-            options.use_symmetry = symmetry;
-            options.checkpoint = checkpoint;
-            options.checkpoint_interval = checkpoint_interval;
-            options.root = options_of(granularity, memory_limit, true, seed, threads);
-            options.proof_limit = proof_limit;
-            TreeResult result;
-            {
-                nb::gil_scoped_release release;
-                result = branch_and_bound(
-                    problem, options, {initial.data(), initial.data() + initial.size()}, run.stop,
-                    [&](const TreeProgress& now) { run.report(now.bound, now.cost, now.nodes, now.proof_size); });
-            }
-            nb::list proof;
-            for (ProofNode& node : result.proof) proof.append(to_tuple(std::move(node)));
-            const std::size_t n = result.permutation.size();
-            nb::list symmetries;
-            for (Symmetry& s : result.symmetries)
-                symmetries.append(nb::make_tuple(s.of_rows ? 0 : 1, to_numpy(std::move(s.image), problem.n)));
-            return nb::make_tuple(to_numpy(std::move(result.permutation), n), name_of(result.status), result.bound,
-                                  result.nodes, proof, symmetries, result.checkpoint_error);
+            nb::gil_scoped_release release;
+            return branch_and_bound(problem, options, std::move(incumbent), run.stop, [&](const TreeProgress& now) {
+                run.report(now.bound, now.cost, now.nodes, now.proof_size);
+            });
         },
-        nb::arg("problem"), nb::arg("granularity"), nb::arg("memory_limit"), nb::arg("proof_limit"),
-        nb::arg("symmetry"), nb::arg("checkpoint"), nb::arg("checkpoint_interval"), nb::arg("seed"), nb::arg("threads"),
-        nb::arg("initial"), nb::arg("budget"),
-        "Branch and bound on the dual ascent: (permutation, status, bound, nodes, proof tree or nothing, symmetries, "
-        "why "
-        "the checkpoint could not be written).");
+        nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("budget"),
+        "Branch and bound on the dual ascent.");
 }

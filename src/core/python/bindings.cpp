@@ -1,11 +1,17 @@
 // The module: problems, assignment problems, the paper's ascent and the searches.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
 #include <map>
+#include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "base/problem.h"
 #include "bound/hahn_grant.h"
 #include "lap/lap.h"
 #include "python/bind.h"
+#include "python/budget.h"
 #include "search/enumerate.h"
 #include "search/tabu.h"
 #include "search/two_opt.h"
@@ -19,17 +25,14 @@ std::vector<double> copy_of(const Matrix& matrix, int n, const char* name) {
 }
 
 Problem make_problem(const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear, double constant,
-                     const nb::object& forbidden) {
+                     const std::optional<Mask>& forbidden) {
     Problem problem;
     problem.n = static_cast<int>(linear.shape(0));
     for (const auto& [source, target] : factors)
         problem.factors.push_back({copy_of(source, problem.n, "source"), copy_of(target, problem.n, "target")});
     problem.linear = copy_of(linear, problem.n, "linear");
     problem.constant = constant;
-    if (!forbidden.is_none()) {
-        const auto mask = nb::cast<Mask>(forbidden);
-        problem.forbidden.assign(mask.data(), mask.data() + mask.size());
-    }
+    if (forbidden) problem.forbidden.assign(forbidden->data(), forbidden->data() + forbidden->size());
     return problem;
 }
 
@@ -47,24 +50,26 @@ void bind_problem(nb::module_& m) {
         .def(
             "__init__",
             [](Problem* self, const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear,
-               double constant,
-               const nb::object& forbidden) { new (self) Problem(make_problem(factors, linear, constant, forbidden)); },
+               double constant, const std::optional<Mask>& forbidden) {
+                new (self) Problem(make_problem(factors, linear, constant, forbidden));
+            },
             nb::arg("factors"), nb::arg("linear"), nb::arg("constant"), nb::arg("forbidden") = nb::none())
-        .def("cost", [](const Problem& self, const Indices& permutation) { return self.cost(permutation.data()); });
+        .def(
+            "cost", [](const Problem& self, const Indices& permutation) { return self.cost(permutation.data()); },
+            nb::arg("permutation"));
 }
 
 void bind_lap(nb::module_& m) {
     m.def(
         "solve_lap",
-        [](const Matrix& cost, const std::string& method, double epsilon, const nb::object& warm) {
+        [](const Matrix& cost, const std::string& method, double epsilon, const std::optional<Indices>& warm) {
             const int n = static_cast<int>(cost.shape(0));
             if (cost.shape(1) != cost.shape(0)) throw std::invalid_argument("cost: expected a square matrix");
             Lap lap(n);
             std::vector<int> start;
-            if (!warm.is_none()) {
-                const auto given = nb::cast<Indices>(warm);
-                if (static_cast<int>(given.size()) != n) throw std::invalid_argument("warm: expected n columns");
-                start.assign(given.data(), given.data() + n);
+            if (warm) {
+                if (static_cast<int>(warm->size()) != n) throw std::invalid_argument("warm: expected n columns");
+                start.assign(warm->data(), warm->data() + n);
             }
             const LapMethod how = lap_method(method);
             bool feasible;
@@ -72,29 +77,47 @@ void bind_lap(nb::module_& m) {
                 nb::gil_scoped_release release;
                 feasible = lap.solve(cost.data(), n, n, how, epsilon, start.empty() ? nullptr : start.data());
             }
-            return nb::make_tuple(to_numpy(std::vector<int>(lap.row_to_col(), lap.row_to_col() + n), n),
-                                  to_numpy(std::vector<double>(lap.u(), lap.u() + n), n),
-                                  to_numpy(std::vector<double>(lap.v(), lap.v() + n), n), feasible);
+            return std::tuple(to_numpy(std::vector<int>(lap.row_to_col(), lap.row_to_col() + n), n),
+                              to_numpy(std::vector<double>(lap.u(), lap.u() + n), n),
+                              to_numpy(std::vector<double>(lap.v(), lap.v() + n), n), feasible);
         },
         nb::arg("cost"), nb::arg("method") = "jonker-volgenant", nb::arg("epsilon") = 0.0, nb::arg("warm") = nb::none(),
         "Solve a linear assignment problem: (column of each row, row duals, column duals, feasible).");
 }
 
+// The duals of the paper's ascent as a stage: like Stage, in float64.
+struct HahnGrantStage {
+    int n;
+    std::vector<double> u, v, column_duals;
+    std::vector<std::uint8_t> forbidden;
+};
+
 void bind_hahn_grant(nb::module_& m) {
+    nb::class_<HahnGrantStage>(m, "HahnGrantStage", "Duals in float64, in the core's order: u[k, i, j] and v[l, i, j].")
+        .def_prop_ro("u", [](const HahnGrantStage& self) { return view_of(self.u, self.n, self.n, self.n); })
+        .def_prop_ro("v", [](const HahnGrantStage& self) { return view_of(self.v, self.n, self.n, self.n); })
+        .def_prop_ro("column_duals", [](const HahnGrantStage& self) { return view_of(self.column_duals, self.n); })
+        .def_prop_ro("forbidden", [](const HahnGrantStage& self) { return view_of(self.forbidden, self.n, self.n); });
+
     nb::class_<HahnGrant>(m, "HahnGrant")
         .def(
             "__init__",
             [](HahnGrant* self, const Problem& problem, bool factorized, const std::string& lap, bool evaluate_laps,
                int threads) { new (self) HahnGrant(problem, factorized, lap_method(lap), evaluate_laps, threads); },
-            nb::arg("problem"), nb::arg("factorized"), nb::arg("lap"), nb::arg("evaluate_laps"), nb::arg("threads"))
-        .def("sweep",
-             [](HahnGrant& self, nb::object budget) {
-                 if (self.duals().u.empty()) throw std::logic_error("the duals were taken: no further sweep");
-                 Run run(std::move(budget));
-                 nb::gil_scoped_release release;
-                 return self.sweep(run.stop);
-             })
-        .def("offer", [](HahnGrant& self, const Indices& permutation) { self.offer(permutation.data()); })
+            nb::arg("problem"), nb::kw_only(), nb::arg("factorized"), nb::arg("lap"), nb::arg("evaluate_laps"),
+            nb::arg("threads"))
+        .def(
+            "sweep",
+            [](HahnGrant& self, CoreBudget budget) {
+                if (self.duals().u.empty()) throw std::logic_error("the duals were taken: no further sweep");
+                Run run(std::move(budget));
+                nb::gil_scoped_release release;
+                return self.sweep(run.stop);
+            },
+            nb::arg("budget"), "One pass over all subproblems; False if it was cut short.")
+        .def(
+            "offer", [](HahnGrant& self, const Indices& permutation) { self.offer(permutation.data()); },
+            nb::arg("permutation"))
         .def_prop_ro("bound", [](const HahnGrant& self) { return self.bound_is_valid() ? self.bound() : -INFINITY; })
         .def_prop_ro("gain", &HahnGrant::leader_gain)
         .def_prop_ro("cost", &HahnGrant::cost)
@@ -106,16 +129,18 @@ void bind_hahn_grant(nb::module_& m) {
             "take_duals",
             [](HahnGrant& self) {
                 const int n = self.duals().n;
-                auto column_duals = to_numpy(self.column_duals(), n);  // before the duals are gone
-                return nb::make_tuple(to_numpy(std::move(self.duals().u), n, n, n),
-                                      to_numpy(std::move(self.duals().v), n, n, n), column_duals);
+                std::vector<double> column_duals = self.column_duals();  // before the duals are gone
+                return HahnGrantStage{n, std::move(self.duals().u), std::move(self.duals().v), std::move(column_duals),
+                                      std::vector<std::uint8_t>(static_cast<std::size_t>(n) * n, 0)};
             },
-            "The duals in the core's order, and those of the columns, without a copy: the ascent ends with this.");
+            "The duals, without a copy: the ascent ends with this.");
 }
 
-nb::tuple search_tuple(SearchResult result) {
+using Found = std::tuple<decltype(to_numpy(std::vector<int>(), 0)), double, bool>;  // permutation, cost, completed
+
+Found found(SearchResult result) {
     const std::size_t n = result.permutation.size();
-    return nb::make_tuple(to_numpy(std::move(result.permutation), n), result.cost, result.completed);
+    return {to_numpy(std::move(result.permutation), n), result.cost, result.completed};
 }
 
 std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) {
@@ -126,7 +151,7 @@ std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) 
 
 // Runs a search without Python's lock; what it finds on the way goes to the budget.
 template <class Search, class Options>
-nb::tuple run_search(Search search, const Problem& problem, const Options& options, nb::object budget) {
+Found run_search(Search search, const Problem& problem, const Options& options, SearchBudget budget) {
     Run run(std::move(budget));
     const Progress progress = run.progress();
     SearchResult result;
@@ -134,14 +159,14 @@ nb::tuple run_search(Search search, const Problem& problem, const Options& optio
         nb::gil_scoped_release release;
         result = search(problem, options, run.stop, progress);
     }
-    return search_tuple(std::move(result));
+    return found(std::move(result));
 }
 
 void bind_searches(nb::module_& m) {
     m.def(
         "two_opt",
         [](const Problem& problem, std::uint64_t seed, long restarts, int threads, const std::vector<Indices>& initial,
-           nb::object budget, int kicks) {
+           SearchBudget budget, int kicks) {
             TwoOptOptions options;
             options.seed = seed;
             options.restarts = restarts;
@@ -155,7 +180,7 @@ void bind_searches(nb::module_& m) {
     m.def(
         "tabu",
         [](const Problem& problem, std::uint64_t seed, long streams, long iterations, int threads, double target,
-           const std::vector<Indices>& initial, nb::object budget) {
+           const std::vector<Indices>& initial, SearchBudget budget) {
             TabuOptions options;
             options.seed = seed;
             options.streams = streams;
@@ -170,7 +195,7 @@ void bind_searches(nb::module_& m) {
         "Iterated tabu search; iterations=0 means until the budget ends: (permutation, cost, completed).");
     m.def(
         "enumerate",
-        [](const Problem& problem, std::uint64_t seed, int threads, nb::object budget) {
+        [](const Problem& problem, std::uint64_t seed, int threads, SearchBudget budget) {
             EnumerateOptions options;
             options.seed = seed;
             options.threads = threads;
@@ -183,6 +208,7 @@ void bind_searches(nb::module_& m) {
 }  // namespace
 
 void bind_bounds(nb::module_& m);
+void bind_proofs(nb::module_& m);
 void bind_subsets(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -191,6 +217,7 @@ NB_MODULE(_core, m) {
     bind_lap(m);
     bind_hahn_grant(m);
     bind_searches(m);
+    bind_proofs(m);
     bind_bounds(m);
     bind_subsets(m);
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.h"
+
 namespace blindmatch {
 namespace {
 
@@ -30,7 +32,7 @@ double rounding_margin(const Problem& problem) {
 // columns. Half, because each of the two rows counts its part.
 std::vector<std::vector<double>> rest_bounds(const Problem& problem) {
     const int n = problem.n;
-    std::vector<std::vector<double>> rest(n + 1, std::vector<double>(static_cast<std::size_t>(n) * n, 0.0));
+    std::vector<std::vector<double>> rest(n + 1, std::vector<double>(area(n, n), 0.0));
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
             for (int d = n - 1; d >= 0; --d) {
@@ -63,7 +65,7 @@ class Search {
           task_(task),
           permutation_(n_),
           used_(n_, 0),
-          own_(n_ + 1, std::vector<double>(static_cast<std::size_t>(n_) * n_)) {
+          own_(n_ + 1, std::vector<double>(area(n_, n_))) {
         own_[0] = problem_.linear;
     }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/index.h"
 #include "base/problem.h"
 #include "base/simd.h"
 #include "base/stop.h"
@@ -42,7 +43,7 @@ BLINDMATCH_INLINE void accumulate_body(Real* row, Real scale, const Real* weight
     constexpr int width = Simd<Real>::width;
     for (int s = 0; s < stride; s += width) {
         Vector<Real> sum = {};
-        for (int k = 0; k < n; ++k) sum += weight[k] * load(matrix + static_cast<std::size_t>(k) * stride + s);
+        for (int k = 0; k < n; ++k) sum += weight[k] * load(matrix + cell(k, s, stride));
         store(row + s, load(row + s) + scale * sum);
     }
 }
@@ -71,7 +72,7 @@ BLINDMATCH_INLINE Swap<Real> best_body(const Real* delta, const Real* expiry, Re
     for (int s = 0; s < stride; s += width) {
         Vector<Real> value = infinity, row = {}, index = {};
         for (int r = 0; r < std::min(n, s + width) - 1; ++r, index += Real(1)) {
-            const std::size_t at = static_cast<std::size_t>(r) * stride + s;
+            const std::size_t at = cell(r, s, stride);
             Vector<Real> v = load(delta + at);
             if (expiry) v = v < aspiration ? v : (load(expiry + at) <= tick ? v : infinity);
             row = v < value ? index : row;
@@ -144,7 +145,7 @@ class SwapTable {
         AlignedVector<Real> source, target;  // target is kept permuted: target[q][k] = target_f[p_q][p_k]
     };
 
-    std::size_t at(int r, int s) const { return static_cast<std::size_t>(r) * stride_ + s; }
+    std::size_t at(int r, int s) const { return cell(r, s, stride_); }
     void refresh(int r);  // delta(r, .) and delta(., r) from the gains
 
     const Problem* problem_;
@@ -159,11 +160,11 @@ class SwapTable {
 template <class Real>
 SwapTable<Real>::SwapTable(const Problem& problem)
     : problem_(&problem), n_(problem.n), stride_(padded(problem.n)), permutation_(n_), exact_(exact(problem)) {
-    const std::size_t size = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t size = area(n_, stride_);
     for (const Factor& factor : problem.factors) {
         Pair pair{swap_delta::is_symmetric(factor.source, n_), AlignedVector<Real>(size), AlignedVector<Real>(size)};
         for (int i = 0; i < n_; ++i) {
-            std::copy_n(factor.source.data() + static_cast<std::size_t>(i) * n_, n_, pair.source.data() + at(i, 0));
+            std::copy_n(factor.source.data() + area(i, n_), n_, pair.source.data() + at(i, 0));
         }
         pairs_.push_back(std::move(pair));
     }
@@ -181,7 +182,7 @@ bool SwapTable<Real>::reset(const std::vector<int>& permutation, Stop& stop) {
         const std::vector<double>& target = problem_->factors[f].target;
         for (int q = 0; q < n_; ++q) {
             if ((q & 63) == 0 && stop()) return false;
-            const double* row = target.data() + static_cast<std::size_t>(permutation_[q]) * n_;
+            const double* row = target.data() + area(permutation_[q], n_);
             for (int k = 0; k < n_; ++k) pairs_[f].target[at(q, k)] = static_cast<Real>(row[permutation_[k]]);
         }
     }
@@ -189,7 +190,7 @@ bool SwapTable<Real>::reset(const std::vector<int>& permutation, Stop& stop) {
         if ((r & 15) == 0 && stop()) return false;
         Real* gain = gain_.data() + at(r, 0);
         for (int q = 0; q < n_; ++q) {
-            gain[q] = static_cast<Real>(problem_->linear[static_cast<std::size_t>(r) * n_ + permutation_[q]]);
+            gain[q] = static_cast<Real>(problem_->linear[area(r, n_) + permutation_[q]]);
         }
         for (const Pair& pair : pairs_) {
             // Rows k of the target instead of columns k: the sign differs where it is antisymmetric.

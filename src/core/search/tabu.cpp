@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/index.h"
 #include "search/swap_delta.h"
 
 namespace blindmatch {
@@ -36,7 +37,7 @@ class Stream {
           index_(index),
           random_(shared.options.seed, static_cast<std::uint64_t>(index)),
           table_(problem_),
-          tabu_(static_cast<std::size_t>(n_) * n_),
+          tabu_(area(n_, n_)),
           expiry_(static_cast<std::size_t>(n_) * table_.stride()) {}
 
     SearchResult run() {
@@ -115,7 +116,7 @@ void Stream<Real>::save() {
 template <class Real>
 void Stream<Real>::move(int u, int v) {
     const std::vector<int>& p = table_.permutation();
-    const auto tabu = [&](int i, int j) -> Real& { return tabu_[static_cast<std::size_t>(i) * n_ + j]; };
+    const auto tabu = [&](int i, int j) -> Real& { return tabu_[cell(i, j, n_)]; };
     // Cubed, as in Taillard's own code: mostly short tenures, sometimes very long ones.
     const auto until = [&] {
         const double x = random_.uniform();

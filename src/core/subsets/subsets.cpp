@@ -6,21 +6,22 @@
 #include <mutex>
 #include <numeric>
 
+#include "base/index.h"
 #include "base/random.h"
 
 namespace blindmatch {
 
 SubsetProblem::SubsetProblem(const double* cost, int n_, int size_) : n(n_), size(size_), stride(padded(n_)) {
-    pair.assign(static_cast<std::size_t>(n) * stride, 0.0);
+    pair.assign(area(n, stride), 0.0);
     single.resize(n);
     Random random(0x5eed);
     for (int i = 0; i < n; ++i) keys.push_back(random.next());
     for (int i = 0; i < n; ++i) {
-        single[i] = cost[static_cast<std::size_t>(i) * n + i];
+        single[i] = cost[cell(i, i, n)];
         largest_single = std::max(largest_single, std::abs(single[i]));
         for (int j = 0; j < i; ++j) {
-            const double both = cost[static_cast<std::size_t>(i) * n + j] + cost[static_cast<std::size_t>(j) * n + i];
-            pair[static_cast<std::size_t>(i) * stride + j] = pair[static_cast<std::size_t>(j) * stride + i] = both;
+            const double both = cost[cell(i, j, n)] + cost[cell(j, i, n)];
+            pair[cell(i, j, stride)] = pair[cell(j, i, stride)] = both;
             largest_pair = std::max(largest_pair, std::abs(both));
         }
     }

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/index.h"
 #include "base/simd.h"
 #include "base/stop.h"
 
@@ -22,7 +23,7 @@ struct SubsetProblem {
     std::uint64_t hash(const Subset& subset) const;  // Zobrist: the exclusive or of the members' keys
     SubsetProblem complement() const;  // the n - size items left out instead; its costs are lower by total()
     double total() const;              // the cost of all n items
-    const double* row(int i) const { return pair.data() + static_cast<std::size_t>(i) * stride; }
+    const double* row(int i) const { return pair.data() + area(i, stride); }
 
     int n, size, stride;
     AlignedVector<double> pair;  // cost[i][j] + cost[j][i]; zero diagonal and padding

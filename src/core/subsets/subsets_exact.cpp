@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/index.h"
 #include "subsets/subsets.h"
 
 namespace blindmatch {
@@ -28,7 +29,7 @@ class SubsetTree {
         : problem_(problem), n_(problem.n), pool_(k), share_(problem.pair.size()), gain_(n_), value_(n_) {
         for (const Subset& subset : known) offer(subset);
         for (std::size_t c = 0; c < share_.size(); ++c) share_[c] = problem.pair[c] / 2;
-        order_.resize(static_cast<std::size_t>(n_) * n_);
+        order_.resize(area(n_, n_));
     }
 
     SubsetResult run(Stop& stop) {
@@ -88,7 +89,7 @@ class SubsetTree {
         pool_.offer({cost, std::move(subset), hash});
     }
 
-    double* share(int i) { return share_.data() + static_cast<std::size_t>(i) * problem_.stride; }
+    double* share(int i) { return share_.data() + area(i, problem_.stride); }
 
     // An upper bound on the rounding error of any bound or cost below: depth of the sums times the sum of magnitudes.
     void set_rounding() {
@@ -106,7 +107,7 @@ class SubsetTree {
         double best_bound = -INFINITY, step = 1.0;
         std::vector<std::vector<int>> chosen(n_);
         std::vector<int> row(n_), items(n_);
-        std::vector<char> picked(static_cast<std::size_t>(n_) * n_);
+        std::vector<char> picked(area(n_, n_));
         for (int t = 0, stalled = 0; t < subgradient_steps && step > 1e-3 && !stop(); ++t) {
             for (int i = 0; i < n_; ++i) {
                 row.clear();
@@ -134,7 +135,7 @@ class SubsetTree {
 
             std::fill(picked.begin(), picked.end(), 0);
             for (int s = 0; s < p; ++s) {
-                for (const int j : chosen[items[s]]) picked[static_cast<std::size_t>(items[s]) * n_ + j] = 1;
+                for (const int j : chosen[items[s]]) picked[cell(items[s], j, n_)] = 1;
             }
             long norm = 0;
             for (int i = 0; i < n_; ++i) {
@@ -158,7 +159,7 @@ class SubsetTree {
     void sort_rows() {
         set_rounding();
         for (int i = 0; i < n_; ++i) {
-            int* order = order_.data() + static_cast<std::size_t>(i) * n_;
+            int* order = order_.data() + area(i, n_);
             std::iota(order, order + n_, 0);
             const double* s = share(i);
             std::sort(order, order + n_, [s](int a, int b) { return s[a] < s[b]; });
@@ -215,8 +216,8 @@ class SubsetTree {
     }
 
     double cheapest(int i, int count, const std::vector<char>& state) const {
-        const int* order = order_.data() + static_cast<std::size_t>(i) * n_;
-        const double* s = share_.data() + static_cast<std::size_t>(i) * problem_.stride;
+        const int* order = order_.data() + area(i, n_);
+        const double* s = share_.data() + area(i, problem_.stride);
         double sum = 0.0;
         for (int t = 0; count > 0; ++t) {
             const int j = order[t];

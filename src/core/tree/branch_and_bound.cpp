@@ -10,9 +10,9 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
+#include "base/index.h"
+#include "base/thread_pool.h"
 #include "bound/bounder.h"
 #include "tree/branching.h"
 #include "tree/expansion.h"
@@ -49,7 +49,7 @@ class Tree {
           options_(options),
           stop_(stop),
           report_(report),
-          target_{options.root.tolerance, options.root.granularity, cost_noise(problem)},
+          target_(options.root.target),
           branching_(problem, result_.symmetries) {}
 
     TreeResult run(std::vector<int> initial) {
@@ -62,7 +62,6 @@ class Tree {
                          : stop_.interrupted()   ? BoundStatus::interrupted
                          : stop_() || cut_short_ ? BoundStatus::time_limit
                                                  : BoundStatus::stalled;
-        result_.trace.push_back({stop_.elapsed(), result_.cost, result_.bound});
         keep_state();
         return std::move(result_);
     }
@@ -119,11 +118,10 @@ class Tree {
         if (start_.n == problem_.n) options.start = &start_;
         BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
             root_size_ = p.proof_size;
-            if (report_) report_({p.seconds, p.cost, p.bound, 0, 1, root_size_});
+            if (report_) report_({p.cost, p.bound, 0, root_size_});
         });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
-        result_.trace = std::move(root.trace);
         result_.nodes = 1;
         root_bound_ = root.bound;
         cut_short_ = root.status == BoundStatus::time_limit;  // the root ends before the limit, to prove what it has
@@ -188,7 +186,7 @@ class Tree {
                                                          });
         for (int other = 0; other < n; ++other) {
             const int i = is_row ? line : other, j = is_row ? other : line;
-            const double b = pair_bound[static_cast<std::size_t>(i) * n + j];
+            const double b = pair_bound[cell(i, j, n)];
             const int original = is_row ? parent->columns[other] : parent->rows[other];
             const bool skip = std::any_of(skipped.begin(), skipped.end(),
                                           [original](const SkippedChild& child) { return child.skipped == original; });
@@ -233,14 +231,8 @@ class Tree {
         const int threads = std::clamp(options_.root.threads, 1, static_cast<int>(kTurns));
         next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
         ahead_ = 2 * static_cast<std::size_t>(threads);
-        std::vector<std::thread> helpers;
-        try {
-            for (int worker = 1; worker < threads; ++worker) helpers.emplace_back([this, worker] { guarded(worker); });
-        } catch (const std::system_error&) {  // the system has no more threads to give: fewer will do
-        }
-        guarded(0);
-        for (std::thread& helper : helpers) helper.join();
-        if (failure_) std::rethrow_exception(failure_);
+        ThreadPool pool(threads);
+        pool.run(pool.size(), [this](int, int worker) { guarded(worker); });
         for (Turn& turn : turns_) {  // a stop came: what is done counts, the rest stays open
             if (turn.result && turn.result->whole) {
                 commit(turn);
@@ -258,9 +250,9 @@ class Tree {
             work(worker);
         } catch (...) {
             const std::lock_guard lock(mutex_);
-            if (!failure_) failure_ = std::current_exception();
             stop_.request();
             changed_.notify_all();
+            throw;
         }
     }
 
@@ -338,15 +330,12 @@ class Tree {
 
     void tell() {
         const double now = stop_.elapsed();
-        if (now < next_report_) return;
+        if (!report_ || now < next_report_) return;
         next_report_ = now + 0.1;
         const double bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
-        result_.trace.push_back({now, result_.cost, bound});
-        if (report_) {
-            const auto nodes = static_cast<double>(result_.proof.size());
-            const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
-            report_({now, result_.cost, bound, result_.nodes, static_cast<long>(open_.size()), size});
-        }
+        const auto nodes = static_cast<double>(result_.proof.size());
+        const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
+        report_({result_.cost, bound, result_.nodes, size});
     }
 
     const Problem& problem_;
@@ -362,7 +351,6 @@ class Tree {
     std::vector<OpenNode> open_;              // a heap
     std::deque<Turn> turns_;                  // nodes that were taken off the heap, in that order
     Stage start_;                             // duals of an unfinished root, from a checkpoint
-    std::exception_ptr failure_;              // what a thread threw
     bool root_done_ = false;
     double next_checkpoint_ = kInfinity;
     double root_bound_ = -kInfinity;

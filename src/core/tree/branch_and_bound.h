@@ -14,7 +14,7 @@
 namespace blindmatch {
 
 struct BranchAndBoundOptions {
-    DualAscentOptions root;                          // tolerance, granularity and threads hold for the tree as well
+    DualAscentOptions root;                          // target and threads hold for the tree as well
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
     std::size_t open_limit = std::size_t{4}
                              << 30;     // bytes of the open nodes' duals; beyond, the search goes depth first
@@ -37,8 +37,8 @@ struct ProofNode {
 };
 
 struct TreeProgress {
-    double seconds, cost, bound;
-    long nodes, open;
+    double cost, bound;
+    long nodes;
     double proof_size;  // nodes and further stages of the root that somebody will have to check; 0 if it was dropped
 };
 
@@ -52,7 +52,6 @@ struct TreeResult {
     bool proof_dropped = false;
     std::vector<Symmetry> symmetries;  // that the proof uses
     std::string checkpoint_error;      // why the last attempt to write the checkpoint failed; empty: it did not
-    std::vector<TracePoint> trace;
 };
 
 // With a checkpoint, what a run knows is kept in that file, and the next run with the same problem goes on from there.

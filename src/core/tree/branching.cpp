@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/index.h"
+
 namespace blindmatch {
 namespace {
 
@@ -16,12 +18,12 @@ double unevenness(const std::vector<double>& matrix, int n) {
     double smallest = kInfinity, sum = 0.0, squares = 0.0;
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < n; ++k) {
-            if (i != k) smallest = std::min(smallest, matrix[static_cast<std::size_t>(i) * n + k]);
+            if (i != k) smallest = std::min(smallest, matrix[cell(i, k, n)]);
         }
     }
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < n; ++k) {
-            const double x = i != k ? matrix[static_cast<std::size_t>(i) * n + k] - smallest : 0.0;
+            const double x = i != k ? matrix[cell(i, k, n)] - smallest : 0.0;
             sum += x;
             squares += x * x;
         }
@@ -86,8 +88,7 @@ std::pair<int, bool> Branching::choose_line(const BranchedNode& node, const std:
             double score = 0.0;
             for (int y = 0; y < n; ++y) {
                 if (!needed[side == 0 ? node.columns[y] : node.rows[y]]) continue;
-                const double b =
-                    pair_bound[side == 0 ? static_cast<std::size_t>(x) * n + y : static_cast<std::size_t>(y) * n + x];
+                const double b = pair_bound[side == 0 ? cell(x, y, n) : cell(y, x, n)];
                 if (b < target) score += weight((target - b) / gap);
             }
             score *= side_penalty_[side];

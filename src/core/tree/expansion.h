@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "base/thread_pool.h"
 #include "bound/bounder.h"
+#include "bound/target.h"
 #include "tree/tree_node.h"
 
 namespace blindmatch {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/index.h"
+
 namespace blindmatch {
 namespace {
 
@@ -23,8 +25,7 @@ class Search {
             for (const Factor& f : problem.factors) {
                 const std::size_t begin = line.size();
                 const std::vector<double>& matrix = of_rows ? f.source : f.target;
-                line.insert(line.end(), matrix.begin() + static_cast<std::size_t>(i) * n_,
-                            matrix.begin() + static_cast<std::size_t>(i + 1) * n_);
+                line.insert(line.end(), matrix.begin() + area(i, n_), matrix.begin() + area(i + 1, n_));
                 std::sort(line.begin() + begin, line.end());
             }
             sorted_.push_back(std::move(line));
@@ -37,10 +38,8 @@ class Search {
     bool same_line(int i, int to) const {
         if (sorted_[i] != sorted_[to]) return false;
         for (int other = 0; other < n_; ++other) {
-            const std::size_t a =
-                of_rows_ ? static_cast<std::size_t>(i) * n_ + other : static_cast<std::size_t>(other) * n_ + i;
-            const std::size_t b =
-                of_rows_ ? static_cast<std::size_t>(to) * n_ + other : static_cast<std::size_t>(other) * n_ + to;
+            const std::size_t a = of_rows_ ? cell(i, other, n_) : cell(other, i, n_);
+            const std::size_t b = of_rows_ ? cell(to, other, n_) : cell(other, to, n_);
             if (problem_.linear[a] != problem_.linear[b]) return false;
             if (!problem_.forbidden.empty() && problem_.forbidden[a] != problem_.forbidden[b]) return false;
         }
@@ -51,9 +50,7 @@ class Search {
         for (const Factor& f : problem_.factors) {
             const std::vector<double>& matrix = of_rows_ ? f.source : f.target;
             for (int k = 0; k < i; ++k) {
-                if (matrix[static_cast<std::size_t>(i) * n_ + k] !=
-                    matrix[static_cast<std::size_t>(to) * n_ + image_[k]])
-                    return false;
+                if (matrix[cell(i, k, n_)] != matrix[area(to, n_) + image_[k]]) return false;
             }
         }
         return same_line(i, to);

@@ -1,5 +1,7 @@
 #include "tree/tree_node.h"
 
+#include "base/index.h"
+
 namespace blindmatch {
 namespace {
 
@@ -17,7 +19,7 @@ std::vector<float> without_pair(const std::vector<float>& values, int n, int dro
         if (k == drop) continue;
         for (int i = 0; i < n; ++i) {
             if (i == row) continue;
-            const float* line = values.data() + (static_cast<std::size_t>(k) * n + i) * n;
+            const float* line = values.data() + cell(k, i, n) * n;
             rest.insert(rest.end(), line, line + column);
             rest.insert(rest.end(), line + column + 1, line + n);
         }
@@ -32,7 +34,7 @@ std::vector<std::uint16_t> without_pair(const std::vector<std::uint16_t>& assign
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
             if (i == row || j == column) continue;
-            const std::uint16_t* old = assignments.data() + (static_cast<std::size_t>(i) * n + j) * n;
+            const std::uint16_t* old = assignments.data() + cell(i, j, n) * n;
             for (int k = 0; k < n; ++k) {
                 if (k == row) continue;
                 const int l = old[k] == column ? old[row] : old[k];
@@ -55,8 +57,7 @@ BranchedNode make_child(const OpenNode& open) {
     child.fixed.emplace_back(parent.rows[open.row], parent.columns[open.column]);
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            if (i != open.row && j != open.column)
-                child.forbidden.push_back(parent.forbidden[static_cast<std::size_t>(i) * n + j]);
+            if (i != open.row && j != open.column) child.forbidden.push_back(parent.forbidden[cell(i, j, n)]);
         }
     }
     child.duals.n = n - 1;
@@ -71,7 +72,7 @@ Problem reduced_problem(const Problem& problem, const BranchedNode& node) {
     Problem reduced;
     reduced.n = n;
     reduced.constant = problem.constant;
-    const auto at = [&problem](int i, int j) { return static_cast<std::size_t>(i) * problem.n + j; };
+    const auto at = [&problem](int i, int j) { return cell(i, j, problem.n); };
     for (std::size_t s = 0; s < node.fixed.size(); ++s) {
         const auto [i, j] = node.fixed[s];
         reduced.constant += problem.linear[at(i, j)];

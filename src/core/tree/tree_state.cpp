@@ -234,8 +234,8 @@ std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& optio
     for (const Factor& factor : problem.factors) hash = add(factor.target, add(factor.source, hash));
     hash = add(problem.forbidden, add(problem.linear, hash));
     hash = hash_bytes(&problem.constant, sizeof problem.constant, hash);
-    hash = hash_bytes(&options.granularity, sizeof options.granularity, hash);
-    return hash_bytes(&options.tolerance, sizeof options.tolerance, hash);
+    hash = hash_bytes(&options.target.granularity, sizeof options.target.granularity, hash);
+    return hash_bytes(&options.target.tolerance, sizeof options.target.tolerance, hash);
 }
 
 void save_state(const std::string& path, const TreeState& state, std::uint64_t fingerprint) {

@@ -1,0 +1,51 @@
+"""What the C++ core uses of a budget: all that `src/core/python/budget.h` reads and calls."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class CoreBudget(Protocol):
+    """What every run in the core asks for."""
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left when the run begins; may be infinite."""
+        ...
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run must end at once, before it begins."""
+        ...
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether the main thread has ended; asked every 50 ms."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Keep an exception of a signal handler or of a report; the run stops."""
+        ...
+
+
+class BoundBudget(CoreBudget, Protocol):
+    """What the bounds ask for."""
+
+    def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float, /) -> bool:
+        """Take note of progress; False stops the run. A proof of size 1 has one stage for all pairs."""
+        ...
+
+
+class SearchBudget(CoreBudget, Protocol):
+    """What the searches ask for."""
+
+    def offer(self, permutation: NDArray[np.int32], cost: float, /) -> None:
+        """Keep the best permutation so far."""
+        ...
+
+    def report(self, lower_bound: None, cost: float, /) -> bool:
+        """Take note of progress; False stops the run."""
+        ...

@@ -1,0 +1,66 @@
+// What the solvers prove, for Python: stages of duals, nodes of the tree, symmetries. Arrays are views, not copies.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "bound/bound_proof.h"
+#include "python/bind.h"
+#include "tree/branch_and_bound.h"
+
+void bind_proofs(nb::module_& m);
+
+namespace {
+
+using Pair = std::pair<int, int>;
+
+std::optional<Pair> fixed_pair(const ProofNode& node) {
+    return node.row < 0 ? std::nullopt : std::optional<Pair>({node.row, node.column});
+}
+
+// (side, index): side 0 for a row, 1 for a column.
+std::optional<Pair> line(const ProofNode& node) {
+    return node.line < 0 ? std::nullopt : std::optional<Pair>({node.line_is_row ? 0 : 1, node.line});
+}
+
+}  // namespace
+
+void bind_proofs(nb::module_& m) {
+    nb::class_<Stage>(m, "Stage", "Duals in float32, in the core's order: u[k, i, j] and v[l, i, j].")
+        .def_static(
+            "from_certificate",
+            [](const Cube& U, const Cube& V) {
+                const int n = static_cast<int>(U.shape(0));
+                for (std::size_t axis = 0; axis < 3; ++axis)
+                    if (U.shape(axis) != U.shape(0) || V.shape(axis) != U.shape(0))
+                        throw nb::value_error("U, V: expected cubes of one size");
+                return Stage{.n = n,
+                             .u = core_order<float, float>(U.data(), n),
+                             .v = core_order<float, float>(V.data(), n),
+                             .beta = std::vector<double>(n, 0.0),
+                             .forbidden = std::vector<std::uint8_t>(U.shape(0) * U.shape(0), 0)};
+            },
+            nb::arg("U"), nb::arg("V"), "Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].")
+        .def_prop_ro("u", [](const Stage& self) { return view_of(self.u, self.n, self.n, self.n); })
+        .def_prop_ro("v", [](const Stage& self) { return view_of(self.v, self.n, self.n, self.n); })
+        .def_prop_ro("column_duals", [](const Stage& self) { return view_of(self.beta, self.n); })
+        .def_prop_ro("forbidden", [](const Stage& self) { return view_of(self.forbidden, self.n, self.n); });
+
+    nb::class_<SkippedChild>(m, "SkippedChild", "A child that a symmetry maps to its sibling.")
+        .def_ro("skipped", &SkippedChild::skipped)
+        .def_ro("sibling", &SkippedChild::sibling)
+        .def_ro("symmetry", &SkippedChild::symmetry, "An index into the symmetries of the result.");
+
+    nb::class_<ProofNode>(m, "ProofNode", "A node of the proof tree, in original indices.")
+        .def_prop_ro(
+            "parent",
+            [](const ProofNode& self) { return self.parent < 0 ? std::nullopt : std::optional<int>(self.parent); },
+            "An index into the proof; None at the root.")
+        .def_prop_ro("pair", fixed_pair, "The pair (row, column) that it fixes; None at the root.")
+        .def_prop_ro("line", line, "What its children fix: (0, row) or (1, column); None if it has no children.")
+        .def_ro("stages", &ProofNode::stages)
+        .def_ro("skipped", &ProofNode::skipped);
+
+    nb::class_<Symmetry>(m, "Symmetry", "A permutation of the rows, or of the columns, that changes no cost.")
+        .def_ro("of_rows", &Symmetry::of_rows)
+        .def_prop_ro("image", [](const Symmetry& self) { return view_of(self.image, self.image.size()); });
+}

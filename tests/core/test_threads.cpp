@@ -1,0 +1,76 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "base/thread_pool.h"
+
+using namespace blindmatch;
+
+TEST_CASE("a pool does every task once, round after round") {
+    ThreadPool pool(4);
+    for (int round = 0; round < 50; ++round) {
+        std::vector<std::atomic<int>> done(37);
+        pool.run(37, [&](int index, int worker) {
+            CHECK(worker < pool.size());
+            ++done[index];
+        });
+        for (const auto& count : done) CHECK(count == 1);
+    }
+}
+
+TEST_CASE("what a task or the idle caller throws reaches the caller, and the pool goes on") {
+    ThreadPool pool(3);
+    CHECK_THROWS_AS(pool.run(100,
+                             [](int index, int) {
+                                 if (index == 50) throw std::runtime_error("task");
+                             }),
+                    std::runtime_error);
+    std::atomic<bool> idled{false};
+    const auto wait = [&](int, int worker) {
+        while (worker > 0 && !idled) std::this_thread::yield();
+    };
+    const auto idle = [&] {
+        idled = true;
+        throw std::logic_error("idle");
+    };
+    // Until a helper has a task to wait in.
+    bool thrown = false;
+    for (int attempt = 0; attempt < 1000 && !thrown; ++attempt) {
+        try {
+            pool.run(3, wait, idle);
+        } catch (const std::logic_error&) {
+            thrown = true;
+        }
+    }
+    CHECK(thrown);
+    std::atomic<int> count{0};
+    pool.run(10, [&](int, int) { ++count; });
+    CHECK(count == 10);
+}
+
+TEST_CASE("streams run once each; after a stop only the first is sure to") {
+    for (const int threads : {1, 4}) {
+        std::vector<std::atomic<int>> done(20);
+        Stop stop;
+        CHECK(for_each_stream(20, threads, stop, [&](long r) { ++done[r]; }, [] {}));
+        for (const auto& count : done) CHECK(count == 1);
+        Stop over;
+        over.request();
+        std::atomic<int> count{0};
+        CHECK_FALSE(for_each_stream(1'000'000'000'000, threads, over, [&](long) { ++count; }, [] {}));
+        CHECK(count == 1);
+        Stop failing;
+        CHECK_THROWS_AS(for_each_stream(
+                            20, threads, failing,
+                            [](long r) {
+                                if (r == 3) throw std::bad_alloc();
+                            },
+                            [] {}),
+                        std::bad_alloc);
+        CHECK(failing.interrupted());
+    }
+}
