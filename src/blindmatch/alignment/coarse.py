@@ -19,7 +19,7 @@ from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.interrupts import complete
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
-from blindmatch.validation import FloatArray
+from blindmatch.validation import FloatArray, IntArray
 
 _SAMPLE = 10_000  # points that k-means uses: a few hundred per centre are enough
 _SCREEN = Tabu(streams=2)  # no time limit, so that the same seed gives the same result
@@ -35,13 +35,16 @@ class Start:
         The index of the clustering on each side.
     source_centres, target_centres
         (k, c) unit rows.
+    permutation
+        The match of the centres that a quick search found.
     cost
-        Distortion of the match divided by k^2, comparable across starts.
+        Its distortion divided by k^2, comparable across starts.
     """
 
     clusterings: tuple[int, int]
     source_centres: FloatArray
     target_centres: FloatArray
+    permutation: IntArray
     cost: float
 
     @property
@@ -71,9 +74,9 @@ def screened(sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: 
     """
     for i, source in enumerate(sources):
         for j, target in enumerate(targets):
-            start = Start((i, j), source, target, 0.0)
+            start = Start((i, j), source, target, np.arange(len(source)), 0.0)
             result = _solved(start, _SCREEN, rng=rng, threads=1)
-            yield replace(start, cost=result.cost / len(source) ** 2)
+            yield replace(start, permutation=result.permutation, cost=result.cost / len(source) ** 2)
 
 
 def matched(start: Start, solver: Solver, time_limit: float | None, seed: int, threads: int | None) -> Result:

@@ -77,16 +77,16 @@ class Frame:
 
 def fit_frames(source: NDArray[Any], target: NDArray[Any], components: int) -> tuple[Frame, Frame]:
     """Frames of two sets with the same number of axes: `components`, or fewer if a set spans fewer dimensions."""
-    moments = [_moments(source, "X"), _moments(target, "Y")]
-    kept = min(components, *(len(variances) for _, variances, _ in moments))
+    sides = [moments(source, "X"), moments(target, "Y")]
+    kept = min(components, *(len(variances) for _, variances, _ in sides))
     frames = (
         Frame(mean, np.ascontiguousarray(axes[:, :kept]), float(np.sqrt(variances[:kept].sum())))
-        for mean, variances, axes in moments
+        for mean, variances, axes in sides
     )
     return next(frames), next(frames)
 
 
-def _moments(points: NDArray[Any], name: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+def moments(points: NDArray[Any], name: str) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The mean, the variances along the principal axes (largest first, without rounding errors), and these axes."""
     mean = np.zeros(points.shape[1])
     covariance = np.zeros((points.shape[1], points.shape[1]))

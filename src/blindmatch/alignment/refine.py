@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.alignment.frame import Points
-from blindmatch.alignment.neighbours import adjusted_similarity
+from blindmatch.alignment.neighbours import adjusted_similarity, mutual
 from blindmatch.validation import FloatArray
-
-_NEIGHBOURHOOD = 10
 
 
 def procrustes(a: NDArray[np.floating], b: NDArray[np.floating]) -> Points:
@@ -24,6 +22,23 @@ def procrustes(a: NDArray[np.floating], b: NDArray[np.floating]) -> Points:
     """
     left, _, right = np.linalg.svd(_products(a, b))
     return np.asarray(left @ right, dtype=np.float32)
+
+
+def fitted(a: Points, b: Points, weight: float = 0.0) -> tuple[Points, Points, Points]:
+    """Procrustes on pairs of rows as two maps, and the rotation itself.
+
+    The first two carry `a` and `b` to common axes, each weighted by this power of how strongly the pairs agree on it
+    (its singular value). 1/2 finds the way from rougher starts, 0 ends nearer to the truth.
+    """
+    return weighted(_products(a, b), weight)
+
+
+def weighted(products: FloatArray, weight: float) -> tuple[Points, Points, Points]:
+    """`fitted`, from the inner products of the axes over all pairs."""
+    u, strengths, vt = np.linalg.svd(products)
+    weights = (strengths / max(float(strengths[0]), 1e-300)) ** weight
+    left, right = (u * weights).astype(np.float32), (vt.T * weights).astype(np.float32)
+    return left, right, (u @ vt).astype(np.float32)
 
 
 def _products(a: NDArray[np.floating], b: NDArray[np.floating]) -> FloatArray:
@@ -66,8 +81,7 @@ def refine(
     size
         Points of each side that a round uses.
     weight
-        In the search for pairs, each direction is weighted by this power of how strongly it agreed in the last round
-        (its singular value). 1/2 works from rougher starts, 0 ends closer to the truth.
+        As in `fitted`, for the search of the next pairs.
     memory
         Weight that the pairs of earlier rounds keep in each new round.
     """
@@ -76,19 +90,14 @@ def refine(
     for components in schedule:
         known = len(left)
         a, b = sample(source, size, rng), sample(target, size, rng)
-        similarity = adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right), _NEIGHBOURHOOD)
-        forth, back = similarity.argmax(axis=1), similarity.argmax(axis=0)
-        mutual = np.flatnonzero(back[forth] == np.arange(len(a)))
-        products = _products(unit(a[mutual, :components]), unit(b[forth[mutual], :components]))
+        rows, columns = mutual(adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right)))
+        products = _products(unit(a[rows, :components]), unit(b[columns, :components]))
         sums = products + memory * sums if sums.shape == products.shape else products
-        u, strengths, vt = np.linalg.svd(sums)
-        weights = (strengths / strengths[0]) ** weight
-        left, right = (u * weights).astype(np.float32), (vt.T * weights).astype(np.float32)
-        rotation = (u @ vt).astype(np.float32)
+        left, right, rotation = weighted(sums, weight)
     return rotation
 
 
 def agreement(a: Points, b: Points) -> float:
     """How well two sets overlap: the mean adjusted similarity of each point's best partner, in both directions."""
-    similarity = adjusted_similarity(a, b, _NEIGHBOURHOOD)
+    similarity = adjusted_similarity(a, b)
     return float(similarity.max(axis=1).mean() + similarity.max(axis=0).mean()) / 2

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.matching.match_large import match_large, too_large
+from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, as_task
@@ -16,7 +18,7 @@ from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
-from blindmatch.trust.abstention import assessed_or_kept
+from blindmatch.trust.abstention import abstained_by, assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_share, assess_task
 from blindmatch.validation import as_generator, positive
 
@@ -120,6 +122,8 @@ def match(
     result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads))
     if least is None:
         return result
+    if result.support is not None:  # a large match: it has confidences of its own
+        return abstained_by(result, result.confidence, least)
     plan = AssessmentPlan(regret=False)
     return assessed_or_kept(
         result, lambda: assess_task(result, task, plan, Schedule(as_generator(rng), threads, time_limit)), least
@@ -181,9 +185,25 @@ class SolveOptions:
     callback: Callback | None = None
     threads: int | None = None
 
+    @property
+    def automatic(self) -> bool:
+        """Whether the way to solve is left to the program."""
+        return isinstance(self.solver, str) and self.solver == "auto"
+
 
 def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
+    if options.automatic and too_large(task.sizes, task.hints.max_unmatched):
+        return match_large(
+            task.sides,
+            task.distortion,
+            task.hints,
+            precomputed=task.precomputed,
+            time_limit=None if options.time_limit is None else positive(options.time_limit, "time_limit"),
+            rng=as_generator(options.rng),
+            callback=options.callback,
+            threads=options.threads,
+        )
     try:
         result = _solved(task, options)
     except BaseException as error:
@@ -206,6 +226,18 @@ def _solved(task: Task, options: SolveOptions) -> Result:
             return found
         problem = small_problem(task, found)
         left = None if left is None else max(left - (time.perf_counter() - start), 1e-3)
+    if options.automatic and min(task.sizes) >= FEWEST:
+        return solve_from_coordinates(
+            problem,
+            task.sides,
+            task.distortion,
+            task.hints,
+            precomputed=task.precomputed,
+            time_limit=left,
+            rng=options.rng,
+            callback=options.callback,
+            threads=options.threads,
+        )
     return solve(
         problem,
         options.solver,

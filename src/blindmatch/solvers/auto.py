@@ -16,6 +16,8 @@ from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least
 
 _TABU_WORK = 4e10  # swaps evaluated: about a minute
+BOUND_SECONDS = 3e-9  # that the projection bound takes on a busy machine, over n^3
+_CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,12 @@ class Auto(Solver):
     ----------
     largest
         Largest size for branch and bound, whose duals take about 10 n^3 bytes (270 MB at 300).
+    search
+        Beyond that size, search for a cheaper match; False takes the best of the starts that `solve` was given.
     """
 
     largest: int = 300
+    search: bool = True
 
     name: ClassVar[str] = "auto"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -55,8 +60,15 @@ class Auto(Solver):
         return self._search(problem, budget, rng)
 
     def _search(self, problem: QAP, budget: Budget, rng: np.random.Generator) -> Outcome:
-        certificate = Certificate(problem.n, (Node(spectral=True),))
-        message = f"faq and tabu with the projection bound: n={problem.n} is beyond branch and bound (n={self.largest})"
+        beyond = f"n={problem.n} is beyond branch and bound (n={self.largest})"
+        chosen = bool(budget.starts) and not self.search
+        room = _CHECKED * budget.time_limit + (max(0.0, budget.remaining) if chosen else 0.0)
+        certificate, bound = None, "without a bound, for which there is no time"
+        if BOUND_SECONDS * problem.n**3 <= room:
+            certificate, bound = Certificate(problem.n, (Node(spectral=True),)), "with the projection bound"
+        if chosen:
+            assert budget.best is not None
+            return Outcome(budget.best[1], "stalled", certificate, message=f"the best start, {bound}: {beyond}")
         free = problem.forbidden is None or not problem.forbidden.any()
         if free:
             FAQ(restarts=1)(problem, budget=budget, rng=rng)
@@ -64,4 +76,4 @@ class Auto(Solver):
         search = Tabu(iterations=steps, streams=budget.threads)
         outcome = search(problem, budget=budget, rng=rng)
         status = "stalled" if outcome.status == "heuristic" else outcome.status
-        return replace(outcome, status=status, certificate=certificate, message=message)
+        return replace(outcome, status=status, certificate=certificate, message=f"faq and tabu {bound}: {beyond}")

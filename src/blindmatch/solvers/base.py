@@ -180,6 +180,7 @@ class Budget:
         self.interrupted = False  # by Ctrl-C, or by an exception in the callback, kept in `error`
         self.error: BaseException | None = None
         self.best: tuple[float, IntArray] | None = None
+        self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; all of them were offered
         self._callback = callback
         self._bound: float | None = None
 

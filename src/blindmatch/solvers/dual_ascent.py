@@ -101,6 +101,11 @@ def final_status(status: _core.BoundStatus, budget: Budget) -> Status:
 
 
 def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """A good starting match: a short tabu search with a fixed number of steps, so that the seed determines it."""
-    found = Tabu(iterations=200 * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng)
-    return found.permutation.astype(np.int32)
+    """A good starting match: a short tabu search with a fixed number of steps, so that the seed determines it.
+
+    If the caller gave starts and one of them leads to a better match, that one.
+    """
+    found = Tabu(iterations=200 * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng).permutation
+    if budget.best is not None and budget.best[0] < problem.objective(found):
+        found = budget.best[1]
+    return found.astype(np.int32)

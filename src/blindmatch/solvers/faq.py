@@ -76,9 +76,11 @@ class FAQ(Solver):
         P = starts.copy()
         n = P.shape[-1]
         active = np.arange(len(P))
+        longest = 0.0  # no step can be cut short: one that would end too late does not begin
         for _ in range(self.max_iterations):
-            if not len(active) or budget.stopped:
+            if not len(active) or budget.stopped or budget.remaining < longest:
                 break
+            begin = budget.seconds
             gradient = relaxation.gradient(P[active])
             step = -P[active]
             for run, matrix in enumerate(gradient):
@@ -87,6 +89,7 @@ class FAQ(Solver):
             P[active] += length[:, None, None] * step
             moved = length * np.linalg.norm(step, axis=(1, 2))
             active = active[moved >= self.tolerance * np.sqrt(n)]
+            longest = max(longest, budget.seconds - begin)
         return [_assignment(-matrix) for matrix in P]
 
 

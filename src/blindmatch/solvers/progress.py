@@ -16,3 +16,4 @@ class Progress:
     iteration: int
     lower_bound: float | None
     cost: float | None
+    phase: str = ""  # of a large match: what is being done

@@ -12,6 +12,7 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
+from blindmatch.solvers.two_opt import improved_starts
 from blindmatch.validation import at_least
 
 _SWAPS = 1000  # minimum number of swaps per item and stream
@@ -47,18 +48,20 @@ class Tabu(Solver):
         at_least(self.streams, 1, "streams")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Best of all streams."""
+        """Best of all streams: of the caller's starts, the best one has a stream of its own."""
         if self.iterations is None and math.isinf(budget.time_limit):
             raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
         swaps = _enough_swaps(problem.n) if self.iterations == "auto" else (self.iterations or 0)
+        extra = sorted(improved_starts(problem, budget), key=problem.objective)[:1]
         permutation, _, completed = _core.tabu(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
-            streams=self.streams,
+            streams=self.streams + len(extra),
             iterations=swaps,
             threads=budget.threads,
             target=-math.inf,
-            initial=[],
+            # An empty start is none: these streams begin as they would without the caller's.
+            initial=[np.zeros(0, dtype=np.int32)] * (self.streams if extra and swaps else 0) + extra,
             budget=budget,
         )
         # Without a number of swaps, reaching the time limit is the normal end.

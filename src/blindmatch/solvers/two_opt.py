@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
@@ -45,9 +46,9 @@ class TwoOpt(Solver):
         permutation, _, completed = _core.two_opt(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
-            restarts=1 if flat else self.restarts,  # if all costs are zero, one start is enough
+            restarts=1 if flat else self.restarts + len(budget.starts),  # if all costs are zero, one start is enough
             threads=budget.threads,
-            initial=[],
+            initial=[] if flat else [start.astype(np.int32) for start in budget.starts],
             budget=budget,
             kicks=0 if flat else 4 * problem.n if self.kicks is None else self.kicks,
         )
@@ -60,3 +61,13 @@ def improve(problem: QAP, start: IntArray) -> IntArray:
     begin = np.ascontiguousarray(start, dtype=np.int32)
     permutation, _, _ = _core.two_opt(core_problem(problem), 0, 1, 1, [begin], Budget())
     return np.asarray(permutation, dtype=np.intp)
+
+
+def improved_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
+    """The local optimum that pairwise exchange reaches from each of the caller's starts."""
+    found = []
+    for start in budget.starts:
+        begin = start.astype(np.int32)
+        found.append(_core.two_opt(core_problem(problem), 0, 1, budget.threads, [begin], budget, 0)[0])
+        budget.offer(found[-1].astype(np.intp), problem.objective(found[-1]))
+    return found

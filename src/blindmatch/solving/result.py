@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from blindmatch.problem.optimality import RELATIVE_TOLERANCE
 from blindmatch.proof.certificate import Certificate
 from blindmatch.solvers.base import Proof
 from blindmatch.solvers.progress import Progress, Status
-from blindmatch.validation import IntArray
+from blindmatch.validation import FloatArray, IntArray, at_least
+
+
+class Ranking(Protocol):
+    """Who else could be the partner of each source."""
+
+    def best(self, count: int) -> tuple[IntArray, FloatArray]:
+        """Indices and scores of the best targets of each source, best first: (n, count)."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +44,13 @@ class Result:
         built when it is first accessed.
     trace
         Bound and cost over time.
+    support
+        Of large matches by coordinates: how many starts led to this match by themselves, beside the one that it grew
+        from. Do not believe a match without support. None where the match was found in another way.
+    confidence
+        Of such matches: the probability that each pair is right, (n,), nan for sources without a partner.
+    ranking
+        Where `candidates` come from.
     """
 
     permutation: IntArray
@@ -45,6 +62,18 @@ class Result:
     proof: Certificate | Proof | None = field(default=None, repr=False)
     trace: tuple[Progress, ...] = field(default=(), repr=False)
     message: str = ""
+    support: int | None = None
+    confidence: FloatArray | None = field(default=None, repr=False)
+    ranking: Ranking | None = field(default=None, repr=False)
+
+    def candidates(self, k: int = 5) -> IntArray:
+        """The k best partners of each source, best first: (n, k) target indices.
+
+        They are ranked by their similarity (CSLS) after the rotation that fits the match, when they are asked for.
+        """
+        if self.ranking is None:
+            raise ValueError("this result has no candidates: they are known of matches of 30 items or more by bm.match")
+        return self.ranking.best(at_least(k, 1, "k"))[0]
 
     @cached_property
     def certificate(self) -> Certificate | None:
@@ -70,7 +99,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        return {
+        values = {
             "permutation": self.permutation.tolist(),
             "cost": self.cost,
             "lower_bound": self.lower_bound,
@@ -80,6 +109,11 @@ class Result:
             "seconds": self.seconds,
             "message": self.message,
         }
+        if self.support is not None:
+            values["support"] = self.support
+        if self.confidence is not None:
+            values["confidence"] = [None if np.isnan(value) else float(value) for value in self.confidence]
+        return values
 
 
 def relative_gap(cost: float, lower_bound: float | None) -> float | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown, unknown_name
 from blindmatch.problem.optimality import ROUNDING_TOLERANCE, tolerance
@@ -21,7 +23,7 @@ from blindmatch.solvers.progress import Status
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.memory import refuse_if_too_large
 from blindmatch.solving.result import Result, attach_result
-from blindmatch.validation import as_generator, at_least, positive
+from blindmatch.validation import IntArray, as_generator, as_permutation, at_least, positive
 
 _HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to n = 70 or so
 _LARGEST_IN_HASTE = 200  # largest size for the projection bound, if that check does not finish
@@ -38,6 +40,7 @@ def solve(
     rng: int | np.random.Generator | None = None,
     callback: Callback | None = None,
     threads: int | None = None,
+    starts: Sequence[ArrayLike] = (),
 ) -> Result:
     """Solve a quadratic assignment problem.
 
@@ -56,6 +59,10 @@ def solve(
         result so far as its attribute ``result``.
     threads
         Number of threads; all cores by default.
+    starts
+        Permutations to begin with, for example the match of an earlier run or of another program. The result costs no
+        more than any of them. Solvers that search (auto, branch-and-bound, dual-ascent, tabu, two-opt, faq) improve
+        them, beside starts of their own. A start with a forbidden pair is not used.
 
     Examples
     --------
@@ -78,10 +85,12 @@ def solve(
     generator = as_generator(rng)
     budget = Budget(_solving_time(problem, chosen, time_limit), threads, callback)
 
+    given = [as_permutation(start, problem.n, f"starts[{at}]") for at, start in enumerate(starts)]
     forced = forced_pairs(problem)
     rest, rows, columns = problem.reduced(forced) if forced else (problem, np.arange(problem.n), np.arange(problem.n))
     _refuse(rest, chosen)
-    outcome = _run_shuffled(rest, chosen, budget, generator)
+    inside = [_renumbered(start, rows, columns) for start in given if problem.allows(start)]
+    outcome = _run_shuffled(rest, chosen, budget, generator, inside)
 
     permutation = np.empty(problem.n, dtype=np.intp)
     for i, j in forced:
@@ -158,13 +167,25 @@ def _refuse(problem: QAP, solver: Solver) -> None:
     refuse_if_too_large(problem, solver)
 
 
-def _run_shuffled(problem: QAP, solver: Solver, budget: Budget, rng: np.random.Generator) -> Outcome:
+def _renumbered(permutation: IntArray, rows: IntArray, columns: IntArray) -> IntArray:
+    """A permutation of a problem as one of some of its rows and columns, in their order."""
+    at = np.empty(len(permutation), dtype=np.intp)
+    at[columns] = np.arange(len(columns))
+    return at[permutation[rows]]
+
+
+def _run_shuffled(
+    problem: QAP, solver: Solver, budget: Budget, rng: np.random.Generator, starts: Sequence[IntArray]
+) -> Outcome:
     """Run on a shuffled copy, so that the order of the input does not decide ties."""
     rows, columns = rng.permutation(problem.n), rng.permutation(problem.n)
     shuffled = problem.permuted(rows, columns)
     solver = solver.permuted(rows, columns)
     start = feasible_permutation(shuffled)
     budget.offer(start, shuffled.objective(start))
+    budget.starts = tuple(_renumbered(given, rows, columns) for given in starts)
+    for given in budget.starts:
+        budget.offer(given, shuffled.objective(given))
     outcome = Outcome(start, "interrupted")
     with budget.interruptible():
         outcome = solver(shuffled, budget=budget, rng=rng)

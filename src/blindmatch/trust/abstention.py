@@ -10,6 +10,7 @@ import numpy as np
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Trust
+from blindmatch.validation import FloatArray
 
 
 def assessed_or_kept(
@@ -47,6 +48,18 @@ def abstained(result: Result, trust: Trust, min_confidence: float) -> Result:
     permutation = np.where(kept, result.permutation, -1)
     whole = f"{note}, and cost and bound are those of the whole match."
     return replace(_with_note(result, whole), permutation=permutation)
+
+
+def abstained_by(result: Result, confidence: FloatArray | None, min_confidence: float) -> Result:
+    """The result with -1 for the pairs whose own confidence is below `min_confidence`; None is no confidence at all."""
+    total = len(result.pairs)
+    if result.status == "interrupted":
+        return _with_note(result, f"The match was cut short: min_confidence={min_confidence:g} left out no pair.")
+    known = np.zeros(len(result.permutation)) if confidence is None else np.nan_to_num(confidence, nan=0.0)
+    kept = (known >= min_confidence) & (result.permutation >= 0)
+    note = f"{kept.sum()} of {total} pairs have a confidence of at least {min_confidence:g}; the others are left out"
+    whole = f"{note}, and cost and bound are those of the whole match."
+    return replace(_with_note(result, whole), permutation=np.where(kept, result.permutation, -1))
 
 
 def _with_note(result: Result, note: str) -> Result:

@@ -1,0 +1,114 @@
+"""Points of two spaces along their own principal axes: what a match by rotation works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
+
+from blindmatch.alignment.frame import Points, blocks, moments
+from blindmatch.alignment.refine import unit
+from blindmatch.geometry.kernels import centred, unit_rows
+from blindmatch.geometry.scaling import classical_scaling
+from blindmatch.validation import FloatArray
+
+_MOST, _LEAST, _POINTS = 256, 32, 4  # axes: one for 4 points, but within these limits
+_DIRECT = 600  # items from which only the leading axes are computed
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """One set of points, centred.
+
+    Attributes
+    ----------
+    points
+        (n, c) along the principal axes, those of the largest variance first.
+    spreads
+        (c,) the norms of its columns.
+    """
+
+    points: Points
+    spreads: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @cached_property
+    def directions(self) -> Points:
+        """(n, c) rows of unit length."""
+        return unit(self.points)
+
+
+def coordinates(
+    source: NDArray[Any], target: NDArray[Any], *, cosine: bool, components: int | None = None
+) -> tuple[Coordinates, Coordinates]:
+    """Both sides, with equally many axes.
+
+    Parameters
+    ----------
+    cosine
+        Scale the points to unit length, before and after they are centred. What models of text or images learn is in
+        the directions for the most part.
+    components
+        At most so many axes; by default one for 4 points, between 32 and 256.
+    """
+    sides = [_directed(side) if cosine else np.asarray(side, dtype=np.float32) for side in (source, target)]
+    few = min(len(source), len(target)) // _POINTS
+    wanted = min(_MOST, max(_LEAST, few)) if components is None else components
+    axes = [moments(side, name) for side, name in zip(sides, ("source", "target"), strict=True)]
+    kept = min(wanted, *(len(variances) for _, variances, _ in axes))
+    return tuple(_turned(side, *found, kept) for side, found in zip(sides, axes, strict=True))  # type: ignore[return-value]
+
+
+def _directed(points: NDArray[Any]) -> Points:
+    directions = np.empty(points.shape, dtype=np.float32)
+    for start, rows in blocks(points):
+        directions[start : start + len(rows)] = unit_rows(rows)
+    directions -= directions.mean(axis=0, dtype=np.float64).astype(np.float32)
+    return unit(directions)
+
+
+def _turned(points: Points, mean: FloatArray, variances: FloatArray, axes: FloatArray, kept: int) -> Coordinates:
+    found = np.empty((len(points), kept), dtype=np.float32)
+    for start, rows in blocks(points):
+        found[start : start + len(rows)] = (rows - mean) @ axes[:, :kept]
+    spreads = np.sqrt(len(points) * variances[:kept])
+    scale = float(np.sqrt(len(points)) / np.linalg.norm(spreads))  # a mean square length of one
+    return Coordinates(found * np.float32(scale), spreads * scale)
+
+
+def kernel_coordinates(
+    source: FloatArray, target: FloatArray, *, similarities: bool
+) -> tuple[Coordinates, Coordinates]:
+    """Both sides from their relations, by classical scaling: distances (or inner products) to points.
+
+    Only the leading axes are computed where there are many items.
+    """
+    wanted = min(_MOST, max(_LEAST, min(len(source), len(target)) // _POINTS))
+    placed = [scaled_points(side, wanted, similarities) for side in (source, target)]
+    return coordinates(*placed, cosine=False, components=wanted)
+
+
+def scaled_points(kernel: FloatArray, components: int, similarities: bool) -> FloatArray:
+    """At most so many coordinates of each item, so that distances (or inner products) are about those given.
+
+    >>> points = scaled_points(np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 2.0], [1.0, 2.0, 0.0]]), 2, similarities=False)
+    >>> round(float(np.linalg.norm(points[0] - points[1])), 9)
+    3.0
+    """
+    if len(kernel) <= _DIRECT:
+        return classical_scaling(kernel, similarities)[0][:, :components]
+    matrix = (kernel + kernel.T) / 2
+    matrix = centred(matrix if similarities else -0.5 * matrix**2)
+    # The first vector is the same in every run, and so is the result.
+    first = np.random.default_rng(0).normal(size=len(matrix))
+    values, vectors = eigsh(matrix, min(components, len(matrix) // 4), which="LA", v0=first, tol=1e-6)
+    order = np.argsort(-values)
+    values, vectors = values[order], vectors[:, order]
+    kept = values > 1e-12 * max(float(np.abs(values).max()), 1e-300)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept])) if kept.any() else np.zeros((len(kernel), 1))

@@ -1,0 +1,60 @@
+"""Passes over blocks of rows on several threads, which end between two blocks when time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):  # noqa: N818
+    """Time is up: what a step was computing is given up."""
+
+
+class Crew:
+    """Threads that share the blocks of a pass.
+
+    Each thread runs its own single-threaded BLAS calls (the caller limits BLAS to one thread), so results do not depend
+    on the number of threads.
+
+    Parameters
+    ----------
+    threads
+        How many blocks are computed at once.
+    stop
+        Asked before each block; True ends the pass with `Stopped`.
+    """
+
+    def __init__(self, threads: int = 1, stop: Callable[[], bool] = lambda: False) -> None:
+        self.threads = threads
+        self._stop = stop
+
+    def check(self) -> None:
+        """Raise `Stopped` when time is up."""
+        if self._stop():
+            raise Stopped
+
+    def blocks(self, total: int, rows: int, work: Callable[[slice], T]) -> Iterator[tuple[slice, T]]:
+        """``work`` of each block of `rows` rows, in order."""
+        parts = [slice(start, min(start + rows, total)) for start in range(0, total, rows)]
+        if self.threads == 1 or len(parts) == 1:
+            for part in parts:
+                self.check()
+                yield part, work(part)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            waiting: list[tuple[slice, Future[T]]] = []
+            try:
+                for part in parts:
+                    self.check()
+                    waiting.append((part, pool.submit(work, part)))
+                    if len(waiting) > self.threads:  # few results are held at once
+                        first, future = waiting.pop(0)
+                        yield first, future.result()
+                for first, future in waiting:
+                    yield first, future.result()
+            finally:
+                for _, future in waiting:
+                    future.cancel()

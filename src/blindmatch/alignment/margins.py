@@ -1,0 +1,96 @@
+"""How clearly each pair of a match stands out, judged by a rotation that did not see the pair."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blindmatch.alignment.assign import Links, links
+from blindmatch.alignment.crew import Crew
+from blindmatch.alignment.frame import Points
+from blindmatch.alignment.neighbours import NEIGHBOURHOOD, nearest
+from blindmatch.alignment.refine import procrustes, unit
+from blindmatch.validation import FloatArray, IntArray
+
+_FOLDS = 2
+_RIVALS = 10  # candidates of each item that a pair is compared with
+# constant, margin, logit of the share of positive margins, support, margin times that logit (if positive)
+_LOGISTIC = (-2.66, 1.10, 0.59, 3.39, 5.39)
+
+
+class Ranking:
+    """The best partners of each source, by CSLS after the rotation; computed when they are asked for.
+
+    Parameters
+    ----------
+    source, target
+        (n, c) and (m, c) rows of unit length in the common space.
+    """
+
+    def __init__(self, source: Points, target: Points, threads: int = 1) -> None:
+        self._source, self._target, self._threads = source, target, threads
+
+    def best(self, count: int) -> tuple[IntArray, FloatArray]:
+        """Indices of the targets, best first, and their CSLS: both (n, count)."""
+        crew = Crew(self._threads)
+        near = min(NEIGHBOURHOOD, len(self._source), len(self._target))
+        of_b = nearest(self._target, self._source, near, crew)[0].mean(axis=1)
+        of_a = nearest(self._source, self._target, near, crew)[0].mean(axis=1)
+        # The inner products of these are 2 cos - of_b; what belongs to the source alone changes no order.
+        a = np.concatenate([self._source, np.ones((len(self._source), 1), np.float32)], axis=1)
+        b = np.concatenate([2 * self._target, -of_b[:, None].astype(np.float32)], axis=1)
+        values, indices = nearest(a, b, count, crew)
+        return indices, values - of_a[:, None]
+
+
+def held_out_margins(
+    source: Points, target: Points, partners: IntArray, *, rng: np.random.Generator, crew: Crew
+) -> tuple[FloatArray, float]:
+    """By how much the CSLS of each pair is above that of the best rival pair of either item; nan for the unmatched.
+
+    A rotation that was fitted to a pair flatters it, and the more so the more dimensions there are. So each half of the
+    pairs is judged by the rotation that fits the other half. The second number is the unit to measure margins in: how
+    far the candidates of an item usually are apart.
+    """
+    rows = np.flatnonzero(partners >= 0)
+    fold = rng.permutation(len(rows)) % _FOLDS
+    turned = source.copy()
+    for number in range(_FOLDS):
+        others, mine = rows[fold != number], rows[fold == number]
+        turned[mine] = source[mine] @ procrustes(source[others], target[partners[others]])
+    alone = np.setdiff1d(np.arange(len(source)), rows)
+    turned[alone] = source[alone] @ procrustes(source[rows], target[partners[rows]])
+    found = links(unit(turned), target, crew, min(_RIVALS, len(source), len(target)))
+    return _margins(found, unit(turned), target, partners)
+
+
+def _margins(found: Links, a: Points, b: Points, partners: IntArray) -> tuple[FloatArray, float]:
+    rows = np.flatnonzero(partners >= 0)
+    own = np.full(len(a), -np.inf)
+    cosines = np.einsum("ij,ij->i", a[rows], b[partners[rows]])
+    own[rows] = 2 * cosines - found.of_a[rows] - found.of_b[partners[rows]]
+    other = partners[found.rows] != found.columns
+    row_rival, column_rival = np.full(len(a), -np.inf), np.full(len(b), -np.inf)
+    np.maximum.at(row_rival, found.rows[other], found.scores[other])
+    np.maximum.at(column_rival, found.columns[other], found.scores[other])
+    rival = np.full(len(a), np.nan)
+    rival[rows] = np.maximum(row_rival[rows], column_rival[partners[rows]])
+    order = np.lexsort((found.scores, found.rows))
+    ends = np.flatnonzero(np.diff(np.append(found.rows[order], -1)))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    widths = found.scores[order][ends] - found.scores[order][(starts + ends) // 2]
+    return own - rival, float(np.median(widths))
+
+
+def confidence(margins: FloatArray, unit_of_margin: float, support: int) -> FloatArray:
+    """The probability that each pair is right; nan for the unmatched.
+
+    A logistic model of the margin, of the share of pairs with a positive margin, and of whether another start supports
+    the match. It was fitted to problems whose truth is known, with noise and with outliers (benchmarks/README.md).
+    """
+    known = ~np.isnan(margins)
+    share = float(np.clip((margins[known] > 0).mean(), 0.01, 0.99)) if known.any() else 0.01
+    relative = np.clip(margins / unit_of_margin, -2.0, 1.0) if unit_of_margin > 0 else np.where(known, 0.0, np.nan)
+    logit = float(np.log(share / (1 - share)))
+    at, by_margin, by_share, by_support, by_both = _LOGISTIC
+    logits = at + (by_margin + by_both * max(logit, 0.0)) * relative + by_share * logit + by_support * (support > 0)
+    return np.asarray(1 / (1 + np.exp(-logits)))

@@ -1,0 +1,225 @@
+"""One-to-one matches of two sets of points by rotation: several starts, each learns by itself, then assignment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from blindmatch.alignment.assign import one_to_one, renumbered
+from blindmatch.alignment.coordinates import Coordinates
+from blindmatch.alignment.crew import Crew, Stopped
+from blindmatch.alignment.frame import Points
+from blindmatch.alignment.learn import NO_PAIRS, Learned, Pairs, Schedule, learn
+from blindmatch.alignment.neighbours import nearest
+from blindmatch.alignment.refine import procrustes, unit
+from blindmatch.alignment.starts import by_axes, by_centres, by_signatures
+from blindmatch.validation import IntArray
+
+Step = Callable[[str, float], None]
+
+# (kind of start, leading axes, share of similarities that the first rounds look at): cheap ones first
+_STARTS = (
+    ("signatures", 20, 1.0),
+    ("axes", 10, 1.0),
+    ("signatures", 10, 1.0),
+    ("axes", 5, 1.0),
+    ("signatures", 20, 0.1),
+    ("axes", 20, 0.1),
+    ("signatures", 40, 0.1),
+    ("centres", 20, 1.0),
+    ("centres", 32, 0.1),
+)
+_FEW = 300  # items for which matching centres takes longer than it is worth
+_PROBES = 500  # sources whose nearest targets tell whether two rotations are the same
+ALIKE = 0.3  # share of equal nearest targets from which they are
+_ROUNDS = 6  # of assignment and fit
+_MOVED = 1e-3  # share of changed pairs below which these end
+_LEARNING = 0.6  # of the time that is left, for the starts
+_KEPT = 3  # matches that are handed over where no start supports another
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What came of one start: a rotation, and the nearest targets of a few probes after it."""
+
+    kind: str
+    learned: Learned
+    partners: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """A one-to-one match, and the rotation that it belongs to.
+
+    Attributes
+    ----------
+    partners
+        The target of each source; -1 for sources that are left over.
+    rotation
+        (c, c) orthogonal.
+    agreement
+        Mean cosine of the pairs after that rotation.
+    support
+        How many other starts learned the same rotation by themselves.
+    """
+
+    partners: IntArray
+    rotation: Points
+    agreement: float
+    support: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pairings:
+    """Matches that were found, the best first; `ended` tells what cut the search short, if anything did."""
+
+    found: tuple[Pairing, ...]
+    starts: int
+    ended: Literal["", "time_limit", "interrupted"] = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What is known about the pairs: `anchors` are right, `barred` ((q, 2) rows and columns) must not be used."""
+
+    anchors: Pairs = NO_PAIRS
+    barred: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+
+
+def pairings(
+    source: Coordinates,
+    target: Coordinates,
+    *,
+    rng: np.random.Generator,
+    given: Given | None = None,
+    threads: int = 1,
+    remaining: Callable[[], float] = lambda: math.inf,
+    step: Step = lambda name, share: None,
+) -> Pairings:
+    """Match two sets one to one, from several starts, until two of them agree.
+
+    When time runs out, or at Ctrl-C, the best so far is returned; if there is none, a match along the first axis.
+
+    Parameters
+    ----------
+    remaining
+        Seconds that are left; asked between blocks of work.
+    step
+        Told the name of each phase, and how much of it is done, from 0 to 1.
+    """
+    known, total = given or Given(), remaining()
+    learning = Crew(threads, lambda: remaining() < (1 - _LEARNING) * total)
+    starts: list[Start] = []
+    ended: Literal["", "time_limit", "interrupted"] = ""
+    with threadpool_limits(1, "blas"):
+        try:
+            for start in _learned(source, target, known.anchors, rng, learning, step):
+                starts.append(start)
+        except Stopped:
+            ended = "time_limit"
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        ranked = sorted(starts, key=lambda start: -start.learned.score)
+        kept = ranked[: 1 if not ranked or _support(ranked[0], ranked) else _KEPT]
+        found: list[Pairing] = []
+        # After Ctrl-C nobody waits: one quick assignment, if it is quick.
+        crew = Crew(threads, lambda: remaining() <= 0)
+        for number, start in enumerate(kept):
+            try:
+                for pairing in finished(source, target, start.learned.rotation, known, crew, quick=ended != ""):
+                    step("assignment", number / len(kept))
+                    found = [*found[:number], replace(pairing, support=_support(start, ranked))]
+            except Stopped:
+                ended = ended or "time_limit"
+            except KeyboardInterrupt:
+                ended = "interrupted"
+                break
+    if not found:
+        found = [_along_first_axis(source, target, known)]
+    return Pairings(tuple(sorted(found, key=lambda pairing: -pairing.agreement)), len(starts), ended)
+
+
+def finished(
+    source: Coordinates, target: Coordinates, rotation: Points, given: Given, crew: Crew, *, quick: bool = False
+) -> Iterator[Pairing]:
+    """One-to-one partners, and the rotation that fits them, in turn until hardly a pair changes."""
+    a, b = source.directions, target.directions
+    before: IntArray | None = None
+    for _ in range(1 if quick else _ROUNDS):
+        partners = assigned(unit(a @ rotation), b, given, crew)
+        rows = np.flatnonzero(partners >= 0)
+        rotation = procrustes(a[rows], b[partners[rows]])
+        agreement = float(((a[rows] @ rotation) * b[partners[rows]]).sum() / len(rows))
+        yield Pairing(partners, rotation, agreement, 0)
+        if before is not None and float((partners != before).mean()) <= _MOVED:
+            return
+        before = partners
+
+
+def assigned(a: Points, b: Points, given: Given, crew: Crew) -> IntArray:
+    """`one_to_one` of the items without a known partner, together with the known pairs."""
+    partners = np.full(len(a), -1, dtype=np.intp)
+    partners[given.anchors.source] = given.anchors.target
+    rows = np.setdiff1d(np.arange(len(a)), given.anchors.source)
+    columns = np.setdiff1d(np.arange(len(b)), given.anchors.target)
+    if len(rows) and len(columns):
+        barred = renumbered(given.barred, rows, columns, (len(a), len(b)))
+        found = one_to_one(a[rows], b[columns], crew, barred)
+        partners[rows] = np.where(found >= 0, columns[found], -1)
+    return partners
+
+
+def _learned(
+    source: Coordinates, target: Coordinates, anchors: Pairs, rng: np.random.Generator, crew: Crew, step: Step
+) -> Iterator[Start]:
+    """What each start leads to, until another one supports the best."""
+    a, b = source.directions, target.directions
+    probes = rng.permutation(len(a))[:_PROBES]
+    found: list[Start] = []
+    plan = [entry for entry in _STARTS if entry[0] != "centres" or min(len(a), len(b)) > _FEW]
+    for number, (kind, leading, keep) in enumerate(plan):
+        step("starts", number / len(plan))
+        axes = min(leading, a.shape[1])
+        pairs = _WAYS[kind](source, target, axes, rng, crew)
+        if number == 0 and len(anchors.source) > 1:  # the first one begins with what is known, and nothing else
+            pairs, axes = NO_PAIRS, min(axes, len(anchors.source))
+        learned = learn(a, b, pairs, Schedule(axes, keep), rng=rng, crew=crew, anchors=anchors)
+        found.append(Start(kind, learned, nearest(a[probes] @ learned.rotation, b, 1, crew)[1][:, 0]))
+        yield found[-1]
+        best = max(found, key=lambda start: start.learned.score)
+        if _support(best, found):
+            return
+
+
+def _support(start: Start, among: list[Start]) -> int:
+    """How many of the others have the same nearest targets."""
+    return sum(float((start.partners == other.partners).mean()) >= ALIKE for other in among) - 1
+
+
+def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) -> Pairing:
+    """Both sides in the order of their first coordinate: better than nothing, in no time."""
+    a, b = source.points[:, :1], target.points[:, :1]
+    size = min(len(a), len(b))
+    order = [np.argsort(side[:, 0] * (np.sign((side**3).mean()) or 1), kind="stable") for side in (a, b)]
+    partners = np.full(len(a), -1, dtype=np.intp)
+    partners[order[0][:size]] = order[1][:size]
+    partners = with_known(partners, given)
+    return Pairing(partners, np.eye(source.points.shape[1], dtype=np.float32), 0.0, 0)
+
+
+def with_known(partners: IntArray, given: Given) -> IntArray:
+    """A match in which the known pairs are used: whoever had their partners takes what becomes free."""
+    fixed = partners.copy()
+    for i, j in zip(given.anchors.source, given.anchors.target, strict=True):
+        owner = np.flatnonzero(fixed == j)
+        fixed[owner] = fixed[i]
+        fixed[i] = j
+    return fixed
+
+
+_WAYS = {"signatures": by_signatures, "centres": by_centres, "axes": by_axes}

@@ -1,0 +1,86 @@
+"""Rough pairs to begin with, found in several ways that know nothing of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blindmatch.alignment.coarse import clusterings, screened
+from blindmatch.alignment.coordinates import Coordinates
+from blindmatch.alignment.crew import Crew
+from blindmatch.alignment.frame import Points
+from blindmatch.alignment.learn import Pairs
+from blindmatch.alignment.neighbours import NEIGHBOURHOOD, nearest
+from blindmatch.alignment.refine import procrustes, unit
+from blindmatch.validation import IntArray
+
+_SAMPLE = 1500  # sources that are paired
+_COLUMNS = 4000  # items that a signature looks at
+_QUANTILES = 400  # of which it keeps so many
+_ROWS = 1000
+_CLUSTERS, _CLUSTERINGS = 20, 4
+
+
+def by_signatures(source: Coordinates, target: Coordinates, axes: int, rng: np.random.Generator, crew: Crew) -> Pairs:
+    """Pair items whose similarities to their own side, sorted, are alike (the start of VecMap)."""
+    quantiles = min(_QUANTILES, len(source), len(target))
+    a, b = (_signatures(side, axes, quantiles, rng, crew) for side in (source, target))
+    rows = np.sort(rng.choice(len(a), min(len(a), _SAMPLE), replace=False))
+    return Pairs(rows, _adjusted_nearest(a[rows], b, crew))
+
+
+def by_centres(source: Coordinates, target: Coordinates, axes: int, rng: np.random.Generator, crew: Crew) -> Pairs:
+    """Match the centres of clusters by their distances, and pair items that the centres' rotation brings together."""
+    a, b = unit(source.points[:, :axes]), unit(target.points[:, :axes])
+    clusters = min(_CLUSTERS, len(a) // 4, len(b) // 4)
+    sides = [clusterings(points, clusters, _CLUSTERINGS, rng) for points in (a, b)]
+    starts = []
+    for start in screened(sides[0], sides[1], rng):
+        crew.check()
+        starts.append(start)
+    best = min(starts, key=lambda start: start.cost)
+    rotation = procrustes(best.source_centres, best.target_centres[best.permutation])
+    return rotated_pairs(a, b, rotation, rng, crew)
+
+
+def by_axes(source: Coordinates, target: Coordinates, axes: int, rng: np.random.Generator, crew: Crew) -> Pairs:
+    """Take the principal axes for the same on both sides, turned so that their third moments have the same sign."""
+    a, b = source.points[:, :axes], target.points[:, :axes]
+    signs = np.sign((a**3).mean(axis=0) * (b**3).mean(axis=0))
+    rotation = np.diag(np.where(signs == 0, 1, signs)).astype(np.float32)
+    return rotated_pairs(unit(a), unit(b), rotation, rng, crew)
+
+
+def rotated_pairs(a: Points, b: Points, rotation: Points, rng: np.random.Generator, crew: Crew) -> Pairs:
+    """A sample of sources, each with its nearest target after a rotation."""
+    rows = np.sort(rng.choice(len(a), min(len(a), _SAMPLE), replace=False))
+    return Pairs(rows, _adjusted_nearest(a[rows] @ rotation, b, crew))
+
+
+def _signatures(side: Coordinates, axes: int, quantiles: int, rng: np.random.Generator, crew: Crew) -> Points:
+    """Quantiles of each item's similarities to its own side, centred: (n, q) rows of unit length.
+
+    The similarities are those of the square root of the matrix of inner products: less of them is decided by the first
+    few axes.
+    """
+    scaled = side.points[:, :axes] / np.sqrt(side.spreads[:axes]).astype(np.float32)
+    columns = np.ascontiguousarray(scaled[rng.permutation(len(scaled))[:_COLUMNS]].T)
+    at = np.linspace(0, columns.shape[1] - 1, quantiles).astype(np.intp)
+    found = np.empty((len(scaled), len(at)), dtype=np.float32)
+
+    def work(rows: slice) -> Points:
+        similarity = scaled[rows] @ columns
+        similarity.sort(axis=1)
+        return np.asarray(similarity[:, at], dtype=np.float32)
+
+    for rows, values in crew.blocks(len(scaled), _ROWS, work):
+        found[rows] = values
+    found = unit(found)
+    return unit(found - found.mean(axis=0, dtype=np.float64).astype(np.float32))
+
+
+def _adjusted_nearest(a: Points, b: Points, crew: Crew) -> IntArray:
+    """The column of the largest CSLS in each row; without the closeness of the row, which all columns share."""
+    count = min(NEIGHBOURHOOD, len(a))
+    of_b = nearest(b, a, count, crew)[0].mean(axis=1)
+    ends = np.concatenate([2 * b, -of_b[:, None]], axis=1, dtype=np.float32)
+    return nearest(np.concatenate([a, np.ones((len(a), 1), np.float32)], axis=1), ends, 1, crew)[1][:, 0]

@@ -1,0 +1,167 @@
+"""Matches of hundreds to a hundred thousand items by their coordinates: starts for the solvers, or the match itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_coordinates
+from blindmatch.alignment.crew import Crew, Stopped
+from blindmatch.alignment.learn import Pairs
+from blindmatch.alignment.margins import Ranking, confidence, held_out_margins
+from blindmatch.alignment.pairing import Given, Pairings, assigned, pairings
+from blindmatch.alignment.refine import procrustes, unit
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.hints import Hints
+from blindmatch.solving.result import Result
+from blindmatch.validation import FloatArray, IntArray
+
+FEWEST = 30  # items from which coordinates give starts; fewer are solved exactly in no time
+_SETTLING = 3  # rounds of assignment by distances
+_MOVED = 1e-3  # share of changed pairs below which these end
+_BELIEVED = 0.5  # mean confidence from which a match is
+_SAME = 0.5  # share of equal pairs from which a match is the one that starts support
+
+
+@dataclass(frozen=True, eq=False)
+class Spaces:
+    """Two sets along their principal axes: scaled to unit length, and as they are."""
+
+    aligned: tuple[Coordinates, Coordinates]
+    placed: tuple[Coordinates, Coordinates]
+
+    @classmethod
+    def of(cls, sides: tuple[FloatArray, FloatArray], distortion: Distortion, precomputed: bool) -> Spaces:
+        """From embeddings, or from relations: points that have about these distances (or inner products)."""
+        if precomputed:
+            placed = kernel_coordinates(*sides, similarities=distortion.similarities)
+            return cls(placed, placed)
+        aligned = coordinates(*sides, cosine=True)
+        return cls(aligned, aligned if distortion.normalize else coordinates(*sides, cosine=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """One-to-one matches by coordinates, the best first, and how to judge one."""
+
+    spaces: Spaces
+    given: Given
+    found: Pairings
+    settled: tuple[IntArray, ...]
+    threads: int
+
+    @property
+    def all(self) -> list[IntArray]:
+        """Every match that was found, without repetitions."""
+        distinct: list[IntArray] = []
+        for partners in (*self.settled, *(pairing.partners for pairing in self.found.found)):
+            if not any(np.array_equal(partners, other) for other in distinct):
+                distinct.append(partners)
+        return distinct
+
+    def believed(self, remaining: Callable[[], float]) -> list[IntArray]:
+        """Matches that other starts support and of which most pairs are right by their own confidence."""
+        found = []
+        for partners in self.all:
+            sure = self.confidence(partners, remaining) if self.support(partners) else None
+            if sure is not None and np.nanmean(sure) > _BELIEVED:
+                found.append(partners)
+        return found
+
+    def confidence(self, partners: IntArray, remaining: Callable[[], float]) -> FloatArray | None:
+        """The probability that each pair is right; None if there is no time to tell, or no pair."""
+        if (partners >= 0).sum() < 2:
+            return None
+        a, b = (side.directions for side in self.spaces.aligned)
+        crew, rng = Crew(self.threads, lambda: remaining() <= 0), np.random.default_rng(0)
+        try:
+            with threadpool_limits(1, "blas"):
+                margins = held_out_margins(a, b, partners, rng=rng, crew=crew)
+        except (Stopped, KeyboardInterrupt):
+            return None
+        probabilities = confidence(*margins, self.support(partners))
+        probabilities[self.given.anchors.source] = 1.0
+        return probabilities
+
+    def support(self, partners: IntArray) -> int:
+        """How many other starts led to this match, or to one that shares half of its pairs."""
+        alike = (pairing for pairing in self.found.found if float((pairing.partners == partners).mean()) >= _SAME)
+        return max((pairing.support for pairing in alike), default=0)
+
+    def ranking(self, partners: IntArray) -> Ranking:
+        """The best partners of each source after the rotation that fits this match."""
+        a, b = (side.directions for side in self.spaces.aligned)
+        rows = np.flatnonzero(partners >= 0)
+        return Ranking(unit(a @ procrustes(a[rows], b[partners[rows]])), b, self.threads)
+
+    def judged(self, result: Result, partners: IntArray, remaining: Callable[[], float]) -> Result:
+        """The result with its support, the confidence of its pairs (if there is time for it), and its ranking."""
+        ranking = self.ranking(partners) if (partners >= 0).any() else None
+        sure = self.confidence(partners, remaining)
+        return replace(result, support=self.support(partners), confidence=sure, ranking=ranking)
+
+
+def given_pairs(hints: Hints) -> Given:
+    """Known and forbidden pairs as the alignment takes them."""
+    known = np.array(hints.known, dtype=np.intp).reshape(-1, 2)
+    barred = np.zeros((0, 2), dtype=np.intp) if hints.forbidden is None else np.argwhere(hints.forbidden)
+    return Given(Pairs(known[:, 0], known[:, 1]), barred)
+
+
+def matches(
+    spaces: Spaces,
+    given: Given,
+    *,
+    rng: np.random.Generator,
+    threads: int | None,
+    remaining: Callable[[], float],
+    step: Callable[[str, float], None] = lambda name, share: None,
+) -> Matches:
+    """Match by directions, from several starts; then settle the best by distances, which is what most costs look at."""
+    count = threads or len(os.sched_getaffinity(0))
+    found = pairings(*spaces.aligned, rng=rng, given=given, threads=count, remaining=remaining, step=step)
+    ended: list[IntArray] = []
+    if not found.ended:
+        try:
+            crew = Crew(count, lambda: remaining() <= 0)
+            with threadpool_limits(1, "blas"):
+                for number, pairing in enumerate(found.found):
+                    step("distances", number / len(found.found))
+                    ended.append(settled(spaces.placed, pairing.partners, given, crew))
+        except Stopped:
+            found = replace(found, ended="time_limit")
+        except KeyboardInterrupt:
+            found = replace(found, ended="interrupted")
+    return Matches(spaces, given, found, tuple(ended), count)
+
+
+def completed(partners: IntArray, targets: int, size: int) -> IntArray:
+    """A match as a permutation of `size` items: the sources, then dummies; the targets, then dummies."""
+    n = len(partners)
+    full = np.full(size, -1, dtype=np.intp)
+    full[:n] = partners
+    free = np.setdiff1d(np.arange(size), partners)
+    dummies = free[free >= targets]
+    alone = np.flatnonzero(full[:n] < 0)
+    full[alone] = dummies[: len(alone)]
+    full[n:] = np.setdiff1d(np.arange(size), full[:n])
+    return full
+
+
+def settled(placed: tuple[Coordinates, Coordinates], partners: IntArray, given: Given, crew: Crew) -> IntArray:
+    """Assign by distances instead of directions, and fit the rotation, in turn."""
+    a, b = (side.points for side in placed)
+    # The inner products of these are half the squared distances, negative, but for what belongs to a source alone.
+    ends = np.concatenate([b, -(b**2).sum(axis=1, keepdims=True) / 2], axis=1)
+    for _ in range(_SETTLING):
+        rows = np.flatnonzero(partners >= 0)
+        turned = a @ procrustes(a[rows], b[partners[rows]])
+        before = partners
+        partners = assigned(np.concatenate([turned, np.ones((len(a), 1), np.float32)], axis=1), ends, given, crew)
+        if float((before != partners).mean()) <= _MOVED:
+            break
+    return partners

@@ -1,0 +1,197 @@
+"""The match of sets that are too large for an assignment problem: no n x n matrix, no bound."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from blindmatch.alignment.crew import Crew, Stopped
+from blindmatch.alignment.pairing import Given
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.matching.large import Matches, Spaces, given_pairs, matches, settled
+from blindmatch.matching.outliers import without_outliers
+from blindmatch.matching.relations import EXACT, Estimate, KernelSide, PointSide, Relations, Side, refuse
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.hints import Hints
+from blindmatch.solvers.base import Callback
+from blindmatch.solvers.progress import Progress, Status
+from blindmatch.solving.result import Result
+from blindmatch.validation import FloatArray, IntArray
+
+QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes for each pair of items
+_UNEQUAL = 1000  # the same where it has several factors: sets of unequal sizes, items that may stay unmatched
+_MATCHING, _ENDING = 0.75, 0.95  # of the time limit: when the match is to be there, when its cost and its confidence
+
+
+def too_large(sizes: tuple[int, int], max_unmatched: int) -> bool:
+    """Whether the assignment problem of sets of these sizes is too large to be built."""
+    size = max(sizes) + max_unmatched
+    return size > (QUADRATIC if sizes[0] == sizes[1] == size else _UNEQUAL)
+
+
+def match_large(
+    sides: tuple[FloatArray, FloatArray],
+    distortion: Distortion,
+    hints: Hints,
+    *,
+    precomputed: bool = False,
+    time_limit: float | None = None,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+    threads: int | None = None,
+) -> Result:
+    """Match by coordinates; the cost is summed by blocks, or estimated where that would take too long.
+
+    Parameters
+    ----------
+    sides
+        Points, or square matrices of relations if `precomputed`.
+    hints
+        What is known about the pairs. Similarities need the assignment problem.
+    """
+    if hints.reward is not None:
+        raise ValueError(
+            f"similarity is given for {hints.sizes[0]} and {hints.sizes[1]} items; it is used for up to {QUADRATIC} "
+            f"items on each side ({_UNEQUAL}, if sizes differ or items may stay unmatched)"
+        )
+    refuse(distortion, hints.sizes)
+    run = Run(time_limit, callback)
+    given = given_pairs(hints)
+    run.step("principal axes", 0.0)
+    with threadpool_limits(1, "blas"):
+        spaces = Spaces.of(sides, distortion, precomputed)
+    found = matches(spaces, given, rng=rng, threads=threads, remaining=lambda: run.remaining(_MATCHING), step=run.step)
+    relations = [KernelSide(side) if precomputed else PointSide(_scaled(side, distortion)) for side in sides]
+    judge = Judge(distortion, (relations[0], relations[1]), hints, given, rng, found.threads)
+    partners, cost, notes = judge.best(found, run)
+    status: Status = "interrupted" if run.interrupted else found.found.ended or "heuristic"
+    result = Result(
+        permutation=partners,
+        cost=cost.value,
+        lower_bound=None,
+        status=status,
+        solver="alignment",
+        seconds=0.0,
+        trace=tuple(run.trace),
+    )
+    result = found.judged(result, partners, lambda: run.remaining(_ENDING))
+    result = replace(result, seconds=run.seconds, message="; ".join([*notes, _words(found, result)]))
+    if run.error is not None:
+        run.error.result = result  # type: ignore[attr-defined]
+        raise run.error
+    return result
+
+
+def _scaled(points: FloatArray, distortion: Distortion) -> FloatArray:
+    return unit_rows(points) if distortion.normalize else points
+
+
+def _words(found: Matches, result: Result) -> str:
+    starts = f"{found.found.starts} starts" if found.found.starts != 1 else "1 start"
+    believed = "" if result.support else ": do not believe this match"
+    return f"no bound for so many items; support {result.support} of {starts}{believed}"
+
+
+class Run:
+    """The clock, the callback and Ctrl-C of one match."""
+
+    def __init__(self, time_limit: float | None, callback: Callback | None) -> None:
+        self._start, self._callback = time.perf_counter(), callback
+        self._limit = math.inf if time_limit is None else time_limit
+        self.trace: list[Progress] = []
+        self.cost: float | None = None
+        self.interrupted = False  # by Ctrl-C, or by an exception in the callback, which `error` keeps
+        self.error: BaseException | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._start
+
+    def remaining(self, share: float) -> float:
+        """Seconds until this share of the time limit is over; none after an interruption."""
+        return 0.0 if self.interrupted else share * self._limit - self.seconds
+
+    def step(self, phase: str, share: float) -> None:
+        """Tell the caller what is being done, and how much of it is done."""
+        self.trace.append(Progress(self.seconds, round(100 * share), None, self.cost, phase))
+        if self._callback is None or self.interrupted:
+            return
+        try:
+            self._callback(self.trace[-1])
+        except BaseException as error:
+            self.interrupted = True
+            self.error = None if isinstance(error, KeyboardInterrupt) else error
+
+
+class Judge:
+    """Costs of large matches, with the price of what stays unmatched."""
+
+    def __init__(
+        self,
+        distortion: Distortion,
+        sides: tuple[Side, Side],
+        hints: Hints,
+        given: Given,
+        rng: np.random.Generator,
+        threads: int,
+    ) -> None:
+        self._distortion, self._sides, self._hints, self._given = distortion, sides, hints, given
+        self._seed, self._threads = int(rng.integers(2**63)), threads
+
+    def best(self, found: Matches, run: Run) -> tuple[IntArray, Estimate, list[str]]:
+        """The cheapest match, its cost, and what is to be said about it."""
+        with threadpool_limits(1, "blas"):
+            if max(self._hints.sizes) <= EXACT:
+                try:
+                    return self._cheapest(found, run, exact=True)
+                except Stopped:
+                    pass
+                except KeyboardInterrupt:
+                    run.interrupted = True
+            return self._cheapest(found, run, exact=False)
+
+    def _cheapest(self, found: Matches, run: Run, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:
+        # An estimate takes seconds at most, and a result needs a cost: it is not cut short.
+        crew = Crew(self._threads, lambda: exact and run.remaining(_ENDING) <= 0)
+        drawn = np.random.default_rng(self._seed)
+        relations = Relations(self._distortion, *self._sides, crew=crew, rng=drawn, exact=exact)
+        candidates = found.all if exact else found.all[:2]
+        judged: list[tuple[IntArray, Estimate]] = []
+        for number, partners in enumerate(candidates):
+            run.step("cost", number / len(candidates))
+            if self._hints.unmatched_cost is not None:
+                partners = self._pruned(relations, partners, found, crew)
+            judged.append((partners, self._with_price(relations.cost(partners), partners)))
+            run.cost = min(cost.value for _, cost in judged)
+        partners, cost = min(judged, key=lambda entry: entry[1].value)
+        if exact:
+            return partners, cost, []
+        return (
+            partners,
+            cost,
+            [f"the cost is estimated from random pairs of items: +- {cost.error:.2g} (standard error)"],
+        )
+
+    def _pruned(self, relations: Relations, partners: IntArray, found: Matches, crew: Crew) -> IntArray:
+        """Without the pairs that are not worth their price; the others fit the rotation, and all are assigned again."""
+        hints = self._hints
+        assert hints.unmatched_cost is not None
+        options = (hints.unmatched_cost, hints.max_unmatched, self._given.anchors.source)
+        kept = without_outliers(relations, partners, *options)
+        if (kept >= 0).sum() < 2:
+            return kept
+        again = settled(found.spaces.placed, kept, self._given, crew)
+        second = without_outliers(relations, again, *options)
+        costs = [self._with_price(relations.cost(match), match).value for match in (kept, second)]
+        return second if costs[1] < costs[0] else kept
+
+    def _with_price(self, cost: Estimate, partners: IntArray) -> Estimate:
+        if self._hints.unmatched_cost is None:
+            return cost
+        matched = int((partners >= 0).sum())
+        return Estimate(cost.value + self._hints.unmatched_cost * (sum(self._hints.sizes) - 2 * matched), cost.error)

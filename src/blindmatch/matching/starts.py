@@ -1,0 +1,134 @@
+"""Solve the assignment problem of a match from starts that the coordinates of the items give."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, matches
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.hints import Hints
+from blindmatch.problem.qap import QAP
+from blindmatch.solvers.auto import Auto
+from blindmatch.solvers.base import Callback
+from blindmatch.solving.result import Result
+from blindmatch.solving.run import solve
+from blindmatch.validation import FloatArray, IntArray, as_generator
+
+FEWEST = 30  # items from which coordinates give starts; fewer are solved in no time
+_BY_COST = 100  # items up to which the cheapest match is the result
+_SAME = 0.5  # share of pairs that such a match has in common with the cheapest one, at least
+_STARTING = 0.3  # of the time limit
+
+
+def solve_from_coordinates(
+    problem: QAP,
+    sides: tuple[FloatArray, FloatArray],
+    distortion: Distortion,
+    hints: Hints,
+    *,
+    precomputed: bool = False,
+    time_limit: float | None = None,
+    rng: int | np.random.Generator | None = None,
+    callback: Callback | None = None,
+    threads: int | None = None,
+) -> Result:
+    """Solve with "auto", beginning with matches by coordinates.
+
+    Beyond 100 items a match that several starts agree on is the result, even if another one costs a little less, unless
+    that is proved to be the best.
+
+    Parameters
+    ----------
+    sides
+        Points, or square matrices of relations if `precomputed`.
+    """
+    begin = time.perf_counter()
+    limit = math.inf if time_limit is None else time_limit
+
+    def remaining(share: float = 1.0) -> float:
+        return share * limit - (time.perf_counter() - begin)
+
+    found = _matches(sides, distortion, hints, precomputed, as_generator(rng), threads, lambda: remaining(_STARTING))
+    if found is None:
+        return solve(problem, "auto", time_limit=time_limit, rng=rng, callback=callback, threads=threads)
+    starts = [completed(partners, hints.sizes[1], problem.n) for partners in found.all]
+    if found.found.ended == "interrupted":
+        return _interrupted(problem, starts, time.perf_counter() - begin)
+    believed = [completed(partners, hints.sizes[1], problem.n) for partners in found.believed(remaining)]
+    solver = Auto(search=not believed)
+    given = believed if believed and problem.n > solver.largest else starts
+    left = None if time_limit is None else max(remaining(), 1e-3)
+    # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.
+    with nullcontext() if solver.search or problem.n <= solver.largest else threadpool_limits(1, "blas"):
+        result = solve(problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads, starts=given)
+    if problem.n > _BY_COST:
+        result = _believed(result, problem, believed)
+    partners = _partners(result.permutation, hints.sizes)
+    if not (partners >= 0).any():
+        return result
+    if problem.n <= solver.largest:  # bm.assess tells more about so few
+        return replace(result, ranking=found.ranking(partners))
+    judged = found.judged(result, partners, remaining)
+    support = f"support {judged.support} of {found.found.starts} starts"
+    return replace(judged, message=f"{judged.message}; {support}", seconds=time.perf_counter() - begin)
+
+
+def _believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:
+    """The match that several starts agree on, unless another one is proved to be the best.
+
+    Where sets are noisy, a few per cent of the cost can be saved by wrong pairs: of many items, the cheapest match is
+    not the right one. What the rotation of the whole space says is worth more.
+    """
+    allowed = [match for match in believed if problem.allows(match)]
+    if not allowed or result.status in ("optimal", "interrupted"):
+        return result
+    match = min(allowed, key=problem.objective)
+    cost = problem.objective(match)
+    same = float((match == result.permutation).mean())
+    if cost <= result.cost or same < _SAME:  # what the search found is better, or something else altogether
+        return result
+    note = (
+        f"a match that {100 * same:.0f} % of these pairs have in common costs {100 * (1 - result.cost / cost):.1f} % "
+        "less: bm.solve(bm.matching_problem(...)) finds it"
+    )
+    return replace(result, permutation=match, cost=cost, message=f"{result.message}; {note}".lstrip("; "))
+
+
+def _matches(
+    sides: tuple[FloatArray, FloatArray],
+    distortion: Distortion,
+    hints: Hints,
+    precomputed: bool,
+    rng: np.random.Generator,
+    threads: int | None,
+    remaining: Callable[[], float],
+) -> Matches | None:
+    """Matches by coordinates; None if the points have none to speak of."""
+    try:
+        with threadpool_limits(1, "blas"):
+            spaces = Spaces.of(sides, distortion, precomputed)
+    except ValueError:  # points on a line, or all the same
+        return None
+    return matches(spaces, given_pairs(hints), rng=rng, threads=threads, remaining=remaining)
+
+
+def _partners(permutation: IntArray, sizes: tuple[int, int]) -> IntArray:
+    partners = permutation[: sizes[0]].copy()
+    partners[partners >= sizes[1]] = -1
+    return partners
+
+
+def _interrupted(problem: QAP, starts: list[IntArray], seconds: float) -> Result:
+    """What Ctrl-C leaves: the cheapest start that is allowed."""
+    allowed = [start for start in starts if problem.allows(start)]
+    if not allowed:
+        raise KeyboardInterrupt
+    best = min(allowed, key=problem.objective)
+    return Result(best, problem.objective(best), None, "interrupted", "auto", seconds)

@@ -1,0 +1,261 @@
+"""Matches by coordinates: starts for the solvers, and sets that are too large for an assignment problem."""
+
+import json
+
+import numpy as np
+import pytest
+
+import blindmatch as bm
+from blindmatch.alignment.crew import Crew
+from blindmatch.alignment.pairing import Given
+from blindmatch.matching import match_large as module
+from blindmatch.matching.large import Spaces, matches
+from blindmatch.matching.outliers import without_outliers
+from blindmatch.matching.relations import KernelSide, PointSide, Relations
+from blindmatch.solvers.two_opt import TwoOpt
+from blindmatch.validation import FloatArray, IntArray
+
+
+def mixture(n: int, noise: float, seed: int = 0) -> tuple[FloatArray, FloatArray, IntArray]:
+    """A mixture in 20 dimensions, its turned copy in 30 with noise, and the hidden match."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 20)) * np.geomspace(2, 0.3, 20) + 2 * rng.normal(size=(12, 20))[rng.integers(12, size=n)]
+    Y = X @ np.linalg.qr(rng.normal(size=(30, 20)))[0].T
+    Y += noise * Y.std() * rng.normal(size=Y.shape)
+    order = rng.permutation(n)
+    return X, Y[order], np.argsort(order)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sets of more than 100 items count as too large for an assignment problem."""
+    monkeypatch.setattr(module, "QUADRATIC", 100)
+    monkeypatch.setattr(module, "_UNEQUAL", 100)
+
+
+def test_400_items_are_matched_by_their_coordinates() -> None:
+    X, Y, truth = mixture(400, 0.4)
+    result = bm.match(X, Y, rng=0)
+    assert (result.permutation == truth).mean() > 0.98
+    assert result.support is not None
+    assert result.support >= 1
+    assert result.confidence is not None
+    assert np.mean(result.confidence) > 0.9
+    assert result.lower_bound is not None
+    assert result.lower_bound <= result.cost
+    problem = bm.matching_problem(X, Y)
+    assert result.cost == pytest.approx(problem.objective(result.permutation))
+    assert result.certificate is not None
+    assert bm.verify(problem, result.certificate) == pytest.approx(result.lower_bound)
+
+
+def test_a_match_that_starts_agree_on_is_kept_although_wrong_pairs_cost_less() -> None:
+    X, Y, truth = mixture(320, 0.6, seed=1)
+    result = bm.match(X, Y, rng=0)
+    solver = TwoOpt(restarts=1, kicks=0)
+    cheaper = bm.solve(bm.matching_problem(X, Y), solver, rng=0, starts=[result.permutation])
+    assert cheaper.cost < result.cost
+    assert (result.permutation == truth).mean() > (cheaper.permutation == truth).mean()
+
+
+def test_a_match_without_confidence_gives_way_to_a_cheaper_one() -> None:
+    X, Y, _ = mixture(130, 0.8, seed=1)
+    problem = bm.matching_problem(X, Y)
+    sides = X, Y
+    found = matches(
+        Spaces.of(sides, bm.GromovWasserstein(), False),
+        Given(),
+        rng=np.random.default_rng(0),
+        threads=1,
+        remaining=lambda: np.inf,
+    )
+    assert not found.believed(lambda: np.inf)
+    result = bm.match(X, Y, rng=0, time_limit=1)
+    assert result.cost <= min(problem.objective(partners) for partners in found.all)
+
+
+def test_a_start_is_never_made_worse() -> None:
+    X, Y, truth = mixture(60, 0.3)
+    problem = bm.matching_problem(X, Y)
+    for solver in ("tabu", "two-opt", "faq", "random", "dual-ascent"):
+        result = bm.solve(problem, solver, rng=0, time_limit=5, starts=[truth])
+        assert result.cost <= problem.objective(truth) + 1e-9, solver
+
+
+def test_starts_are_checked_and_forbidden_ones_not_used() -> None:
+    problem = bm.QAP(np.ones((3, 3)), np.ones((3, 3)), forbidden=np.eye(3, dtype=bool))
+    result = bm.solve(problem, "tabu", rng=0, starts=[[0, 1, 2], [1, 2, 0]])
+    assert problem.allows(result.permutation)
+    with pytest.raises(ValueError, match=r"starts\[0\]"):
+        bm.solve(problem, "tabu", rng=0, starts=[[0, 0, 1]])
+
+
+def test_starts_keep_their_meaning_with_known_pairs() -> None:
+    X, Y, truth = mixture(40, 0.2)
+    problem = bm.matching_problem(X, Y, known_pairs=[(3, int(truth[3])), (9, int(truth[9]))])
+    result = bm.solve(problem, "random", rng=0, starts=[truth])
+    np.testing.assert_array_equal(result.permutation, truth)
+
+
+@pytest.mark.usefixtures("small")
+class TestTooLarge:
+    """Sets whose assignment problem is not built."""
+
+    def test_the_match_its_cost_and_what_is_said(self) -> None:
+        X, Y, truth = mixture(300, 0.2)
+        phases = []
+        result = bm.match(X, Y, rng=0, callback=lambda progress: phases.append(progress.phase))
+        np.testing.assert_array_equal(result.permutation, truth)
+        assert result.cost == pytest.approx(bm.GromovWasserstein().evaluate(X, Y, truth), rel=1e-9)
+        assert result.lower_bound is None
+        assert result.gap is None
+        assert result.status == "heuristic"
+        assert "no bound" in result.message
+        assert {"principal axes", "starts", "assignment", "cost"} <= set(phases)
+        written = json.loads(json.dumps(result.to_dict()))
+        assert written["support"] >= 1
+        assert len(written["confidence"]) == 300
+
+    def test_the_same_seed_gives_the_same_match(self) -> None:
+        X, Y, _ = mixture(300, 0.8)
+        one, two = (bm.match(X, Y, rng=4, threads=threads) for threads in (1, 2))
+        np.testing.assert_array_equal(one.permutation, two.permutation)
+        assert one.cost == two.cost
+
+    def test_kernels_and_other_scales(self) -> None:
+        X, Y, truth = mixture(250, 0.1)
+        K, G = (np.linalg.norm(side[:, None] - side[None], axis=-1) for side in (X, Y))
+        result = bm.match(kernels=(K, G), distortion="inner-product", standardize=False, rng=0)
+        assert (result.permutation == truth).mean() > 0.98
+        Z = G[np.ix_(result.permutation, result.permutation)]
+        assert result.cost == pytest.approx(-(K * Z).sum(), rel=1e-9)
+
+    @pytest.mark.parametrize("sizes", [(200, 260), (260, 200)])
+    def test_unequal_sizes(self, sizes: tuple[int, int]) -> None:
+        X, Y, truth = mixture(260, 0.2)
+        X, Y = X[: sizes[0]], Y[: sizes[1]]
+        result = bm.match(X, Y, rng=0)
+        assert len(result.pairs) == 200
+        there = truth[: sizes[0]] < sizes[1]
+        assert (result.permutation[there] == truth[: sizes[0]][there]).mean() > 0.9
+        problem = bm.matching_problem(X, Y)
+        full = bm.Task.of(X, Y).completed(result.permutation)
+        assert result.cost == pytest.approx(problem.objective(full), rel=1e-9)
+
+    def test_items_without_a_partner_stay_unmatched_for_a_price(self) -> None:
+        X, Y, truth = mixture(300, 0.1)
+        n = 250  # the last 50 sources and 50 other targets have no partner
+        partners = truth[:200].tolist()
+        others = truth[250:].tolist()
+        chosen = np.array(partners + others)
+        order = np.random.default_rng(0).permutation(n)
+        Y = Y[chosen][order]
+        right = np.argsort(order)[:200]
+        result = bm.match(X[:n], Y, unmatched_cost=0.05 * n, rng=0)
+        found = result.permutation[:200] == right
+        assert found.mean() > 0.9
+        assert (result.permutation[200:] < 0).mean() > 0.8
+        without = result.permutation < 0
+        assert without.sum() == n - len(result.pairs)
+
+    def test_known_and_forbidden_pairs(self) -> None:
+        X, Y, truth = mixture(250, 0.2)
+        forbidden = [(i, int(truth[i])) for i in range(5)]
+        known = [(i, int(truth[i])) for i in range(10, 20)]
+        result = bm.match(X, Y, known_pairs=known, forbidden_pairs=forbidden, rng=0)
+        assert (result.permutation[:5] != truth[:5]).all()
+        assert (result.permutation[10:20] == truth[10:20]).all()
+        assert result.confidence is not None
+        assert (result.confidence[10:20] == 1).all()
+
+    def test_min_confidence_leaves_out_doubtful_pairs(self) -> None:
+        rng = np.random.default_rng(0)
+        result = bm.match(rng.normal(size=(150, 20)), rng.normal(size=(150, 25)), min_confidence=0.8, rng=0)
+        assert result.support == 0
+        assert (result.permutation == -1).all()
+        X, Y, truth = mixture(150, 0.1)
+        result = bm.match(X, Y, min_confidence=0.8, rng=0)
+        assert (result.permutation == truth).mean() > 0.95
+
+    def test_what_needs_matrices_is_refused(self) -> None:
+        X, Y, _ = mixture(120, 0.1)
+        with pytest.raises(ValueError, match="distortion=CKA"):
+            bm.match(X, Y, distortion="cka")
+        with pytest.raises(ValueError, match="similarity"):
+            bm.match(X, Y, similarity=np.zeros((120, 120)))
+
+    def test_ctrl_c_keeps_the_best(self) -> None:
+        X, Y, truth = mixture(300, 0.1)
+
+        def callback(progress: bm.Progress) -> None:
+            if progress.phase == "cost":
+                raise KeyboardInterrupt
+
+        result = bm.match(X, Y, rng=0, callback=callback)
+        assert result.status == "interrupted"
+        assert (result.permutation == truth).mean() > 0.98
+
+    def test_a_failing_callback_hands_over_the_result(self) -> None:
+        X, Y, _ = mixture(200, 0.1)
+
+        def callback(progress: bm.Progress) -> None:
+            raise RuntimeError("no more")
+
+        with pytest.raises(RuntimeError, match="no more") as caught:
+            bm.match(X, Y, rng=0, callback=callback)
+        assert sorted(caught.value.result.permutation.tolist()) == list(range(200))
+
+    def test_candidates(self) -> None:
+        X, Y, truth = mixture(200, 0.1)
+        result = bm.match(X, Y, rng=0)
+        best = result.candidates(4)
+        assert best.shape == (200, 4)
+        assert (best[:, 0] == truth).mean() > 0.95
+        with pytest.raises(ValueError, match="k=0"):
+            result.candidates(0)
+
+
+def test_small_results_have_no_candidates() -> None:
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    with pytest.raises(ValueError, match="no candidates"):
+        bm.match(X, X, rng=0).candidates(2)
+
+
+def relations(X: FloatArray, Y: FloatArray, **options: object) -> Relations:
+    sides = PointSide(X), PointSide(Y)
+    return Relations(bm.GromovWasserstein(), *sides, crew=Crew(), rng=np.random.default_rng(0), **options)
+
+
+def test_a_cost_by_blocks_is_the_cost() -> None:
+    X, Y, truth = mixture(150, 0.3)
+    both = relations(X, Y)
+    assert both.cost(truth).value == pytest.approx(bm.GromovWasserstein().evaluate(X, Y, truth), rel=1e-9)
+    assert both.cost(truth).error == 0
+    assert both.items(truth).sum() == pytest.approx(both.cost(truth).value)
+    kernels = [np.linalg.norm(side[:, None] - side[None], axis=-1) for side in (X, Y)]
+    other = Relations(bm.GromovWasserstein(), *map(KernelSide, kernels), crew=Crew(), rng=np.random.default_rng(0))
+    assert other.cost(truth).value == pytest.approx(both.cost(truth).value, rel=1e-9)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_an_estimated_cost_is_within_its_error(standardize: bool) -> None:
+    X, Y, truth = mixture(300, 0.5)
+    distortion = bm.GromovWasserstein(standardize=standardize)
+    sides = PointSide(X), PointSide(Y)
+    about = Relations(distortion, *sides, crew=Crew(), rng=np.random.default_rng(0), exact=False).cost(truth)
+    exact = distortion.evaluate(X, Y, truth)
+    assert 0 < about.error < 0.02 * exact
+    assert abs(about.value - exact) < 5 * about.error
+
+
+def test_outliers_are_given_up_only_as_far_as_allowed() -> None:
+    X, Y, truth = mixture(120, 0.05)
+    wrong = truth.copy()
+    wrong[:12] = np.roll(truth[:12], 1)
+    both = relations(X, Y)
+    pruned = without_outliers(both, wrong, 0.1 * 120, 120, kept=np.arange(0))
+    assert set(np.flatnonzero(pruned < 0)) <= set(range(12))
+    assert (pruned < 0).sum() >= 8
+    assert (without_outliers(both, wrong, 0.1 * 120, 3, kept=np.arange(0)) < 0).sum() == 3
+    kept = without_outliers(both, wrong, 1.0 * 120, 120, kept=np.arange(12))
+    np.testing.assert_array_equal(kept, wrong)
