@@ -182,6 +182,7 @@ class BranchAndBoundOptions:
         *,
         root: DualAscentOptions,
         proof_limit: int,
+        node_limit: int | None = None,
         symmetry: bool = False,
         checkpoint: str = "",
         checkpoint_interval: float = 60.0,
@@ -221,6 +222,10 @@ class TreeResult:
     @property
     def nodes(self) -> int:
         """How many were bounded."""
+
+    @property
+    def full(self) -> bool:
+        """Whether node_limit ended the run."""
 
     @property
     def proof(self) -> list[ProofNode]:

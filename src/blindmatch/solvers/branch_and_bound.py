@@ -20,7 +20,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
-from blindmatch.solvers.strengthened import Glimpse, strengthened, worth_a_try
+from blindmatch.solvers.strengthened import strengthened, worth_a_try
 from blindmatch.validation import at_least, positive
 
 
@@ -68,25 +68,27 @@ class BranchAndBound(Solver):
         """Search, ascend, branch; between the first nodes and the others, the semidefinite bound where it may help."""
         if self.semidefinite and self.checkpoint is None and worth_a_try(problem, budget):
             return strengthened(self.tree, problem, budget, rng)
-        return self.tree(problem, budget, rng)
+        return self.tree(problem, budget, rng)[0]
 
-    def tree(self, problem: QAP, budget: Budget, rng: np.random.Generator, glimpse: Glimpse | None = None) -> Outcome:
-        """The tree on level 1 alone; a glimpse ends it when it has grown for a while."""
+    def tree(
+        self, problem: QAP, budget: Budget, rng: np.random.Generator, node_limit: int | None = None
+    ) -> tuple[Outcome, bool]:
+        """The tree on level 1 alone, and whether the limit ended it."""
         start = first_match(problem, budget, rng)
         if budget.interrupted:
-            return without_duals(problem, start, budget)
+            return without_duals(problem, start, budget), False
         scaled = RescaledProblem.of(problem)
         with _sigterm_stops() if self.checkpoint is not None else nullcontext():
             tree = _core.branch_and_bound(
                 scaled.core,
-                self._options(problem, scaled, budget, rng),
+                self._options(problem, scaled, budget, rng, node_limit),
                 start,
-                scaled.budget(budget) if glimpse is None else glimpse.of(scaled.budget(budget)),
+                scaled.budget(budget),
             )
-        return self._outcome(problem, scaled, tree, budget)
+        return self._outcome(problem, scaled, tree, budget), tree.full
 
     def _options(
-        self, problem: QAP, scaled: RescaledProblem, budget: Budget, rng: np.random.Generator
+        self, problem: QAP, scaled: RescaledProblem, budget: Budget, rng: np.random.Generator, node_limit: int | None
     ) -> _core.BranchAndBoundOptions:
         root = _core.DualAscentOptions(
             target=scaled.target,
@@ -97,6 +99,7 @@ class BranchAndBound(Solver):
         return _core.BranchAndBoundOptions(
             root=root,
             proof_limit=self.proof_limit,
+            node_limit=node_limit,
             symmetry=_may_have_symmetries(problem),
             checkpoint=str(self.checkpoint or ""),
             checkpoint_interval=self.checkpoint_interval,

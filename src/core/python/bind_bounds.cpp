@@ -1,7 +1,10 @@
 // The fast bounds for Python: dual ascent and branch and bound.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <ctime>
+#include <limits>
+#include <optional>
 #include <tuple>
 
 #include "bound/bounder.h"
@@ -47,16 +50,18 @@ void bind_options(nb::module_& m) {
     nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions")
         .def(
             "__init__",
-            [](BranchAndBoundOptions* self, const DualAscentOptions& root, std::size_t proof_limit, bool symmetry,
-               const std::string& checkpoint, double checkpoint_interval) {
+            [](BranchAndBoundOptions* self, const DualAscentOptions& root, std::size_t proof_limit,
+               std::optional<long> node_limit, bool symmetry, const std::string& checkpoint,
+               double checkpoint_interval) {
                 new (self) BranchAndBoundOptions{.root = root,
                                                  .proof_limit = proof_limit,
+                                                 .node_limit = node_limit.value_or(std::numeric_limits<long>::max()),
                                                  .use_symmetry = symmetry,
                                                  .checkpoint = checkpoint,
                                                  .checkpoint_interval = checkpoint_interval};
             },
-            nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("symmetry") = false,
-            nb::arg("checkpoint") = "", nb::arg("checkpoint_interval") = 60.0);
+            nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("node_limit") = nb::none(),
+            nb::arg("symmetry") = false, nb::arg("checkpoint") = "", nb::arg("checkpoint_interval") = 60.0);
 }
 
 void bind_results(nb::module_& m) {
@@ -79,6 +84,7 @@ void bind_results(nb::module_& m) {
         .def_ro("status", &TreeResult::status)
         .def_ro("bound", &TreeResult::bound)
         .def_ro("nodes", &TreeResult::nodes, "How many were bounded.")
+        .def_ro("full", &TreeResult::full, "Whether node_limit ended the run.")
         .def_ro("proof", &TreeResult::proof, "The tree, the root first; empty if it outgrew proof_limit.")
         .def_ro("symmetries", &TreeResult::symmetries, "Those that the proof uses.")
         .def_ro("checkpoint_error", &TreeResult::checkpoint_error,

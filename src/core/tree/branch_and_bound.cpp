@@ -234,7 +234,7 @@ class Tree {
         ThreadPool pool(threads);
         pool.run(pool.size(), [this](int, int worker) { guarded(worker); });
         for (Turn& turn : turns_) {  // a stop came: what is done counts, the rest stays open
-            if (turn.result && turn.result->whole) {
+            if (!result_.full && turn.result && turn.result->whole) {
                 commit(turn);
                 continue;
             }
@@ -263,7 +263,7 @@ class Tree {
             advance();
             if (worker == 0) tell();
             if (worker == 0 && stop_.elapsed() >= next_checkpoint_) keep_state();
-            if (stop_() || turns_.empty()) {
+            if (stop_() || turns_.empty() || result_.full) {
                 changed_.notify_all();
                 return;
             }
@@ -296,7 +296,8 @@ class Tree {
                     turns_.push_back({std::move(node), result_.cost, false, nullptr});
                 }
             }
-            if (turns_.empty() || !turns_.front().result || !turns_.front().result->whole) return;
+            result_.full = !turns_.empty() && result_.nodes >= options_.node_limit;
+            if (turns_.empty() || result_.full || !turns_.front().result || !turns_.front().result->whole) return;
             const Turn turn = std::move(turns_.front());
             turns_.pop_front();
             commit(turn);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct BranchAndBoundOptions {
     DualAscentOptions root;                          // target and threads hold for the tree as well
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
     std::size_t open_limit = std::size_t{4}
-                             << 30;     // bytes of the open nodes' duals; beyond, the search goes depth first
-    bool use_symmetry = false;          // skip children that a symmetry maps to a sibling
+                             << 30;  // bytes of the open nodes' duals; beyond, the search goes depth first
+    long node_limit = std::numeric_limits<long>::max();  // ends the run; not a clock, so that seeds repeat
+    bool use_symmetry = false;                           // skip children that a symmetry maps to a sibling
     std::string checkpoint;             // a file to go on from, if it exists, and to write; empty: none
     double checkpoint_interval = 60.0;  // seconds
 };
@@ -48,6 +50,7 @@ struct TreeResult {
     double bound = 0.0;
     BoundStatus status = BoundStatus::stalled;
     long nodes = 0;
+    bool full = false;             // the node limit ended it
     std::vector<ProofNode> proof;  // the root first; empty if it was dropped
     bool proof_dropped = false;
     std::vector<Symmetry> symmetries;  // that the proof uses
