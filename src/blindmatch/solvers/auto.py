@@ -40,7 +40,7 @@ class Auto(Solver):
         bound=True,
         exact=True,
         forbidden=True,
-        cubic_memory=70,
+        cubic_memory=85,
         note="branch-and-bound; faq + tabu + projection bound for large n",
     )
 

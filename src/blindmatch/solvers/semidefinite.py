@@ -56,7 +56,7 @@ class Semidefinite(Solver):
         bound=True,
         forbidden=True,
         max_size=120,
-        cubic_memory=70,
+        cubic_memory=85,
         quartic_memory=120,
         note="ours; the tightest bound, for n up to about 60",
     )
