@@ -91,8 +91,9 @@ def test_rounds_limit_the_run():
 @needs_qaplib
 def test_branch_and_bound_takes_it_where_the_tree_does_not_end(monkeypatch):
     """nug14 with no patience: its proof has a matrix at the root and a tree below, and is checked as a whole."""
-    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_STEPS", 0)
+    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_NODES", 0.0)
     monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_SHARE", 0.0)
+    monkeypatch.setattr("blindmatch.solvers.strengthened._SMALLEST", 14)
     problem = qaplib("nug14")
     result = bm.solve(problem, BranchAndBound(), rng=0)
     assert (result.status, result.cost) == ("optimal", 1014)
