@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.frame import Points
@@ -55,6 +54,8 @@ class Start:
 
 def clusterings(points: Points, clusters: int, count: int, rng: np.random.Generator) -> list[FloatArray]:
     """Unit centres of `count` independent runs of k-means, each on its own sample."""
+    from sklearn.cluster import KMeans  # takes a second to import, and `match` rarely needs it
+
     found = []
     for _ in range(count):
         sample = points[np.sort(rng.choice(len(points), min(len(points), _SAMPLE), replace=False))]
