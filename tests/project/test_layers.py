@@ -9,8 +9,8 @@ import blindmatch as bm
 
 PACKAGE = Path(bm.__file__).parent
 LAYERS = (
-    *("errors", "validation", "demo", "io", "geometry", "problem", "proof", "solvers", "solving", "trust", "matching"),
-    *("alignment", "encoders", "report", "experiments", "cli"),
+    *("errors", "validation", "demo", "io", "geometry", "problem", "proof", "solvers", "solving", "trust"),
+    *("alignment", "matching", "encoders", "report", "experiments", "cli"),
 )
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem in LAYERS)
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from threadpoolctl import threadpool_limits
 
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import EPS, TINY, assignment_bounds, guarded
@@ -28,9 +29,13 @@ from blindmatch.validation import FloatArray
 
 
 def projection_bound(problem: QAP) -> float:
-    """A lower bound on the cost of every permutation, rounded down safely; -inf if LAPACK fails."""
+    """A lower bound on the cost of every permutation, rounded down safely; -inf if LAPACK fails.
+
+    LAPACK runs on one thread: its last digits do not depend on the machine then, and two threads of it take many times
+    as long where other programs use the cores.
+    """
     try:
-        with guarded():
+        with guarded(), threadpool_limits(1, user_api="blas"):
             return _projection_bound(problem)
     except (FloatingPointError, np.linalg.LinAlgError):
         return -math.inf
