@@ -99,7 +99,7 @@ def test_ctrl_c_keeps_what_was_learned() -> None:
     assert (found.found[0].partners == truth).mean() > 0.9
 
 
-@pytest.mark.parametrize("n", [150, 700])
+@pytest.mark.parametrize("n", [150, pytest.param(700, marks=pytest.mark.slow)])
 def test_distances_alone_are_enough(n: int) -> None:
     X, Y, truth = mixture(n, 0.2)
     sides = kernel_coordinates(distances(X), distances(Y), similarities=False)

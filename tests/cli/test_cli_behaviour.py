@@ -262,6 +262,7 @@ def test_progress_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         assert task.fields["left"]() == "at most 0:30 left"
 
 
+@pytest.mark.slow
 def test_steps_are_shown_on_a_terminal_alone() -> None:
     rng = np.random.default_rng(0)
     np.save("images.npy", np.repeat(rng.normal(size=(6, 4)), 50, axis=0) + rng.normal(size=(300, 4)))

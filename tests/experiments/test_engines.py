@@ -26,6 +26,7 @@ def expected(tmp_path_factory) -> dict[str, float]:
     return costs(what, out)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_dask_cluster_that_loses_a_worker_loses_no_run(tmp_path, expected):
     distributed = pytest.importorskip("distributed")
@@ -96,7 +97,11 @@ def test_a_process_with_threads_of_its_own_is_not_forked():
     [
         ("", True),
         ("import numpy as np; np.ones((500, 500)) @ np.ones((500, 500))", True),  # OpenBLAS stops its threads
-        ("from sklearn.cluster import KMeans; KMeans(3).fit([[0.0], [1.0], [2.0], [3.0]])", False),
+        pytest.param(
+            "from sklearn.cluster import KMeans; KMeans(3).fit([[0.0], [1.0], [2.0], [3.0]])",
+            False,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_workers_are_forked_unless_openmp_is_loaded(tmp_path, before, expected):

@@ -258,6 +258,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(NAMES) - INSTANT))
 def test_ctrl_c_keeps_the_incumbent(name):
     """A real SIGINT, in a process of its own."""

@@ -9,7 +9,7 @@ import pytest
 import blindmatch as bm
 from blindmatch.problem.optimality import tolerance
 
-COUNT = int(os.environ.get("BLINDMATCH_FUZZ", "150"))
+COUNT = int(os.environ.get("BLINDMATCH_FUZZ", "150" if os.environ.get("BLINDMATCH_SLOW") else "60"))
 KINDS = ("normal", "ties", "constant", "zeros", "binary", "rank one", "duplicates")
 SCALES = (1.0, 1e-9, 1e9, 1e-150, 1e60, 2.0**20)
 
