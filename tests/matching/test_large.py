@@ -259,3 +259,20 @@ def test_outliers_are_given_up_only_as_far_as_allowed() -> None:
     assert (without_outliers(both, wrong, 0.1 * 120, 3, kept=np.arange(0)) < 0).sum() == 3
     kept = without_outliers(both, wrong, 1.0 * 120, 120, kept=np.arange(12))
     np.testing.assert_array_equal(kept, wrong)
+
+
+def test_the_solver_object_is_matched_like_its_name() -> None:
+    """The command line passes the object."""
+    X, Y, truth = mixture(320, 0.2)
+    result = bm.match(X, Y, solver=bm.SOLVERS["auto"](), rng=0)
+    assert result.support is not None
+    assert (result.permutation == truth).mean() > 0.98
+    with pytest.raises(ValueError, match=r"^k=321; there are 320 targets"):
+        result.candidates(321)
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(1e8, 1.0), (0.0, 1e90), (0.0, 1e-45)])
+def test_points_far_from_the_origin_and_odd_units(offset: float, scale: float) -> None:
+    X, Y, truth = mixture(320, 0.1)
+    result = bm.match(scale * X + offset, scale * Y - offset, rng=0)
+    assert (result.permutation == truth).mean() > 0.98

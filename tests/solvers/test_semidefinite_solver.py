@@ -113,3 +113,9 @@ def test_small_problems_do_without(monkeypatch):
     assert bm.solve(random_problem(0, 8), "auto", rng=0).status == "optimal"
     assert Budget(1.0).remaining <= 1.0
     bm.solve(random_problem(0, 60), "auto", rng=0, time_limit=1.0)  # no time for a single step
+
+
+def test_nothing_left_to_choose():
+    one = bm.QAP(np.zeros((3, 3)), np.ones((3, 3)), forbidden=~np.eye(3, dtype=bool))
+    assert bm.solve(one, "semidefinite", rng=0).permutation.tolist() == [0, 1, 2]
+    assert bm.match(np.ones((1, 3)), np.ones((1, 3)), solver="semidefinite").status == "optimal"

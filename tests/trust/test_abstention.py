@@ -75,7 +75,8 @@ def test_without_time_no_confidence_is_claimed(related, wanted: float, kept: int
 
 def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Trust) -> None:
     assert out_of_time.verdict == (
-        "Time ran out before the test for structure in common. "
+        "The test for structure in common was not made: "
+        "too little time, or kernels that are not distances between points. "
         "Time ran out before the confidence of any pair was known."
     )
     tested = dataclasses.replace(out_of_time, p_value=0.01, p_value_error=0.01, z=3.0, draws=99)

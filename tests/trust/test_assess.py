@@ -138,7 +138,7 @@ def test_no_time_gives_less_but_nothing_wrong(related) -> None:
     assert trust.stability is None
     assert np.isnan(trust.confidence).all()
     assert (trust.regret <= trust.found_regret).all()
-    assert trust.verdict.startswith("Time ran out")
+    assert trust.verdict.startswith("The test for structure in common was not made")
     assert json.dumps(trust.to_dict(), allow_nan=False)
 
 
@@ -212,3 +212,16 @@ def test_a_cheaper_match_is_no_tie_and_long_groups_are_cut_short() -> None:
     assert all(len(group) < 4 for group in trust.ambiguous)  # swaps may tie by chance; the right match is no tie
     equal = dataclasses.replace(trust, ambiguous=[list(range(12))])
     assert equal.ambiguities() == ["0, 1, 2, 3, 4, 5, 6 and 5 others are interchangeable."]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_inner_products_given_as_distances_are_not_tested(seed: int) -> None:
+    """No points have such distances, so unrelated spaces with the same geometry cannot be drawn."""
+    rng = rng_of(seed)
+    A, B = rng.normal(size=(12, 5)), rng.normal(size=(12, 6))
+    kernels = (A @ A.T, B @ B.T)
+    trust = bm.assess(bm.match(kernels=kernels, rng=0), kernels=kernels, rng=0, draws=19, regret=False)
+    assert trust.p_value is None
+    distances = tuple(np.linalg.norm(side[:, None] - side, axis=2) for side in (A, B))
+    trust = bm.assess(bm.match(kernels=distances, rng=0), kernels=distances, rng=0, draws=19, regret=False)
+    assert trust.p_value > 0.05

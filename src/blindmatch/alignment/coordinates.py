@@ -57,7 +57,7 @@ def coordinates(
     components
         At most so many axes; by default one for 4 points, between 32 and 256.
     """
-    sides = [_directed(side) if cosine else np.asarray(side, dtype=np.float32) for side in (source, target)]
+    sides = [_directed(side) if cosine else _centred(side) for side in (source, target)]
     few = min(len(source), len(target)) // _POINTS
     wanted = min(_MOST, max(_LEAST, few)) if components is None else components
     axes = [moments(side, name) for side, name in zip(sides, ("source", "target"), strict=True)]
@@ -66,11 +66,22 @@ def coordinates(
 
 
 def _directed(points: NDArray[Any]) -> Points:
+    """Directions from their mean. Differences are taken in float64: points may be far from the origin."""
+    mean = sum(unit_rows(rows).sum(axis=0) for _, rows in blocks(points)) / len(points)
     directions = np.empty(points.shape, dtype=np.float32)
     for start, rows in blocks(points):
-        directions[start : start + len(rows)] = unit_rows(rows)
-    directions -= directions.mean(axis=0, dtype=np.float64).astype(np.float32)
-    return unit(directions)
+        directions[start : start + len(rows)] = unit_rows(unit_rows(rows) - mean)
+    return directions
+
+
+def _centred(points: NDArray[Any]) -> Points:
+    """The points less their mean, in units of the largest difference: what float32 can hold."""
+    mean = sum(rows.mean(axis=0) * (len(rows) / len(points)) for _, rows in blocks(points))
+    largest = max(float(np.abs(rows - mean).max()) for _, rows in blocks(points)) or 1.0
+    centred = np.empty(points.shape, dtype=np.float32)
+    for start, rows in blocks(points):
+        centred[start : start + len(rows)] = (rows - mean) / largest
+    return centred
 
 
 def _turned(points: Points, mean: FloatArray, variances: FloatArray, axes: FloatArray, kept: int) -> Coordinates:

@@ -29,6 +29,11 @@ class Ranking:
     def __init__(self, source: Points, target: Points, threads: int = 1) -> None:
         self._source, self._target, self._threads = source, target, threads
 
+    @property
+    def most(self) -> int:
+        """How many targets there are."""
+        return len(self._target)
+
     def best(self, count: int) -> tuple[IntArray, FloatArray]:
         """Indices of the targets, best first, and their CSLS: both (n, count)."""
         crew = Crew(self._threads)

@@ -14,6 +14,7 @@ from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, as_task
+from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.result import Result, attach_result
@@ -188,7 +189,7 @@ class SolveOptions:
     @property
     def automatic(self) -> bool:
         """Whether the way to solve is left to the program."""
-        return isinstance(self.solver, str) and self.solver == "auto"
+        return self.solver in ("auto", Auto())
 
 
 def match_task(task: Task, options: SolveOptions) -> Result:

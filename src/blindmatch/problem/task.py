@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.geometry.correlation import kernel_correlation
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.scaling import classical_scaling
 from blindmatch.problem.distortion import Distortion, Kernels, as_distortion, as_sides
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.qap import QAP
 from blindmatch.validation import FloatArray, IntArray
+
+_SAME_KERNEL = 0.8  # correlation of a kernel with that of the points which scaling finds for it
 
 Pairs = Iterable[tuple[int, int]]
 
@@ -110,6 +113,15 @@ class Task:
             similar = self.distortion.similarities
             return classical_scaling(source, similar)[0], classical_scaling(target, similar)[0]
         return (unit_rows(source), unit_rows(target)) if self.distortion.normalize else (source, target)
+
+    @cached_property
+    def has_points(self) -> bool:
+        """Whether there are points with these kernels. Inner products given as distances, for example, have none."""
+        if not self.precomputed:
+            return True
+        pairs = zip(self.kernels, map(self._kernel, self.points), strict=True)
+        alike = [kernel_correlation(pair, np.arange(len(pair[0])), np.arange(len(pair[0]))) for pair in pairs]
+        return all(value is not None and value > _SAME_KERNEL for value in alike)
 
     @cached_property
     def problem(self) -> QAP:

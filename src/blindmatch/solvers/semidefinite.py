@@ -68,7 +68,7 @@ class Semidefinite(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Level 1 without its linear program, then the splitting on the pairs that it leaves."""
         first = DualAscent(relaxation=False)(problem, budget=budget, rng=rng)
-        if budget.stopped or first.status == "optimal":
+        if budget.stopped or first.status == "optimal" or problem.n < 2:
             return first
         budget.offer(first.permutation, problem.objective(first.permutation))
         return SemidefiniteRun(problem, budget, root_stages(first)).run(self.rounds)

@@ -18,6 +18,11 @@ from blindmatch.validation import FloatArray, IntArray, at_least
 class Ranking(Protocol):
     """Who else could be the partner of each source."""
 
+    @property
+    def most(self) -> int:
+        """How many targets there are."""
+        ...
+
     def best(self, count: int) -> tuple[IntArray, FloatArray]:
         """Indices and scores of the best targets of each source, best first: (n, count)."""
         ...
@@ -73,7 +78,9 @@ class Result:
         """
         if self.ranking is None:
             raise ValueError("this result has no candidates: they are known of matches of 30 items or more by bm.match")
-        return self.ranking.best(at_least(k, 1, "k"))[0]
+        if at_least(k, 1, "k") > self.ranking.most:
+            raise ValueError(f"k={k}; there are {self.ranking.most} targets")
+        return self.ranking.best(k)[0]
 
     @cached_property
     def certificate(self) -> Certificate | None:

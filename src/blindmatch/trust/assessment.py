@@ -241,7 +241,7 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     stable = stability(task, match, redraws, plan.resamples, schedule.part("resampling"))
     part = schedule.part("unrelated spaces")
     nulls = rotated(task.points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
-    test = significance(task, nulls, plan.draws, part)
+    test = significance(task, nulls, plan.draws, part) if plan.null is not None or task.has_points else None
     known = None
     if stable is not None and test is not None:
         known = features(found, stable, test.z, correlation(task.kernels, match), task.sizes)

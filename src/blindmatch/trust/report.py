@@ -40,7 +40,8 @@ def judge(p_value: float | None, p_value_error: float | None, confidence: FloatA
     known = known[np.isfinite(known)]
     sure, about_pairs = int((known >= SURE).sum()), _pairs_sentence(known, pairs)
     if p_value is None:
-        text = f"Time ran out before the test for structure in common. {about_pairs}"
+        why = "too little time, or kernels that are not distances between points"
+        text = f"The test for structure in common was not made: {why}. {about_pairs}"
         return Judgement("open", "Not known yet", text)
     if p_value > LIKELY:
         share = f"unrelated ones match as well in {100 * p_value:.0f} % of cases"
