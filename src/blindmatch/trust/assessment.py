@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.optimality import tolerance
@@ -120,7 +121,9 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
     """Assess a match of a task; this is what ``bm.assess``, ``min_confidence`` and the commands share."""
     match = _checked(result.permutation, task)
     n = len(match)
-    problem, evidence = task.problem, gather(match, task, plan, schedule)
+    # The matrices are small: on a busy machine two threads of BLAS take many times as long as one.
+    with threadpool_limits(1, user_api="blas"):
+        problem, evidence = task.problem, gather(match, task, plan, schedule)
     found, test, rows = evidence.found, evidence.test, evidence.rows
     extra = found.without - found.cost
     given = [i for i, _ in task.hints.known]
