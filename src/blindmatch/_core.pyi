@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 import enum
+import os
 from typing import Annotated
 
 import numpy
@@ -184,7 +185,7 @@ class BranchAndBoundOptions:
         proof_limit: int,
         node_limit: int | None = None,
         symmetry: bool = False,
-        checkpoint: str = "",
+        checkpoint: str | os.PathLike = "",
         checkpoint_interval: float = 60.0,
     ) -> None: ...
 

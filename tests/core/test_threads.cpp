@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -56,17 +57,17 @@ TEST_CASE("streams run once each; after a stop only the first is sure to") {
     for (const int threads : {1, 4}) {
         std::vector<std::atomic<int>> done(20);
         Stop stop;
-        CHECK(for_each_stream(20, threads, stop, [&](long r) { ++done[r]; }, [] {}));
+        CHECK(for_each_stream(20, threads, stop, [&](std::int64_t r) { ++done[r]; }, [] {}));
         for (const auto& count : done) CHECK(count == 1);
         Stop over;
         over.request();
         std::atomic<int> count{0};
-        CHECK_FALSE(for_each_stream(1'000'000'000'000, threads, over, [&](long) { ++count; }, [] {}));
+        CHECK_FALSE(for_each_stream(1'000'000'000'000, threads, over, [&](std::int64_t) { ++count; }, [] {}));
         CHECK(count == 1);
         Stop failing;
         CHECK_THROWS_AS(for_each_stream(
                             20, threads, failing,
-                            [](long r) {
+                            [](std::int64_t r) {
                                 if (r == 3) throw std::bad_alloc();
                             },
                             [] {}),

@@ -101,7 +101,7 @@ class BranchAndBound(Solver):
             proof_limit=self.proof_limit,
             node_limit=node_limit,
             symmetry=_may_have_symmetries(problem),
-            checkpoint=str(self.checkpoint or ""),
+            checkpoint=self.checkpoint or "",
             checkpoint_interval=self.checkpoint_interval,
         )
 

@@ -58,8 +58,8 @@ class Random {
 // the calling thread calls idle(), so that Ctrl-C and progress are served. An exception anywhere stops the others and
 // is thrown again here, after every helper has ended.
 template <class Work, class Idle>
-bool for_each_stream(long count, int threads, Stop& stop, const Work& work, const Idle& idle) {
-    std::atomic<long> next{0};
+bool for_each_stream(std::int64_t count, int threads, Stop& stop, const Work& work, const Idle& idle) {
+    std::atomic<std::int64_t> next{0};
     std::atomic<bool> left_out{false};
     const auto guarded = [&](const auto& body) {
         try {
@@ -71,7 +71,7 @@ bool for_each_stream(long count, int threads, Stop& stop, const Work& work, cons
         }
     };
     const auto drain = [&] {
-        for (long r; (r = next.fetch_add(1)) < count;) {
+        for (std::int64_t r; (r = next.fetch_add(1)) < count;) {
             if (r > 0 && stop()) {
                 left_out = true;
                 return;
@@ -79,7 +79,7 @@ bool for_each_stream(long count, int threads, Stop& stop, const Work& work, cons
             work(r);
         }
     };
-    ThreadPool pool(static_cast<int>(std::min<long>(threads, count)));
+    ThreadPool pool(static_cast<int>(std::min<std::int64_t>(threads, count)));
     pool.run(pool.size(), [&](int, int) { guarded(drain); }, [&] { guarded(idle); });
     return !left_out;
 }

@@ -1,4 +1,5 @@
-// Short vectors by the compiler's vector extension, and one macro that compiles a kernel twice (any x86-64, and AVX2).
+// Short vectors by the compiler's vector extension, and one macro that compiles a kernel twice (any x86-64, and AVX2)
+// where that can be.
 //
 // A kernel is a plain function over raw pointers marked BLINDMATCH_KERNEL; the helpers that it calls are marked
 // BLINDMATCH_INLINE so that each clone gets its own copy. Whole files are never compiled for AVX2: templates of the
@@ -15,7 +16,10 @@
 #pragma GCC diagnostic ignored "-Wpsabi"  // vectors are passed only to inlined helpers
 #endif
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(BLINDMATCH_NO_CLONES)
+// The loader of glibc chooses the clone. Others (musl, macOS, Windows) cannot, clang's clones lose constructors, and
+// ARM has its vectors in every processor: there a kernel is compiled once, for any processor of the target.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(BLINDMATCH_NO_CLONES)
 #define BLINDMATCH_KERNEL __attribute__((target_clones("default", "arch=x86-64-v3")))
 #else
 #define BLINDMATCH_KERNEL

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -88,7 +89,7 @@ class ThreadPool {
     }
 
     void serve(int worker) {
-        for (long seen = 0;;) {
+        for (std::int64_t seen = 0;;) {
             {
                 std::unique_lock lock(mutex_);
                 wake_.wait(lock, [&] { return closing_ || round_ != seen; });
@@ -106,7 +107,7 @@ class ThreadPool {
     std::condition_variable wake_, done_;
     const std::function<void(int, int)>* task_ = nullptr;
     int count_ = 0, busy_ = 0;
-    long round_ = 0;
+    std::int64_t round_ = 0;
     std::exception_ptr failure_;
     std::atomic<int> next_{0};
     bool closing_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "base/index.h"
 #include "bound/bounder.h"
@@ -121,7 +122,7 @@ class Ascent {
         options.seed = options_.seed;
         options.streams = kSearches;
         options.threads = options_.threads;
-        options.iterations = static_cast<long>(std::min(4 * n * n * n, kMostSwaps / (n * n / 2))) + 1;
+        options.iterations = static_cast<std::int64_t>(std::min(4 * n * n * n, kMostSwaps / (n * n / 2))) + 1;
         options.initial = {result_.permutation};
         const SearchResult found = tabu(problem_, options, brief);
         if (found.feasible) offer(found.permutation);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "base/index.h"
@@ -270,7 +271,7 @@ void RltLp::update_row(int i, const Steps& steps) {
 
 bool RltLp::iterate(int count, Stop& stop) {
     std::vector<int> block_start(kBlocks + 1);
-    for (int b = 0; b <= kBlocks; ++b) block_start[b] = static_cast<int>(static_cast<long>(n_) * b / kBlocks);
+    for (int b = 0; b <= kBlocks; ++b) block_start[b] = static_cast<int>(static_cast<std::int64_t>(n_) * b / kBlocks);
     for (int it = 0; it < count; ++it, ++iteration_) {
         const double age = static_cast<double>(iteration_ - restarted_);
         const Steps steps{static_cast<float>(kStep / (4.0 * weight_)), static_cast<float>((age + 1.0) / (age + 2.0)),

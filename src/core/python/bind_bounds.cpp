@@ -1,8 +1,11 @@
 // The fast bounds for Python: dual ascent and branch and bound.
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cstdint>
 #include <ctime>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -51,14 +54,15 @@ void bind_options(nb::module_& m) {
         .def(
             "__init__",
             [](BranchAndBoundOptions* self, const DualAscentOptions& root, std::size_t proof_limit,
-               std::optional<long> node_limit, bool symmetry, const std::string& checkpoint,
+               std::optional<std::int64_t> node_limit, bool symmetry, const std::filesystem::path& checkpoint,
                double checkpoint_interval) {
-                new (self) BranchAndBoundOptions{.root = root,
-                                                 .proof_limit = proof_limit,
-                                                 .node_limit = node_limit.value_or(std::numeric_limits<long>::max()),
-                                                 .use_symmetry = symmetry,
-                                                 .checkpoint = checkpoint,
-                                                 .checkpoint_interval = checkpoint_interval};
+                new (self)
+                    BranchAndBoundOptions{.root = root,
+                                          .proof_limit = proof_limit,
+                                          .node_limit = node_limit.value_or(std::numeric_limits<std::int64_t>::max()),
+                                          .use_symmetry = symmetry,
+                                          .checkpoint = checkpoint,
+                                          .checkpoint_interval = checkpoint_interval};
             },
             nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("node_limit") = nb::none(),
             nb::arg("symmetry") = false, nb::arg("checkpoint") = "", nb::arg("checkpoint_interval") = 60.0);
@@ -104,7 +108,7 @@ void bind_bounds(nb::module_& m) {
             options.start = start;
             std::vector<int> incumbent = copy_of(initial, problem);
             Run run(std::move(budget));
-            long steps = 0;
+            std::int64_t steps = 0;
             nb::gil_scoped_release release;
             return dual_ascent(problem, options, std::move(incumbent), run.stop, [&](const BoundProgress& now) {
                 run.report(now.bound, now.cost, ++steps, now.proof_size);

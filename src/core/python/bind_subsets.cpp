@@ -1,6 +1,7 @@
 // Subset selection for Python.
 #include <nanobind/stl/tuple.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <tuple>
 
@@ -41,8 +42,8 @@ SubsetResult run_with(nb::object budget, const Body& body) {
 void bind_subsets(nb::module_& m) {
     m.def(
         "search_subsets",
-        [](const Matrix& cost, int size, std::size_t k, std::uint64_t seed, long restarts, long iterations, int threads,
-           CoreBudget budget) {
+        [](const Matrix& cost, int size, std::size_t k, std::uint64_t seed, std::int64_t restarts,
+           std::int64_t iterations, int threads, CoreBudget budget) {
             const SubsetProblem problem = make_problem(cost, size);
             const SubsetSearchOptions options{k, seed, restarts, iterations, threads};
             const SubsetResult result =

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -165,8 +166,8 @@ Found run_search(Search search, const Problem& problem, const Options& options, 
 void bind_searches(nb::module_& m) {
     m.def(
         "two_opt",
-        [](const Problem& problem, std::uint64_t seed, long restarts, int threads, const std::vector<Indices>& initial,
-           SearchBudget budget, int kicks) {
+        [](const Problem& problem, std::uint64_t seed, std::int64_t restarts, int threads,
+           const std::vector<Indices>& initial, SearchBudget budget, int kicks) {
             TwoOptOptions options;
             options.seed = seed;
             options.restarts = restarts;
@@ -179,8 +180,8 @@ void bind_searches(nb::module_& m) {
         nb::arg("budget"), nb::arg("kicks") = 0, "Multi-start 2-swap local search: (permutation, cost, completed).");
     m.def(
         "tabu",
-        [](const Problem& problem, std::uint64_t seed, long streams, long iterations, int threads, double target,
-           const std::vector<Indices>& initial, SearchBudget budget) {
+        [](const Problem& problem, std::uint64_t seed, std::int64_t streams, std::int64_t iterations, int threads,
+           double target, const std::vector<Indices>& initial, SearchBudget budget) {
             TabuOptions options;
             options.seed = seed;
             options.streams = streams;

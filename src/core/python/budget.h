@@ -2,6 +2,7 @@
 // protocols are typed in blindmatch/solvers/core_budget.py.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@ class Run {
     }
 
     // Tells a BoundBudget of a bound and a cost; whatever goes wrong there stops the run.
-    void report(double bound, double cost, long iteration, double proof_size) {
+    void report(double bound, double cost, std::int64_t iteration, double proof_size) {
         nb::gil_scoped_acquire lock;
         guarded([&] {
             if (!nb::cast<bool>(budget_.attr("report")(bound, cost, iteration, proof_size))) stop.request();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "base/index.h"
@@ -58,7 +59,7 @@ struct Shared {
 // Rows get their columns in the order 0, 1, 2, ... A task is one choice for the first two rows.
 class Search {
  public:
-    Search(Shared& shared, long task)
+    Search(Shared& shared, std::int64_t task)
         : shared_(shared),
           problem_(shared.problem),
           n_(shared.problem.n),
@@ -77,7 +78,7 @@ class Search {
         const double cost = place(0, first, problem_.constant);
         return visit(place(1, second, cost), 2);
     }
-    long nodes() const { return nodes_; }
+    std::int64_t nodes() const { return nodes_; }
 
  private:
     // own_[d][i][j] is what (i, j) costs by itself and with the rows before d. Puts row d on column j and returns the
@@ -133,11 +134,11 @@ class Search {
     Shared& shared_;
     const Problem& problem_;
     const int n_;
-    const long task_;
+    const std::int64_t task_;
     std::vector<int> permutation_;
     std::vector<char> used_;
     std::vector<std::vector<double>> own_;
-    long nodes_ = 0;
+    std::int64_t nodes_ = 0;
 };
 
 }  // namespace
@@ -151,13 +152,13 @@ SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, 
     if (!first.feasible) return first;
 
     Shared shared{problem, rounding_margin(problem), rest_bounds(problem), stop, Incumbent(progress)};
-    shared.incumbent.offer(first.cost, first.permutation, std::numeric_limits<long>::max());
-    const long tasks = problem.n == 1 ? 1 : static_cast<long>(problem.n) * problem.n;
-    std::atomic<long> done{0};
+    shared.incumbent.offer(first.cost, first.permutation, std::numeric_limits<std::int64_t>::max());
+    const std::int64_t tasks = problem.n == 1 ? 1 : static_cast<std::int64_t>(problem.n) * problem.n;
+    std::atomic<std::int64_t> done{0};
     std::atomic<bool> completed{true};
     const auto report = [&] { shared.incumbent.report(static_cast<double>(done) / static_cast<double>(tasks)); };
     const auto caller = std::this_thread::get_id();
-    const auto work = [&](long task) {
+    const auto work = [&](std::int64_t task) {
         Search search(shared, task);
         if (!search.run()) completed = false;
         shared.incumbent.add_iterations(search.nodes());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 
 #include "base/index.h"
 #include "search/swap_delta.h"
@@ -22,14 +23,15 @@ struct Shared {
     const TabuOptions& options;
     Stop& stop;
     Incumbent incumbent;
-    std::atomic<long> reached{std::numeric_limits<long>::max()};  // the smallest stream that reached the target
+    // The smallest stream that reached the target.
+    std::atomic<std::int64_t> reached{std::numeric_limits<std::int64_t>::max()};
     std::thread::id caller = std::this_thread::get_id();
 };
 
 template <class Real>
 class Stream {
  public:
-    Stream(Shared& shared, long index)
+    Stream(Shared& shared, std::int64_t index)
         : shared_(shared),
           problem_(shared.problem),
           n_(problem_.n),
@@ -68,7 +70,7 @@ class Stream {
     const Problem& problem_;
     const int n_;
     const std::size_t size_;  // of the population
-    const long index_;
+    const std::int64_t index_;
     Random random_;
     SwapTable<Real> table_;
     Real tick_ = 0;               // swaps since the last start, exact in float32 as well
@@ -78,7 +80,7 @@ class Stream {
     std::vector<Member> population_;
     SearchResult best_;
     double strength_ = 0.0;  // of the next renewal: the share of the rows that it moves
-    long iterations_ = 0;
+    std::int64_t iterations_ = 0;
     bool completed_ = true, done_ = false;
 };
 
@@ -86,14 +88,15 @@ template <class Real>
 bool Stream<Real>::may_continue() {
     const TabuOptions& options = shared_.options;
     if (done_ || (options.iterations > 0 && iterations_ >= options.iterations)) return false;
-    if (iterations_ % (1 + 100'000 / (n_ * static_cast<long>(n_))) != 0) return true;  // the clock costs 30 ns
+    if (iterations_ % (1 + 100'000 / (n_ * static_cast<std::int64_t>(n_))) != 0) return true;  // the clock costs 30 ns
     if (std::this_thread::get_id() == shared_.caller) {
         const double budget = static_cast<double>(options.iterations);
         shared_.incumbent.report(budget > 0 ? static_cast<double>(iterations_) / budget : 0.0);
     }
     // Streams before the one that reached the target go on, if they ever end: they may reach it too, and come first.
-    const long reached = shared_.reached.load(std::memory_order_relaxed);
-    if (reached < index_ || (options.iterations == 0 && reached != std::numeric_limits<long>::max())) return false;
+    const std::int64_t reached = shared_.reached.load(std::memory_order_relaxed);
+    if (reached < index_ || (options.iterations == 0 && reached != std::numeric_limits<std::int64_t>::max()))
+        return false;
     if (shared_.stop()) completed_ = false;
     return completed_;
 }
@@ -109,7 +112,7 @@ void Stream<Real>::save() {
     shared_.incumbent.offer(best_.cost, best_.permutation, index_);
     if (best_.cost > shared_.options.target) return;
     done_ = true;
-    for (long old = shared_.reached; index_ < old && !shared_.reached.compare_exchange_weak(old, index_);) {
+    for (std::int64_t old = shared_.reached; index_ < old && !shared_.reached.compare_exchange_weak(old, index_);) {
     }
 }
 
@@ -186,7 +189,8 @@ bool Stream<Real>::add() {
 template <class Real>
 std::vector<int> Stream<Real>::first_start() {
     const std::vector<std::vector<int>>& initial = shared_.options.initial;
-    if (index_ < static_cast<long>(initial.size()) && is_feasible(problem_, initial[index_])) return initial[index_];
+    if (index_ < static_cast<std::int64_t>(initial.size()) && is_feasible(problem_, initial[index_]))
+        return initial[index_];
     std::vector<int> start;
     if (index_ == 0 && n_ <= kLargestStart) start = gilmore_lawler_start(problem_, random_, shared_.stop);
     return start.empty() ? random_feasible(problem_, random_) : start;
@@ -257,19 +261,20 @@ void Stream<Real>::evolve() {
 template <class Real>
 SearchResult run(Shared& shared) {
     const TabuOptions& options = shared.options;
-    const long streams = options.iterations > 0 ? std::max(1L, options.streams) : std::max(1, options.threads);
+    const std::int64_t streams =
+        options.iterations > 0 ? std::max<std::int64_t>(1, options.streams) : std::max(1, options.threads);
     std::vector<SearchResult> results(streams);
-    const auto work = [&](long index) { results[index] = Stream<Real>(shared, index).run(); };
+    const auto work = [&](std::int64_t index) { results[index] = Stream<Real>(shared, index).run(); };
     const auto idle = [&] { shared.stop(), shared.incumbent.report(1.0); };
     const bool all = for_each_stream(streams, options.threads, shared.stop, work, idle);
     // In the order of the streams, and not beyond the first that reached the target, so that timing cannot matter.
     SearchResult best = std::move(results[0]);
     best.completed = best.completed && (all || best.cost <= options.target);
-    for (long index = 1; index < streams && best.cost > options.target; ++index) {
+    for (std::int64_t index = 1; index < streams && best.cost > options.target; ++index) {
         SearchResult& other = results[index];
         if (!other.feasible) continue;
         const bool completed = best.completed && other.completed;
-        const long iterations = best.iterations + other.iterations;
+        const std::int64_t iterations = best.iterations + other.iterations;
         if (other.cost < best.cost) best = std::move(other);
         best.completed = completed;
         best.iterations = iterations;

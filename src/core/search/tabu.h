@@ -13,8 +13,9 @@ namespace blindmatch {
 
 struct TabuOptions {
     std::uint64_t seed = 0;
-    long streams = 1;     // independent searches; stream r depends on (seed, r) alone
-    long iterations = 0;  // swaps that a stream may make; 0: until `stop`, and then one stream runs on each thread
+    std::int64_t streams = 1;  // independent searches; stream r depends on (seed, r) alone
+    std::int64_t iterations =
+        0;  // swaps that a stream may make; 0: until `stop`, and then one stream runs on each thread
     int threads = 1;
     double target = -std::numeric_limits<double>::infinity();  // stop as soon as a cost is at most this
     // Stream r begins at initial[r], if that is feasible; else stream 0 at gilmore_lawler_start, the others at random.

@@ -1,6 +1,7 @@
 #include "search/two_opt.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 
@@ -9,7 +10,7 @@
 
 namespace blindmatch {
 
-void Incumbent::offer(double cost, const std::vector<int>& permutation, long stream) {
+void Incumbent::offer(double cost, const std::vector<int>& permutation, std::int64_t stream) {
     const std::lock_guard lock(mutex_);
     const double best = cost_;
     if (!permutation_.empty() && (cost > best || (cost == best && stream >= stream_))) return;
@@ -18,7 +19,7 @@ void Incumbent::offer(double cost, const std::vector<int>& permutation, long str
     cost_ = cost;
 }
 
-void Incumbent::add_iterations(long count) {
+void Incumbent::add_iterations(std::int64_t count) {
     const std::lock_guard lock(mutex_);
     iterations_ += count;
 }
@@ -181,7 +182,7 @@ struct Descent {
         const int interval = 1 + 100'000 / (table.n() * table.n() + 1);  // swaps between two looks at the clock
         const int patience = 32 * table.n();                             // most descents end after n swaps or so
         double cost = INFINITY;
-        for (long step = 1; step % interval != 0 || !stop(); ++step) {
+        for (std::int64_t step = 1; step % interval != 0 || !stop(); ++step) {
             const auto swap = table.best();
             if (!(swap.delta < -table.noise())) return true;
             if (step % patience == 0) {  // the table gathers rounding errors: it must not go round in circles on them
@@ -197,17 +198,17 @@ struct Descent {
 
     const Problem& problem;
     SwapTable<Real> table;
-    long swaps = 0;
+    std::int64_t swaps = 0;
 };
 
 // One restart: a local optimum, then `kicks` times the best of it and of a local optimum near it; a third of them in
 // vain ends it. False if cut short.
 template <class Real>
-bool restart(const Problem& problem, const TwoOptOptions& options, long index, Stop& stop, Descent<Real>& descent,
-             Incumbent& incumbent) {
+bool restart(const Problem& problem, const TwoOptOptions& options, std::int64_t index, Stop& stop,
+             Descent<Real>& descent, Incumbent& incumbent) {
     Random random(options.seed, static_cast<std::uint64_t>(index));
     std::vector<int> start = random_feasible(problem, random);
-    const bool given = index < static_cast<long>(options.initial.size());
+    const bool given = index < static_cast<std::int64_t>(options.initial.size());
     if (given && is_feasible(problem, options.initial[index])) start = options.initial[index];
     std::vector<int> best = start;
     double best_cost = problem.cost(best.data());
@@ -232,11 +233,12 @@ template <class Real>
 SearchResult search(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress) {
     Incumbent incumbent(progress);
     const auto caller = std::this_thread::get_id();
-    std::atomic<long> done{0};
-    const long restarts = std::max({1L, options.restarts, static_cast<long>(options.initial.size())});
+    std::atomic<std::int64_t> done{0};
+    const std::int64_t restarts =
+        std::max({std::int64_t{1}, options.restarts, static_cast<std::int64_t>(options.initial.size())});
     const auto fraction = [&] { return static_cast<double>(done) / static_cast<double>(restarts); };
     std::atomic<bool> cut{false};
-    const auto work = [&](long index) {
+    const auto work = [&](std::int64_t index) {
         Descent<Real> descent(problem);
         if (!restart(problem, options, index, stop, descent, incumbent)) cut = true;
         incumbent.add_iterations(descent.swaps);

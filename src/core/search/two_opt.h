@@ -17,7 +17,7 @@ struct SearchResult {
     double cost = INFINITY;        // problem.cost(permutation)
     bool feasible = false;         // false: no permutation avoids the forbidden pairs
     bool completed = false;        // the whole budget was used; nothing cut the search short
-    long iterations = 0;           // swaps made (enumerate: nodes visited)
+    std::int64_t iterations = 0;   // swaps made (enumerate: nodes visited)
 };
 
 // Called from the calling thread only, with the best permutation so far and the share of the work done in [0, 1] (0
@@ -26,8 +26,8 @@ using Progress = std::function<void(double cost, const std::vector<int>& permuta
 
 struct TwoOptOptions {
     std::uint64_t seed = 0;
-    long restarts = 100;  // at least one for each of `initial`; restart r depends on (seed, r) alone
-    int kicks = 40;       // then, this many times: perturb the restart's best and search again; 0 is plain 2-opt
+    std::int64_t restarts = 100;  // at least one for each of `initial`; restart r depends on (seed, r) alone
+    int kicks = 40;  // then, this many times: perturb the restart's best and search again; 0 is plain 2-opt
     int threads = 1;
     std::vector<std::vector<int>> initial;  // restart r begins at initial[r], if that is feasible; the others at random
 };
@@ -57,13 +57,13 @@ class Incumbent {
  public:
     explicit Incumbent(const Progress& progress) : progress_(progress) {}
 
-    void offer(double cost, const std::vector<int>& permutation, long stream);
-    void add_iterations(long count);
+    void offer(double cost, const std::vector<int>& permutation, std::int64_t stream);
+    void add_iterations(std::int64_t count);
     // Calling thread only: tells `progress` of a better cost or of another hundredth done, at most every 10 ms.
     void report(double fraction);
     // A stream that reads cost() and then stream() never sees a cost with the stream of an earlier one.
     double cost() const { return cost_; }
-    long stream() const { return stream_; }
+    std::int64_t stream() const { return stream_; }
     SearchResult result(bool completed) const;
 
  private:
@@ -71,8 +71,8 @@ class Incumbent {
     mutable std::mutex mutex_;
     std::vector<int> permutation_;
     std::atomic<double> cost_{INFINITY};
-    std::atomic<long> stream_{0};
-    long iterations_ = 0;
+    std::atomic<std::int64_t> stream_{0};
+    std::int64_t iterations_ = 0;
     double reported_ = INFINITY, reported_fraction_ = 0;
     Stop::Clock::time_point next_report_{};
 };

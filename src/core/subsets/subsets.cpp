@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <mutex>
 #include <numeric>
 
@@ -125,7 +126,7 @@ class SwapSearch {
         return false;
     }
 
-    bool tabu(long iterations, Random& random, Stop& stop) {
+    bool tabu(std::int64_t iterations, Random& random, Stop& stop) {
         const int outside = problem_.n - problem_.size;
         double best = cost_;
         for (; step_ < iterations; ++step_) {
@@ -233,10 +234,10 @@ class SwapSearch {
     AlignedVector<double> gain_, any_, free_;  // any_: gain of the items outside; free_: of those that are not tabu
     Subset members_;                           // in any order
     std::vector<char> inside_;
-    std::vector<long> until_;  // tabu before this step
+    std::vector<std::int64_t> until_;  // tabu before this step
     std::uint64_t hash_ = 0;
     double cost_ = 0.0, noise_ = 0.0, aspiration_ = -INFINITY;
-    long step_ = 0;
+    std::int64_t step_ = 0;
 };
 
 Subset random_subset(int n, int size, Random& random) {
@@ -291,7 +292,7 @@ SubsetResult search_subsets(const SubsetProblem& problem, const SubsetSearchOpti
     SubsetPool pool(options.k);
     std::mutex mutex;
     std::atomic<bool> cut{false};
-    const auto work = [&](long index) {
+    const auto work = [&](std::int64_t index) {
         if (index > 0 && stop()) {  // restart 0 always gives something to return
             cut = true;
             return;

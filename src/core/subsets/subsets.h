@@ -69,8 +69,8 @@ struct SubsetResult {
 struct SubsetSearchOptions {
     std::size_t k = 10;
     std::uint64_t seed = 0;
-    long restarts = 32;      // restart r depends on (seed, r) alone
-    long iterations = 1000;  // tabu moves after each descent
+    std::int64_t restarts = 32;      // restart r depends on (seed, r) alone
+    std::int64_t iterations = 1000;  // tabu moves after each descent
     int threads = 1;
 };
 

@@ -7,6 +7,7 @@
 // it.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 
@@ -137,7 +138,7 @@ class SubsetTree {
             for (int s = 0; s < p; ++s) {
                 for (const int j : chosen[items[s]]) picked[cell(items[s], j, n_)] = 1;
             }
-            long norm = 0;
+            std::int64_t norm = 0;
             for (int i = 0; i < n_; ++i) {
                 for (int j = 0; j < i; ++j) norm += picked[i * n_ + j] != picked[j * n_ + i];
             }
@@ -264,7 +265,7 @@ class SubsetTree {
     std::vector<Node> heap_;  // best bound first
     std::vector<Node> stack_;
     double proved_ = INFINITY, rounding_ = 0.0;
-    long visited_ = 0;
+    std::int64_t visited_ = 0;
 };
 
 Subset others(const Subset& subset, int n) {

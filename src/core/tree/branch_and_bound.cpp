@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -360,7 +361,7 @@ class Tree {
     double next_report_ = 0.0;
     double root_size_ = 1.0;  // of its proof
     std::size_t proof_bytes_ = 0, ahead_ = 0;
-    long next_id_ = 0;
+    std::int64_t next_id_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The solver `branch-and-bound`: the root's bound, then a tree in which a row or a column takes each of its partners.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
@@ -19,10 +21,11 @@ struct BranchAndBoundOptions {
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
     std::size_t open_limit = std::size_t{4}
                              << 30;  // bytes of the open nodes' duals; beyond, the search goes depth first
-    long node_limit = std::numeric_limits<long>::max();  // ends the run; not a clock, so that seeds repeat
-    bool use_symmetry = false;                           // skip children that a symmetry maps to a sibling
-    std::string checkpoint;             // a file to go on from, if it exists, and to write; empty: none
-    double checkpoint_interval = 60.0;  // seconds
+    std::int64_t node_limit =
+        std::numeric_limits<std::int64_t>::max();  // ends the run; not a clock, so that seeds repeat
+    bool use_symmetry = false;                     // skip children that a symmetry maps to a sibling
+    std::filesystem::path checkpoint;              // a file to go on from, if it exists, and to write; empty: none
+    double checkpoint_interval = 60.0;             // seconds
 };
 
 // One node of the proof. Its problem has the rows and columns that are not fixed on the way from the root, ascending.
@@ -40,7 +43,7 @@ struct ProofNode {
 
 struct TreeProgress {
     double cost, bound;
-    long nodes;
+    std::int64_t nodes;
     double proof_size;  // nodes and further stages of the root that somebody will have to check; 0 if it was dropped
 };
 
@@ -49,7 +52,7 @@ struct TreeResult {
     double cost = 0.0;
     double bound = 0.0;
     BoundStatus status = BoundStatus::stalled;
-    long nodes = 0;
+    std::int64_t nodes = 0;
     bool full = false;             // the node limit ended it
     std::vector<ProofNode> proof;  // the root first; empty if it was dropped
     bool proof_dropped = false;

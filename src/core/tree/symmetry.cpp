@@ -1,13 +1,14 @@
 #include "tree/symmetry.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/index.h"
 
 namespace blindmatch {
 namespace {
 
-constexpr long kMostSteps = 200000;
+constexpr std::int64_t kMostSteps = 200000;
 
 // Depth-first search for permutations that keep one side of every factor and the linear costs.
 class Search {
@@ -83,7 +84,7 @@ class Search {
     std::vector<int> image_;
     std::vector<bool> used_;
     std::vector<std::vector<double>> sorted_;
-    long steps_ = 0;
+    std::int64_t steps_ = 0;
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ struct BranchedNode {
 
 // A child that waits for its turn: fix (row, column) of the parent's problem.
 struct OpenNode {
-    double bound;  // the parent's pair bound
-    long id;       // order of creation
+    double bound;     // the parent's pair bound
+    std::int64_t id;  // order of creation
     int row, column;
     std::shared_ptr<const BranchedNode> parent;
 };

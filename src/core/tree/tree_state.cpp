@@ -1,21 +1,18 @@
 #include "tree/tree_state.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 
+#include "tree/durable_file.h"
 #include "tree/tree_check.h"
 
 namespace blindmatch {
@@ -163,7 +160,7 @@ void describe(Archive& archive, TreeState& state) {
 // The plain part of an open node, with its parent by number: children share their parent.
 struct OpenRecord {
     double bound;
-    long id;
+    std::int64_t id;
     int row, column;
     std::uint64_t parent;
 };
@@ -199,25 +196,6 @@ std::vector<OpenNode> get_open(Reader& reader) {
     return open;
 }
 
-// Writes the parts one after the other, down to the disk; false, with errno, where that fails.
-bool write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (file < 0) return false;
-    bool written = true;
-    for (std::string_view part : parts) {
-        while (written && !part.empty()) {
-            const ssize_t count = ::write(file, part.data(), part.size());
-            if (count >= 0) part.remove_prefix(static_cast<std::size_t>(count));
-            written = count > 0 || (count < 0 && errno == EINTR);
-        }
-    }
-    written = written && ::fsync(file) == 0;
-    const int reason = errno;
-    const bool closed = ::close(file) == 0;
-    if (!written) errno = reason;
-    return written && closed;
-}
-
 bool equal(const std::vector<Symmetry>& a, const std::vector<Symmetry>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Symmetry& x, const Symmetry& y) {
         return x.of_rows == y.of_rows && x.image == y.image;
@@ -238,7 +216,7 @@ std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& optio
     return hash_bytes(&options.target.tolerance, sizeof options.target.tolerance, hash);
 }
 
-void save_state(const std::string& path, const TreeState& state, std::uint64_t fingerprint) {
+void save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint) {
     Writer body;
     describe(body, const_cast<TreeState&>(state));  // only read
     put_open(body, state.open);
@@ -247,20 +225,19 @@ void save_state(const std::string& path, const TreeState& state, std::uint64_t f
     head.put(fingerprint);
     head.put(static_cast<std::uint64_t>(bytes.size()));
     head.put(hash_bytes(bytes.data(), bytes.size()));
-    const std::string temporary = path + ".new";
-    if (!write_file(temporary, {kMagic, head.buffer(), bytes}) || std::rename(temporary.c_str(), path.c_str()) != 0) {
-        const std::string reason = std::strerror(errno);
-        std::remove(temporary.c_str());
-        throw std::runtime_error("cannot write the checkpoint " + path + ": " + reason);
+    try {
+        replace_file(path, {kMagic, head.buffer(), bytes});
+    } catch (const std::system_error& error) {
+        throw std::runtime_error("cannot write the checkpoint " + shown(path) + ": " + error.code().message());
     }
 }
 
-TreeState load_state(const std::string& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
+TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
                      std::uint64_t fingerprint) {
     std::ifstream file(path, std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     const std::string magic(kMagic);
-    if (bytes.compare(0, magic.size(), magic) != 0) throw std::invalid_argument(path + " is not a checkpoint");
+    if (bytes.compare(0, magic.size(), magic) != 0) throw std::invalid_argument(shown(path) + " is not a checkpoint");
     try {
         const std::string_view rest = std::string_view(bytes).substr(magic.size());
         Reader head(rest);
@@ -269,7 +246,8 @@ TreeState load_state(const std::string& path, const Problem& problem, const std:
         head.get(size);
         head.get(hash);
         if (owner != fingerprint) {
-            throw std::invalid_argument(path + " belongs to another problem, or to the same one with another seed");
+            throw std::invalid_argument(shown(path) +
+                                        " belongs to another problem, or to the same one with another seed");
         }
         const std::string_view payload = rest.substr(3 * sizeof(std::uint64_t));
         if (payload.size() == size && hash_bytes(payload.data(), payload.size()) == hash) {
@@ -281,7 +259,7 @@ TreeState load_state(const std::string& path, const Problem& problem, const std:
         }
     } catch (const std::out_of_range&) {
     }
-    throw std::invalid_argument(path + " is damaged");
+    throw std::invalid_argument(shown(path) + " is damaged");
 }
 
 }  // namespace blindmatch

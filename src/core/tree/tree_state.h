@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <filesystem>
 #include <vector>
 
 #include "tree/branch_and_bound.h"
@@ -14,7 +14,7 @@ struct TreeState {
     bool root_done = false;  // false: only the root's duals (the last stage of proof[0]) and the incumbent count
     std::vector<int> permutation;
     double cost = 0.0, root_bound = 0.0, closed_bound = 0.0;
-    long nodes = 0, next_id = 0;
+    std::int64_t nodes = 0, next_id = 0;
     bool proof_dropped = false;
     std::vector<ProofNode> proof;
     std::vector<Symmetry> symmetries;
@@ -24,14 +24,12 @@ struct TreeState {
 // A number that tells problems (and what counts as solved) apart.
 std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& options);
 
-// Written beside `path`, to the disk, and then put in its place, so that a kill or a power cut leaves the old file or
-// the new one, whole.
-// Throws std::runtime_error where that fails.
-void save_state(const std::string& path, const TreeState& state, std::uint64_t fingerprint);
+// A kill or a power cut leaves the old file or the new one, whole. Throws std::runtime_error where that fails.
+void save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint);
 
 // Throws std::invalid_argument if the file is damaged or belongs to another problem, whose symmetries are given: what
 // the file says of them must be that.
-TreeState load_state(const std::string& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
+TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
                      std::uint64_t fingerprint);
 
 }  // namespace blindmatch
