@@ -22,7 +22,7 @@ def generated() -> str:
 
     generator = StubGen(blindmatch._core)
     generator.put(blindmatch._core)
-    return HEADER + generator.get()
+    return HEADER + generator.get().replace("os.PathLike = ", "os.PathLike[str] = ")  # nanobind leaves it bare
 
 
 def main() -> int:

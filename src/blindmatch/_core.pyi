@@ -185,7 +185,7 @@ class BranchAndBoundOptions:
         proof_limit: int,
         node_limit: int | None = None,
         symmetry: bool = False,
-        checkpoint: str | os.PathLike = "",
+        checkpoint: str | os.PathLike[str] = "",
         checkpoint_interval: float = 60.0,
     ) -> None: ...
 
