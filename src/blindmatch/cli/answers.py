@@ -13,6 +13,7 @@ from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, out
 from blindmatch.cli.options import OutputOptions, SolverOptions
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import live_progress, watched
+from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching.match import SolveOptions
@@ -104,8 +105,14 @@ def assess_with_progress(
 class Answer:
     """A match on its way to the user: each step is taken once, whatever becomes of the others."""
 
-    def __init__(self, match: Match, request: Request, text: Sequence[object] | None = None) -> None:
-        self._request, self._delivery = request, Delivery()
+    def __init__(
+        self,
+        match: Match,
+        request: Request,
+        text: Sequence[object] | None = None,
+        tables: Tables | None = None,
+    ) -> None:
+        self._request, self._delivery, self._tables = request, Delivery(), tables
         self._told = self._page = match  # what is printed as JSON, and what the report shows
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
@@ -161,9 +168,13 @@ class Answer:
     def _print(self) -> None:
         if not self._printed:
             self._printed = True
-            self._delivery.show(
-                lambda: echo_json(as_json(self._told)) if self._request.outputs.json else print_all(self._text)
-            )
+            self._delivery.show(self._print_json if self._request.outputs.json else self._print_text)
+
+    def _print_json(self) -> None:
+        echo_json({**as_json(self._told), **({} if self._tables is None else {"columns": self._tables.to_dict()})})
+
+    def _print_text(self) -> None:
+        print_all([*self._text, *([] if self._tables is None else self._tables.texts)])
 
     def _write_certificate(self) -> None:
         if self._certificate_done:

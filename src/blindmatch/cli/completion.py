@@ -21,6 +21,13 @@ def distortions(incomplete: str) -> list[str]:
     return [name for name in DISTORTIONS if name.startswith(incomplete)]
 
 
+def scales(incomplete: str) -> list[str]:
+    """Names of scales of columns."""
+    from blindmatch.geometry.columns import SCALES
+
+    return [name for name in SCALES if name.startswith(incomplete)]
+
+
 def demo_data(incomplete: str) -> list[str]:
     """Names of bundled data."""
     from blindmatch.demo import DATASETS

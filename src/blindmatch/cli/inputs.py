@@ -15,6 +15,7 @@ from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
 from blindmatch.cli.options import ItemOptions, TaskOptions
 from blindmatch.cli.pairs import pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
+from blindmatch.cli.tables import Tables
 from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.problem.files import load_problem
 from blindmatch.problem.qap import QAP
@@ -85,6 +86,8 @@ class TaskInput:
             "target": self.target.name,
             "distortion": self.what.distortion,
             "standardize": str(self.what.standardize),
+            "scale": self.what.scale,
+            **self.tables.settings,
             **pair_settings(self.what),
         }
 
@@ -100,6 +103,11 @@ class TaskInput:
             task = task_of(*self._embeddings, self.what)
             task.kernels  # noqa: B018 (the same)
             return task
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Which columns were used, and how they were scaled."""
+        return Tables(self._embeddings, self.task.scalings)
 
     @cached_property
     def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:

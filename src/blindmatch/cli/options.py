@@ -73,6 +73,14 @@ Distortion = Annotated[
         autocompletion=completion.distortions,
     ),
 ]
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="Scale the columns of tables with units: none, columns (z-scores), robust (quartiles), log (z-scores "
+        "after the logarithm of wide positive columns), or auto, which decides and tells.",
+        autocompletion=completion.scales,
+    ),
+]
 Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common scale first.")]
 Solver = Annotated[
     str, typer.Option("-s", "--solver", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers)
@@ -103,6 +111,7 @@ class TaskOptions:
 
     distortion: Distortion = "gw"
     standardize: Standardize = True
+    scale: Scale = "none"
     known: Annotated[Words, typer.Option(metavar="S:T", help="A known pair, by name or index; repeatable.")] = None
     known_pairs: Annotated[File, typer.Option(metavar="FILE", help="Known pairs, one 'source,target' per line.")] = None
     forbid: Annotated[Words, typer.Option(metavar="S:T", help="A pair that must not be used; repeatable.")] = None

@@ -41,6 +41,7 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
         target.values,
         distortion=what.distortion,
         standardize=what.standardize,
+        scale=what.scale,
         known_pairs=_pairs("--known", what.known or (), what.known_pairs, source, target),
         forbidden_pairs=_pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
         similarity=None if what.similarity is None else load_embeddings(what.similarity).values,

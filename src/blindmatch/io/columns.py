@@ -37,6 +37,8 @@ class Column:
         Whether pandas wrote it as the index of a data frame.
     fault
         Why a column that should be numeric is not.
+    heading
+        Its title as it is in the file.
     """
 
     title: str
@@ -45,6 +47,7 @@ class Column:
     text: bool
     index: bool = False
     fault: str = ""
+    heading: str = ""
 
     @property
     def role(self) -> str:
@@ -68,11 +71,21 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class NamedRows:
-    """The columns of a table, sorted by role."""
+    """The columns of a table, sorted by role.
+
+    Attributes
+    ----------
+    names, labels, values
+        What the rows are called, their classes, and their embedding.
+    used, ignored
+        The columns of the embedding, and what became of the others: "continent (text)".
+    """
 
     names: list[str] | None
     labels: list[Any] | None
     values: FloatArray
+    used: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def named_rows(columns: Sequence[Column]) -> NamedRows:
@@ -96,11 +109,20 @@ def named_rows(columns: Sequence[Column]) -> NamedRows:
     vectors = [column.numbers for column in dimensions if column.numbers is not None]
     if not vectors:
         raise ValueError(f"it has no numeric column; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
+    labels = next(iter(found["label"]), None)
+    read = {id(column) for column in (names, labels, *dimensions)}
     return NamedRows(
         None if names is None else [_name(cell, row) for row, cell in enumerate(names.cells)],
-        list(found["label"][0].cells) if found["label"] else None,
+        None if labels is None else list(labels.cells),
         vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1),
+        tuple(column.heading or str(place) for place, column in enumerate(dimensions)),
+        tuple(f"{column.heading or '?'} ({_why(column)})" for column in columns if id(column) not in read),
     )
+
+
+def _why(column: Column) -> str:
+    """Why a column is not part of the embedding."""
+    return {"number": "beside numbered columns", "id": "an index"}.get(column.role, column.role)
 
 
 def _numbered(columns: list[Column]) -> list[Column]:

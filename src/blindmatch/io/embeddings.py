@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,17 @@ class Embeddings:
         A human-readable name for each row.
     labels
         (n,) the class of each row.
+    columns
+        Of a table: the titles of the columns that form the embedding. None for an array.
+    ignored
+        Of a table: the columns that were not used, and why.
     """
 
     values: FloatArray
     names: tuple[str, ...] | None = None
     labels: NDArray[Any] | None = None
+    columns: tuple[str, ...] | None = None
+    ignored: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -95,7 +101,8 @@ def _from_arrays(path: Path, arrays: Arrays) -> Embeddings:
 
 
 def _from_table(path: Path, table: NamedRows) -> Embeddings:
-    return _checked(path, table.values, table.names, table.labels)
+    read = _checked(path, table.values, table.names, table.labels)
+    return replace(read, columns=table.used if len(table.used) == read.values.shape[1] else None, ignored=table.ignored)
 
 
 def _read_safetensors(path: Path) -> Embeddings:

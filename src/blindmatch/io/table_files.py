@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def _text_column(place: int, title: str | None, cells: Sequence[str], lines: lis
     index = title is not None and (UNNAMED.fullmatch(title) is not None or (place == 0 and not title))
     fault = f"line {lines[bad[0]]}, column {place + 1}: {cells[bad[0]][:80]!r} is not a number" if bad else ""
     numbers = None if bad else np.array(values, dtype=np.float64)
-    return Column("" if index else (title or "").lower(), cells, numbers, text, index, fault)
+    return Column("" if index else (title or "").lower(), cells, numbers, text, index, fault, title or "")
 
 
 def read_parquet(path: Path) -> NamedRows:
@@ -90,12 +91,20 @@ def read_parquet(path: Path) -> NamedRows:
         raise ValueError(
             f"{path}: it holds {len(lists)} columns of lists; expected columns of numbers, or one of lists"
         )
+    dropped = [f"{title} (type)" for title, column in zip(table.column_names, columns, strict=False) if column is None]
     if lists:
-        ordered = [column for column in ordered if column in lists or column.role != "number"]
+        dropped += [f"{column.heading} (beside lists)" for column in ordered if _beside(column, lists)]
+        ordered = [column for column in ordered if not _beside(column, lists)]
     try:
-        return named_rows(ordered)
+        rows = named_rows(ordered)
+        return replace(rows, ignored=(*rows.ignored, *dropped))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _beside(column: Column, lists: list[Column]) -> bool:
+    """Whether it is a column of numbers beside the column of lists that is the embedding."""
+    return column not in lists and column.role == "number"
 
 
 def _arrow_column(title: str, column: Any, index: bool) -> Column | None:
@@ -106,17 +115,17 @@ def _arrow_column(title: str, column: Any, index: bool) -> Column | None:
     text = any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_boolean))
     called = "" if UNNAMED.fullmatch(title) else title.strip().lower()
     if text or index or called in WORDS:
-        return Column(called, column.to_pylist(), None, text, index)
+        return Column(called, column.to_pylist(), None, text, index, heading=title)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         rows = np.array(column.to_pylist(), dtype=np.float64)
         if rows.ndim != 2:
             raise ValueError(f"column {title!r} holds lists of lists, or nothing; expected one list for each row")
-        return Column(called, (), rows, False)
+        return Column(called, (), rows, False, heading=title)
     if types.is_decimal(kind) or types.is_null(kind):
         column = column.cast(float64())
     elif not types.is_integer(kind) and not types.is_floating(kind):
         return None
-    return Column(called, (), column.to_numpy(zero_copy_only=False).astype(np.float64), False)
+    return Column(called, (), column.to_numpy(zero_copy_only=False).astype(np.float64), False, heading=title)
 
 
 def _range_column(index: dict[str, Any], rows: int) -> Column | None:

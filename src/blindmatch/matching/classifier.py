@@ -15,6 +15,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from blindmatch.geometry.columns import ColumnScaling
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.estimator import TwoSetEstimator
@@ -67,6 +68,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         Number of k-means++ starts.
     normalize
         Scale each embedding to unit length first, as the paper does.
+    scale
+        As in ``bm.match``, for the columns of the images and those of the classes; before `normalize`.
     distortion, solver, standardize, time_limit, threads
         As in ``bm.match``.
     random_state
@@ -80,6 +83,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         Cluster centres; cluster c is assigned to class ``classes_[cluster_class_[c]]``.
     n_init_
         Number of k-means starts that were completed: fewer than `n_init` after Ctrl-C.
+    scalings_
+        How the columns of images and of classes were scaled.
     result_, task_
         The match between centres and classes, and what was matched, as a ``bm.Task``.
 
@@ -100,6 +105,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         *,
         n_init: int = 100,
         normalize: bool = False,
+        scale: str = "none",
         distortion: str | Distortion = "gw",
         solver: str | Solver = "auto",
         standardize: bool = True,
@@ -110,6 +116,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         self.n_clusters = n_clusters
         self.n_init = n_init
         self.normalize = normalize
+        self.scale = scale
         self.distortion = distortion
         self.solver = solver
         self.standardize = standardize
@@ -132,7 +139,9 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         that are done and their total. `match_callback` is the callback of ``bm.match``. Ctrl-C keeps the best so far:
         the best match, or the best clustering, which is then matched within a second.
         """
-        images, texts = self._scaled(self._fitted_set(X)), self._scaled(self._second_set(Y))
+        images, texts = self._fitted_set(X), self._second_set(Y)
+        self.scalings_ = ColumnScaling.pair(images, texts, self.scale)
+        images, texts = self._scaled(images, self.scalings_[0]), self._scaled(texts, self.scalings_[1])
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
         if len(images) < clusters:
             raise ValueError(f"X has {len(images)} rows; at least {clusters} are needed, one for each cluster")
@@ -159,7 +168,9 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     def clusters(self, X: ArrayLike) -> IntArray:
         """The cluster of each image: the one with the nearest centre."""
         check_is_fitted(self)
-        return np.asarray(pairwise_distances_argmin(self._scaled(self._new_points(X)), self.centres_))
+        return np.asarray(
+            pairwise_distances_argmin(self._scaled(self._new_points(X), self.scalings_[0]), self.centres_)
+        )
 
     def evaluate(self, X: ArrayLike, y: Iterable[Hashable]) -> ClassifierScores:
         """Compare with the true classes y of the images X (values of `classes_`)."""
@@ -179,7 +190,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
             ceiling=float(np.mean(_adopt(self.centres_, assigned)[clusters] == labels)),
         )
 
-    def _scaled(self, points: FloatArray) -> FloatArray:
+    def _scaled(self, points: FloatArray, scaling: ColumnScaling) -> FloatArray:
+        points = scaling.transform(points)
         return unit_rows(points) if self.normalize else points
 
 

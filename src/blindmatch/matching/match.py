@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,7 @@ def match(
     distortion: str | Distortion = "gw",
     solver: str | Solver = "auto",
     standardize: bool = True,
+    scale: str = "none",
     known_pairs: Pairs = (),
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
@@ -68,7 +70,12 @@ def match(
     solver, time_limit, rng, callback, threads
         As in ``bm.solve``.
     standardize
-        Bring both kernels to a common scale first, so that units do not matter.
+        Bring both kernels to a common scale first, so that the two sides may have different units. The columns of one
+        side are not changed: see `scale`.
+    scale
+        How to scale the columns of each side, for tables whose columns have units: "none"; "columns", z-scores;
+        "robust", by median and quartiles; "log", z-scores after the logarithm of wide positive columns; "auto", which
+        decides (`docs/embeddings.md` has the rule). With "none" a warning tells when one column outweighs the others.
     known_pairs
         Pairs (source index, target index) that are known and must be kept.
     forbidden_pairs
@@ -112,6 +119,7 @@ def match(
         kernels=kernels,
         distortion=distortion,
         standardize=standardize,
+        scale=scale,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
@@ -120,6 +128,7 @@ def match(
         max_unmatched=max_unmatched,
     )
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
+    warn_of_units(task)
     result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads))
     if least is None:
         return result
@@ -138,6 +147,7 @@ def matching_problem(
     kernels: Kernels | None = None,
     distortion: str | Distortion = "gw",
     standardize: bool = True,
+    scale: str = "none",
     known_pairs: Pairs = (),
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
@@ -167,6 +177,7 @@ def matching_problem(
         kernels=kernels,
         distortion=distortion,
         standardize=standardize,
+        scale=scale,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
@@ -190,6 +201,19 @@ class SolveOptions:
     def automatic(self) -> bool:
         """Whether the way to solve is left to the program."""
         return self.solver in ("auto", Auto())
+
+
+def warn_of_units(task: Task, stacklevel: int = 3) -> None:
+    """Warn if one column of a side outweighs the others, and nobody asked for another scale."""
+    sides = zip(task.heaviest, ("source", "target"), strict=True)
+    told = [f"column {side[0]} of the {name} {outweighs(side[1])}" for side, name in sides if side is not None]
+    if told:
+        warnings.warn(f"{'; '.join(told)}. scale='auto' brings columns to a common scale", stacklevel=stacklevel)
+
+
+def outweighs(share: float) -> str:
+    """What is wrong with a column that has this share of the squared distances."""
+    return f"carries {min(100 * share, 99.9):.3g} % of the squared distances, so the other columns hardly count"
 
 
 def match_task(task: Task, options: SolveOptions) -> Result:

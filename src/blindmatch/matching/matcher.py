@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.matching.estimator import TwoSetEstimator
-from blindmatch.matching.match import SolveOptions, match_task
+from blindmatch.matching.match import SolveOptions, match_task, warn_of_units
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
@@ -24,7 +24,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
 
     Parameters
     ----------
-    distortion, solver, standardize, similarity_weight, unmatched_cost, max_unmatched, time_limit, threads
+    distortion, solver, standardize, scale, similarity_weight, unmatched_cost, max_unmatched, time_limit, threads
         As in ``bm.match``.
     kernel
         "embeddings": X and Y hold one point per row, and the distortion computes its kernel. "precomputed": they are
@@ -60,6 +60,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         *,
         kernel: Literal["embeddings", "precomputed"] = "embeddings",
         standardize: bool = True,
+        scale: str = "none",
         similarity_weight: float = 1.0,
         unmatched_cost: float | None = None,
         max_unmatched: int | None = None,
@@ -71,6 +72,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         self.solver = solver
         self.kernel = kernel
         self.standardize = standardize
+        self.scale = scale
         self.similarity_weight = similarity_weight
         self.unmatched_cost = unmatched_cost
         self.max_unmatched = max_unmatched
@@ -98,6 +100,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             kernels=(self.source_, self.target_) if precomputed else None,
             distortion=self.distortion,
             standardize=self.standardize,
+            scale=self.scale,
             known_pairs=known_pairs,
             forbidden_pairs=forbidden_pairs,
             similarity=similarity,
@@ -105,6 +108,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             unmatched_cost=self.unmatched_cost,
             max_unmatched=self.max_unmatched,
         )
+        warn_of_units(self.task_)
         options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=self.threads)
         self.result_ = match_task(self.task_, options)
         self.permutation_ = self.result_.permutation
@@ -123,7 +127,9 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             similar = self.task_.distortion.similarities
             nearest = (points if similar else -points)[:, matched].argmax(axis=1)
         else:
-            nearest = pairwise_distances_argmin(points, self.source_[matched])
+            scalings = self.task_.scalings
+            points = points if scalings is None else scalings[0].transform(points)
+            nearest = pairwise_distances_argmin(points, self.task_.sides[0][matched])
         return np.asarray(self.permutation_[matched[nearest]])
 
     def transform(self, X: ArrayLike) -> FloatArray:

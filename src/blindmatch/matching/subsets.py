@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from blindmatch import _core
 from blindmatch.errors import SolverUnavailable, unknown_name
-from blindmatch.problem.distortion import Distortion, as_distortion
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Budget
 from blindmatch.validation import FloatArray, IntArray, as_generator, as_square, at_least, positive
 
@@ -100,6 +101,7 @@ def best_subsets(
     k: int = 10,
     cost: ArrayLike | None = None,
     distortion: str | Distortion = "gw",
+    scale: str = "none",
     engine: str = "search",
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
@@ -119,6 +121,8 @@ def best_subsets(
     distortion
         "gw", "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. Its kernels are computed
         (and standardised) over all n items.
+    scale
+        How to scale the columns of each side, as in ``bm.match``.
     engine
         "search": tabu search from many starts, no proof. "exact": branch and bound, proves the whole list; suitable for
         some tens of items, or small subsets of about a hundred. "gurobi", "scip": third-party solvers.
@@ -137,7 +141,7 @@ def best_subsets(
     >>> [subset.tolist() for subset in found.subsets], found.costs.tolist(), found.status
     ([[0, 1], [0, 3], [1, 3]], [2.0, 4.0, 6.0], 'optimal')
     """
-    matrix = _pair_costs(source, target, cost, distortion)
+    matrix = _pair_costs(source, target, cost, distortion, scale)
     n = len(matrix)
     at_least(size, 1, "size")
     if size > n:
@@ -158,18 +162,22 @@ def best_subsets(
 
 
 def _pair_costs(
-    source: ArrayLike | None, target: ArrayLike | None, cost: ArrayLike | None, distortion: str | Distortion
+    source: ArrayLike | None,
+    target: ArrayLike | None,
+    cost: ArrayLike | None,
+    distortion: str | Distortion,
+    scale: str,
 ) -> FloatArray:
     if cost is not None:
         if source is not None or target is not None:
             raise ValueError("cost is given together with embeddings; pass one or the other")
         matrix = as_square(cost, "cost")
     else:
-        chosen = as_distortion(distortion)
-        K, G = chosen.kernels(source, target)
+        task = Task.of(source, target, distortion=distortion, scale=scale)
+        K, G = task.kernels
         if len(K) != len(G):
             raise ValueError(f"source has {len(K)} items and target has {len(G)}; expected row i to belong to row i")
-        matrix = chosen.loss(K, G)
+        matrix = task.distortion.loss(K, G)
     largest = float(np.abs(matrix).max())
     if not largest * len(matrix) ** 2 < 1e300:
         raise ValueError(f"cost holds {largest:g}; sums of such values overflow float64")

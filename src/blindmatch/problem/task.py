@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.geometry.columns import ColumnScaling, heaviest
 from blindmatch.geometry.correlation import kernel_correlation
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.scaling import classical_scaling
@@ -38,6 +39,8 @@ class Task:
         Known pairs, forbidden pairs, similarities, and the price of unmatched items.
     precomputed
         Whether `sides` holds kernels.
+    scalings
+        How the columns of each side were scaled; None if they were not.
     source_names, target_names
         What the items are called; None if they have no names.
 
@@ -55,6 +58,7 @@ class Task:
     distortion: Distortion
     hints: Hints
     precomputed: bool = False
+    scalings: tuple[ColumnScaling, ColumnScaling] | None = None
     source_names: tuple[str, ...] | None = None
     target_names: tuple[str, ...] | None = None
 
@@ -67,6 +71,7 @@ class Task:
         kernels: Kernels | None = None,
         distortion: str | Distortion = "gw",
         standardize: bool = True,
+        scale: str = "none",
         known_pairs: Pairs = (),
         forbidden_pairs: Pairs | ArrayLike = (),
         similarity: ArrayLike | None = None,
@@ -79,6 +84,9 @@ class Task:
         """Check the arguments, which are those of ``bm.match``, and the names of the items."""
         chosen = as_distortion(distortion, standardize)
         sides = as_sides(source, target, kernels)
+        scalings = _scalings(sides, scale, kernels is not None)
+        if scalings is not None:
+            sides = scalings[0].transform(sides[0]), scalings[1].transform(sides[1])
         hints = Hints.of(
             (len(sides[0]), len(sides[1])),
             known_pairs=known_pairs,
@@ -92,12 +100,19 @@ class Task:
         for given, side, which in zip(names, sides, ("source_names", "target_names"), strict=True):
             if given is not None and len(given) != len(side):
                 raise ValueError(f"{which} has {len(given)} items; expected {len(side)}")
-        return cls(sides, chosen, hints, kernels is not None, *names)
+        return cls(sides, chosen, hints, kernels is not None, scalings, *names)
 
     @property
     def sizes(self) -> tuple[int, int]:
         """How many sources and targets there are."""
         return self.hints.sizes
+
+    @property
+    def heaviest(self) -> tuple[tuple[int, float] | None, tuple[int, float] | None]:
+        """The column of each side that outweighs the others, with its share; None if none does or it was scaled."""
+        if self.precomputed or self.scalings is not None:
+            return None, None
+        return heaviest(self.sides[0]), heaviest(self.sides[1])
 
     @cached_property
     def kernels(self) -> tuple[FloatArray, FloatArray]:
@@ -164,6 +179,17 @@ class Task:
             alone, most = int((partners < 0).sum()), self.problem.n - self.sizes[1]
             raise ValueError(f"result leaves {alone} sources unmatched; with these arguments at most {most} can be")
         return full
+
+
+def _scalings(
+    sides: tuple[FloatArray, FloatArray], scale: str, precomputed: bool
+) -> tuple[ColumnScaling, ColumnScaling] | None:
+    found = ColumnScaling.pair(*sides, scale)
+    if scale == "none":
+        return None
+    if precomputed:
+        raise ValueError(f"scale={scale!r} is for the columns of embeddings; kernels have none")
+    return found
 
 
 def with_dummies(partners: Sequence[int] | IntArray, m: int, size: int) -> IntArray | None:

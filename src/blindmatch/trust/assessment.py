@@ -38,6 +38,7 @@ def assess(
     kernels: Kernels | None = None,
     distortion: str | Distortion = "gw",
     standardize: bool = True,
+    scale: str = "none",
     known_pairs: Pairs = (),
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
@@ -61,8 +62,8 @@ def assess(
     ----------
     result
         What ``bm.match`` gave for the same arguments.
-    source, target, kernels, distortion, standardize, known_pairs, forbidden_pairs, similarity, similarity_weight,
-    unmatched_cost, max_unmatched
+    source, target, kernels, distortion, standardize, scale, known_pairs, forbidden_pairs, similarity,
+    similarity_weight, unmatched_cost, max_unmatched
         As they were given to ``bm.match``; or a ``bm.Task`` in place of the source, which has them all.
     source_samples, target_samples
         For each item, the (k, d) embeddings of which its row is the mean, such as its images or its prompts. Stability
@@ -99,6 +100,7 @@ def assess(
         kernels=kernels,
         distortion=distortion,
         standardize=standardize,
+        scale=scale,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
@@ -106,6 +108,8 @@ def assess(
         unmatched_cost=unmatched_cost,
         max_unmatched=max_unmatched,
     )
+    if task.scalings is not None and (source_samples is not None or target_samples is not None):
+        raise ValueError(f"samples cannot be used with scale={scale!r}: scale them, and the means, before")
     plan = AssessmentPlan(
         None if background is None else as_background(background, task),
         at_least(draws, 1, "draws"),
@@ -284,7 +288,7 @@ def as_background(background: ArrayLike, task: Task, name: str = "background") -
         raise ValueError(
             f"{name} has shape {points.shape}; expected at least {n} rows of {d} numbers, as the target has"
         )
-    return from_background(points, n)
+    return from_background(points if task.scalings is None else task.scalings[1].transform(points), n)
 
 
 def _redraw(points: FloatArray, samples: Sequence[ArrayLike] | None, name: str) -> Redraw:

@@ -55,11 +55,12 @@ def assess(
     assessment = Assessment(min_confidence, background, draws, assess_time)
     assessment.check()
     task = inputs.task
+    inputs.tables.warn()
     plan = assessment.plan(task)
     saved = Saved.load(files[0]).result if len(files) == 3 else None
     found = request.solved(partial(match_task, task)) if saved is None else saved
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
-    answer = Answer(match if saved is None else saved_match(files[0], match), request)
+    answer = Answer(match if saved is None else saved_match(files[0], match), request, tables=inputs.tables)
     answer.assess(task, assessment, plan)
     answer.finish()

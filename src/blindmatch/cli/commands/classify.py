@@ -15,6 +15,7 @@ from blindmatch.cli.app import command
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import Embeddings
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.report import Clusters
@@ -30,6 +31,7 @@ class ClassifierOptions:
     )
     n_init: Annotated[int, typer.Option("--starts", help="Number of starts of k-means.")] = 100
     normalize: Annotated[bool, typer.Option(help="Scale embeddings to unit length, as the paper does.")] = False
+    scale: opt.Scale = "none"
     distortion: opt.Distortion = "gw"
     standardize: opt.Standardize = True
 
@@ -81,7 +83,8 @@ def classify(
         found = _assessed(found, solving)
         if found.trust is None:
             cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
-    settings = {"images": images.name, "classes": classes.name, **_settings(model), **solving.settings}
+    files = {"images": images.name, "classes": classes.name}
+    settings = {**files, **_settings(model), **found.tables.settings, **solving.settings}
     title = f"{images.name} classified by {classes.name}"
     writers = {
         "Classes": (output, partial(_write_classes, points, found)),
@@ -96,6 +99,7 @@ class Classified:
 
     model: BlindClassifier
     clusters: Clusters
+    tables: Tables
     trust: Trust | None = None
 
 
@@ -104,18 +108,24 @@ def _fitted(model: BlindClassifier, images: Path, classes: Path) -> tuple[Classi
     import numpy as np
 
     from blindmatch.cli.progress import watched
+    from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
     from blindmatch.report import Clusters
 
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
     labels = None if points.labels is None else _class_indices(points, names, images)
+    tables = Tables((points, texts), names=("images", "classes"))
+    if model.scale == "none":
+        tables.warn()
     with watched("starting", model.time_limit) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
     scores = None if labels is None else model.evaluate(points.values, labels)
     members = [int(c) for c in model.clusters(points.values)]
-    return Classified(model, Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)), points
+    clusters = Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)
+    scaled = tables if model.scale == "none" else replace(tables, scalings=model.scalings_)
+    return Classified(model, clusters, scaled), points
 
 
 def _assessed(found: Classified, solving: opt.SolverOptions) -> Classified:
@@ -220,6 +230,7 @@ def _as_json(found: Classified) -> dict[str, Any]:
         "clusters": list(clusters.members),
         "cluster_class": list(clusters.classes),
         "match": model.result_.to_dict(),
+        "columns": found.tables.to_dict(),
     }
     if found.trust is not None:
         values["trust"] = found.trust.to_dict()
@@ -238,6 +249,8 @@ def _print(found: Classified) -> None:
     told = (None if found.trust is None else found.trust.verdict, found.clusters.sentence())
     for sentence in filter(None, told):
         console.print(Text(sentence))
+    for text in found.tables.texts:
+        console.print(text)
 
 
 def _table(found: Classified) -> Table:

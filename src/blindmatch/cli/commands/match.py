@@ -42,9 +42,11 @@ def match(
     assessment = Assessment(min_confidence)
     assessment.check()
     task = inputs.task
+    inputs.tables.warn()
     found = request.solved(partial(match_task, task))
     settings = {**inputs.settings, **solving.settings}
-    answer = Answer(inputs.match(found, settings=settings, title=inputs.title, command=command_line()), request)
+    match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
+    answer = Answer(match, request, tables=inputs.tables)
     if assess or min_confidence is not None:
         answer.assess(task, assessment, assessment.plan(task))
     answer.finish()

@@ -23,6 +23,7 @@ class SubsetOptions:
     size: Annotated[int, typer.Option(help="Items in each subset.", show_default=False)]
     k: Annotated[int, typer.Option("-k", help="Number of subsets.")] = 10
     distortion: opt.Distortion = "gw"
+    scale: opt.Scale = "none"
     engine: Annotated[str, typer.Option(help="search (no proof), exact (small cases), gurobi or scip.")] = "search"
     time_limit: opt.TimeLimit = None
     rng: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")] = 0
@@ -41,19 +42,24 @@ def subsets(
     json: opt.Json = False,
 ) -> None:
     """Find the subsets of paired items whose relations agree best: what a blind match can hope for."""
+    from blindmatch.cli.answers import print_all
     from blindmatch.cli.progress import busy
+    from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
     from blindmatch.matching.subsets import best_subsets
 
     one, other = load_embeddings(source), load_embeddings(target)
+    tables = Tables.scaled(one, other, how.scale)
+    tables.warn()
     with busy("searching", how.time_limit):
         found = best_subsets(one.values, other.values, **vars(how))
     names = one.names or other.names
     if json:
         named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}
-        echo_json({**found.to_dict(), **named})
+        echo_json({**found.to_dict(), **named, "columns": tables.to_dict()})
     else:
         _show(found, names)
+        print_all(tables.texts)
     if found.status == "interrupted":
         complain("interrupted; these are the best so far")
         raise interrupted()

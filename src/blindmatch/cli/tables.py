@@ -1,0 +1,92 @@
+"""Which columns of two tables were used, and how they were scaled: told on the terminal, in JSON and in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from blindmatch.cli.console import complain, plain
+from blindmatch.geometry.columns import ColumnScaling, heaviest
+from blindmatch.io.embeddings import Embeddings
+from blindmatch.matching.match import outweighs
+
+_SHOWN = 12  # columns that are listed by name
+SIDES = ("source", "target")
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Two files of embeddings, and the scalings of their columns (None if they were not scaled)."""
+
+    sides: tuple[Embeddings, Embeddings]
+    scalings: tuple[ColumnScaling, ColumnScaling] | None = None
+    names: tuple[str, str] = SIDES
+
+    @classmethod
+    def scaled(cls, one: Embeddings, other: Embeddings, scale: str) -> Tables:
+        """What ``scale=`` does to these two."""
+        found = ColumnScaling.pair(one.values, other.values, scale)
+        return cls((one, other), None if scale == "none" else found)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What was done, for the report."""
+        told: dict[str, str] = {}
+        for side, read, scaling in self._each():
+            if _titled(read):
+                told[f"columns of the {side}"] = _columns(read)
+            if read.ignored:
+                told[f"ignored of the {side}"] = ", ".join(read.ignored)
+            if scaling is not None:
+                told[f"scale of the {side}"] = scaling.described(read.columns)
+        return told
+
+    @property
+    def texts(self) -> list[Text]:
+        """The same in a line for each side, for the terminal."""
+        lines = []
+        for side, read, scaling in self._each():
+            parts = [f"columns: {_columns(read)}"] if _titled(read) else []
+            parts += [f"ignored: {', '.join(read.ignored)}"] if read.ignored else []
+            parts += [f"scaled: {scaling.described(read.columns)}"] if scaling is not None else []
+            lines += [Text(plain(f"{side}, {'; '.join(parts)}"))] if parts else []
+        return lines
+
+    def warn(self) -> None:
+        """Tell, on stderr, if a column outweighs the others and nobody asked for another scale."""
+        told = []
+        for side, read, scaling in self._each():
+            heavy = heaviest(read.values) if scaling is None else None
+            if heavy is not None:
+                title = str(heavy[0]) if read.columns is None else repr(read.columns[heavy[0]])
+                told.append(f"column {title} of the {side} {outweighs(heavy[1])}")
+        if told:
+            complain(f"warning: {'; '.join(told)}. Try --scale auto")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            side: {
+                "used": list(read.columns) if read.columns is not None else read.values.shape[1],
+                "ignored": list(read.ignored),
+                "scaled": None if scaling is None else scaling.described(read.columns),
+            }
+            for side, read, scaling in self._each()
+        }
+
+    def _each(self) -> Sequence[tuple[str, Embeddings, ColumnScaling | None]]:
+        return list(zip(self.names, self.sides, self.scalings or (None, None), strict=True))
+
+
+def _titled(read: Embeddings) -> bool:
+    """Whether the columns have titles that tell something: 0, 1, 2, ... do not."""
+    return read.columns is not None and not all(title.isdecimal() for title in read.columns)
+
+
+def _columns(read: Embeddings) -> str:
+    titles = read.columns or ()
+    more = f" and {len(titles) - _SHOWN} more" if len(titles) > _SHOWN else ""
+    return ", ".join(titles[:_SHOWN]) + more

@@ -1,0 +1,160 @@
+"""Columns of a table with units: bring them to a common scale, and notice when one of them outweighs the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from blindmatch.errors import unknown_name
+from blindmatch.validation import BoolArray, FloatArray
+
+SCALES = ("none", "columns", "robust", "log", "auto")
+_WIDE = 20.0  # a column of positive numbers is wide if its largest number is this many times its smallest
+_FAR = 5.0  # an outlier is this many robust spreads from the median
+_HEAVY = 5.0  # a column outweighs the others if its spread is this many times their median spread
+_NORMAL = 1.349  # interquartile range of a normal distribution with spread 1
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScaling:
+    """What was done to the columns of one side. An item becomes ``(log(x) or x, minus centre) / spread``.
+
+    Attributes
+    ----------
+    scale
+        What was asked for: one of "none", "columns", "robust", "log", "auto".
+    logs, robust
+        (d,) booleans: the columns whose logarithm was taken, and those scaled by median and quartiles.
+    centre, spread
+        (d,) numbers. If nothing was scaled, zeros and ones.
+    """
+
+    scale: str
+    logs: BoolArray
+    robust: BoolArray
+    centre: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, scale: str) -> ColumnScaling:
+        """Learn the scaling of (n, d) values.
+
+        "none": nothing. "columns": mean 0 and standard deviation 1. "robust": median 0 and an interquartile range of
+        1.349, so that outliers do not decide the scale. "log": the logarithm of wide columns, then as "columns". A
+        column is wide if all its numbers are positive and the largest is at least 20 times the smallest. "auto": as
+        "log", but as "robust" for columns with a number more than five spreads from the median; `pair` decides whether
+        it is needed.
+
+        >>> table = np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]])
+        >>> ColumnScaling.of(table, "auto").transform(table).round(1).tolist()
+        [[-1.2, -1.3], [0.0, 0.2], [1.2, 1.1]]
+        """
+        if scale not in SCALES:
+            raise unknown_name("scale", scale, SCALES)
+        none = np.zeros(values.shape[1], dtype=bool)
+        if scale == "none":
+            return cls(scale, none, none, np.zeros(values.shape[1]), np.ones(values.shape[1]))
+        logs = _wide(values) if scale in ("log", "auto") else none
+        shown = _logged(values, logs)
+        centre, spread = _moments(shown)
+        middle, width = _quartiles(shown, spread)
+        far = np.abs(shown - middle).max(axis=0) > _FAR * width
+        robust = far if scale == "auto" else ~none if scale == "robust" else none
+        return cls(scale, logs, robust, np.where(robust, middle, centre), np.where(robust, width, spread))
+
+    @classmethod
+    def pair(cls, source: FloatArray, target: FloatArray, scale: str) -> tuple[ColumnScaling, ColumnScaling]:
+        """The scalings of two sides. "auto" scales both if one column of either outweighs the others, or else none.
+
+        Both sides or none: distances of scaled and of raw columns have little in common.
+        """
+        if scale == "auto" and heaviest(source) is None and heaviest(target) is None:
+            idle = (replace(cls.of(side, "none"), scale=scale) for side in (source, target))
+            return next(idle), next(idle)
+        return cls.of(source, scale), cls.of(target, scale)
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is scaled."""
+        return bool(self.centre.any() or self.logs.any() or (self.spread != 1).any())
+
+    def transform(self, values: FloatArray) -> FloatArray:
+        """The values on the common scale; a ValueError if a column has no logarithm here."""
+        if not self.changes:
+            return values
+        bad = np.argwhere(self.logs & (values <= 0))
+        if len(bad):
+            i, j = bad[0]
+            raise ValueError(f"row {i} holds {values[i, j]:g} in column {j}, whose logarithm is taken")
+        return np.asarray((_logged(values, self.logs) - self.centre) / self.spread)
+
+    def described(self, titles: Sequence[str] | None = None) -> str:
+        """What was done, in words.
+
+        >>> ColumnScaling.of(np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]]), "auto").described(["age", "people"])
+        'z-scores; logarithm of people'
+        """
+        if not self.changes:
+            return "as they are" + (", because no column outweighs the others" if self.scale == "auto" else "")
+        robust = self.robust.any()
+        kind = "z-scores" if not robust else "median and quartiles" if self.robust.all() else "z-scores"
+        parts = [kind]
+        if robust and not self.robust.all():
+            parts.append(f"median and quartiles of {_listed(self.robust, titles)}")
+        if self.logs.any():
+            parts.append(f"logarithm of {_listed(self.logs, titles)}")
+        return "; ".join(parts)
+
+
+def heaviest(values: FloatArray) -> tuple[int, float] | None:
+    """The column that outweighs the others, and its share of all squared distances; None if there is none.
+
+    It has more than half of the sum of the variances, and its spread is at least five times the median spread of the
+    other columns that are not constant.
+
+    >>> heaviest(np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]]))
+    (1, 1.0)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = values.std(axis=0)
+        largest = spread.max()
+    if not np.isfinite(largest) or np.count_nonzero(spread) < 2:
+        return None
+    at = int(spread.argmax())
+    others = np.delete(spread, at)
+    share = float(1 / (1 + ((others / largest) ** 2).sum()))
+    usual = np.quantile(others[others > 0], 0.5, method="lower")
+    return (at, share) if share > 0.5 and largest >= _HEAVY * usual else None
+
+
+def _wide(values: FloatArray) -> BoolArray:
+    least, most = values.min(axis=0), values.max(axis=0)
+    return np.asarray((least > 0) & (most / np.where(least > 0, least, 1.0) >= _WIDE))
+
+
+def _logged(values: FloatArray, logs: BoolArray) -> FloatArray:
+    return np.asarray(np.where(logs, np.log(np.where(logs, values, 1.0)), values))
+
+
+def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each column; constant columns have spread 1."""
+    spread = values.std(axis=0)
+    # The standard deviation of equal numbers may be a rounding error.
+    constant = spread <= 1e-12 * np.abs(values).max(axis=0)
+    return np.where(constant, values[0], values.mean(axis=0)), np.where(constant, 1.0, spread)
+
+
+def _quartiles(values: FloatArray, otherwise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Median and robust spread of each column; where the quartiles are equal, the spread `otherwise`."""
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+    width = (high - low) / _NORMAL
+    return middle, np.where(width > 0, width, otherwise)
+
+
+def _listed(columns: BoolArray, titles: Sequence[str] | None) -> str:
+    """The names of columns, or their numbers; not more than six."""
+    named = [str(j) if titles is None else titles[j] for j in np.flatnonzero(columns).tolist()]
+    kept = ", ".join(named[:6]) + (f" and {len(named) - 6} more" if len(named) > 6 else "")
+    return kept if titles is not None else f"column{'' if len(named) == 1 else 's'} {kept}"

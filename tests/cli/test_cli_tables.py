@@ -1,0 +1,76 @@
+"""The command line on tables with units: which columns are used, and how they are scaled."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import rng_of
+from typer.testing import CliRunner
+
+from blindmatch.cli import app
+
+SIZE = 10
+
+
+def run(*arguments):
+    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
+
+
+@pytest.fixture(autouse=True)
+def tables(tmp_path, monkeypatch):
+    """One country a row: people, an age and a temperature; then millions of people, and the rest with noise."""
+    monkeypatch.chdir(tmp_path)
+    rng = rng_of(1)
+    hidden = rng.standard_normal((SIZE, 3))
+    table = np.column_stack([1e7 * np.exp(2 * hidden[:, 0]), 60 + 9 * hidden[:, 1], 15 + 9 * hidden[:, 2]])
+    with Path("en.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["Country", "Continent", "id", "People", "Age", "Temperature"])
+        rows.writerows([f"c{i}", "x", 7 * i, *row] for i, row in enumerate(table))
+    with Path("de.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["Land", "Mio", "Alter", "Grad"])
+        rows.writerows([f"c{i}", row[0] / 1e6, row[1], row[2]] for i, row in reversed(list(enumerate(table))))
+    return table
+
+
+def test_raw_units_are_warned_about_and_auto_mends_them():
+    raw = run("match", "en.csv", "de.csv", "--truth", "names", "--json")
+    assert "warning: column 'People' of the source carries 99.9 % of the squared distances" in raw.stderr
+    assert raw.stderr.count("warning") == 1
+    assert "--scale auto" in raw.stderr
+    mended = run("match", "en.csv", "de.csv", "--truth", "names", "--json", "--scale", "auto", "--report", "r.html")
+    assert mended.stderr == ""
+    values = json.loads(mended.stdout)
+    assert values["right"] == SIZE
+    assert values["columns"]["source"] == {
+        "used": ["People", "Age", "Temperature"],
+        "ignored": ["Continent (text)", "id (an index)"],
+        "scaled": "z-scores; logarithm of People",
+    }
+    assert values["settings"]["scale"] == "auto"
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "Continent (text), id (an index)" in page
+    assert "z-scores; logarithm of People" in page
+    shown = run("match", "en.csv", "de.csv", "--scale", "auto").stdout
+    assert "source, columns: People, Age, Temperature; ignored: Continent (text), id (an index)" in shown
+
+
+def test_a_saved_match_is_shown_with_the_same_scale():
+    Path("m.json").write_text(run("match", "en.csv", "de.csv", "--scale", "log", "--json").stdout)
+    assert run("report", "m.json", "en.csv", "de.csv", "--scale", "log").exit_code == 0
+    wrong = run("report", "m.json", "en.csv", "de.csv")
+    assert wrong.exit_code == 2
+    assert "scale" in wrong.stderr
+
+
+@pytest.mark.parametrize("scale", ["none", "columns"])
+def test_classify_and_subsets_take_a_scale(scale):
+    images = run("classify", "en.csv", "de.csv", "--scale", scale, "--starts", 3, "--json")
+    assert json.loads(images.stdout)["columns"]["images"]["ignored"] == ["Continent (text)", "id (an index)"]
+    subsets = run("subsets", "en.csv", "de.csv", "--scale", scale, "--size", 3, "--json")
+    assert json.loads(subsets.stdout)["columns"]["target"]["used"] == ["Mio", "Alter", "Grad"]
+    assert ("warning" in subsets.stderr) == (scale == "none")
+    assert run("subsets", "en.csv", "de.csv", "--scale", "logs", "--size", 3).exit_code == 2
