@@ -58,7 +58,7 @@ def test_auto_leaves_embeddings_alone():
     ("spreads", "heavy"), [((1, 1, 20), 2), ((1, 1, 4), None), ((1, 1, 20, 21), 3), ((0, 9), None)]
 )
 def test_the_heaviest_column(spreads, heavy):
-    found = heaviest(np.array([[-1.0], [1.0]]) * spreads)
+    found = heaviest(np.array([[-1.0], [1.0]] * 4) * spreads)
     assert (None if found is None else found[0]) == heavy
 
 

@@ -14,6 +14,7 @@ SCALES = ("none", "columns", "robust", "log", "auto")
 _WIDE = 20.0  # a column of positive numbers is wide if its largest number is this many times its smallest
 _FAR = 5.0  # an outlier is this many robust spreads from the median
 _HEAVY = 5.0  # a column outweighs the others if its spread is this many times their median spread
+_FEWEST = 8  # items: of fewer, the spreads of columns differ by chance
 _NORMAL = 1.349  # interquartile range of a normal distribution with spread 1
 
 
@@ -111,12 +112,14 @@ class ColumnScaling:
 def heaviest(values: FloatArray) -> tuple[int, float] | None:
     """The column that outweighs the others, and its share of all squared distances; None if there is none.
 
-    It has more than half of the sum of the variances, and its spread is at least five times the median spread of the
-    other columns that are not constant.
+    There are at least 8 items. The column has more than half of the sum of the variances, and its spread is at least
+    five times the median spread of the other columns that are not constant.
 
-    >>> heaviest(np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]]))
+    >>> heaviest(np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]] * 3))
     (1, 1.0)
     """
+    if len(values) < _FEWEST:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):
         spread = values.std(axis=0)
         largest = spread.max()
