@@ -48,7 +48,7 @@ def answer(seed: int) -> Answer:
 def memory() -> float:
     """Megabytes that this process holds now."""
     gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def work(worker: int, matches: int, expected: list[Answer]) -> Report:

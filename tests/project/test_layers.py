@@ -9,7 +9,7 @@ import blindmatch as bm
 
 PACKAGE = Path(bm.__file__).parent
 LAYERS = (
-    *("errors", "validation", "demo", "io", "geometry", "problem", "proof", "solvers", "solving", "trust"),
+    *("errors", "machine", "validation", "demo", "io", "geometry", "problem", "proof", "solvers", "solving", "trust"),
     *("alignment", "matching", "encoders", "report", "experiments", "cli"),
 )
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem in LAYERS)
@@ -38,4 +38,4 @@ def test_imports_point_to_earlier_layers(path: Path) -> None:
 def test_the_trusted_base_knows_no_solver_and_no_core() -> None:
     for path in (PACKAGE / "proof").glob("*.py"):
         ours = {name.split(".")[1] for name in imported(path) if name.startswith("blindmatch.")}
-        assert ours <= {"proof", "problem", "io", "validation", "errors"}, path
+        assert ours <= {"proof", "problem", "io", "validation", "errors", "machine"}, path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import difflib
 import json
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 BAD_INPUT, FAILED, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 UNBOUNDED = 100_000  # columns: nothing is that wide
 JOINERS = "\u200c\u200d"  # without a width of their own; several scripts and emoji are written with them
+_IN_ASCII = {"✓": "+", "✗": "x", "±": "+-", "…": "..."}
 
 
 def output() -> Console:
@@ -35,10 +37,17 @@ def output() -> Console:
 
 
 def write_what_can_be_written() -> None:
-    """Write a question mark for a character that stdout or stderr cannot encode (an old locale)."""
+    """Write a sign of ours in ASCII, or a question mark, for what stdout or stderr cannot encode (an old locale)."""
+
+    def replaced(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeEncodeError)
+        letters = error.object[error.start : error.end]
+        return "".join(_IN_ASCII.get(letter, "?") for letter in letters), error.end
+
+    codecs.register_error("blindmatch", replaced)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="blindmatch")
 
 
 def complain(message: str) -> None:
@@ -57,7 +66,7 @@ def plain(text: str) -> str:
 
 def drop_stdout() -> None:
     """Discard what stdout did not accept: Python would try again at exit, and print its own message."""
-    with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:  # it may have no descriptor
+    with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:  # it may have no descriptor
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 

@@ -54,12 +54,12 @@ def is_stream(path: Path) -> bool:
         return False
     if stat.S_ISBLK(mode):
         raise ValueError(f"{path} is a block device; expected a file")
-    while path.is_symlink():
-        # /dev/stdout links to /proc/self/fd/1, which links to a file if the shell redirects stdout.
-        if path.parent.resolve().is_relative_to("/proc"):
-            return True
+    # /dev/stdout links to /proc/self/fd/1, which links to a file if the shell redirects stdout; to /dev/fd/1 on macOS.
+    while not any(path.parent.resolve().is_relative_to(folder) for folder in ("/proc", "/dev/fd")):
+        if not path.is_symlink():
+            return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
         path = path.parent / path.readlink()
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    return True
 
 
 @contextmanager

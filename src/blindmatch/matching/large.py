@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.margins import Ranking, confidence, held_out_margins
 from blindmatch.alignment.pairing import Given, Pairings, assigned, pairings
 from blindmatch.alignment.refine import procrustes, unit
+from blindmatch.machine import usable_cores
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.solving.result import Result
@@ -122,7 +122,7 @@ def matches(
     step: Callable[[str, float], None] = lambda name, share: None,
 ) -> Matches:
     """Match by directions, from several starts; then settle the best by distances, which is what most costs look at."""
-    count = threads or len(os.sched_getaffinity(0))
+    count = threads or usable_cores()
     found = pairings(*spaces.aligned, rng=rng, given=given, threads=count, remaining=remaining, step=step)
     ended: list[IntArray] = []
     if not found.ended:

@@ -11,11 +11,11 @@ permutation. No bound is ever NaN.
 from __future__ import annotations
 
 import math
-import os
 import time
 
 import numpy as np
 
+from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
 from blindmatch.proof.duration import projection_seconds, stage_seconds_at_least
@@ -43,7 +43,7 @@ def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None
     """
     if threads is not None:
         at_least(threads, 1, "threads")
-    return _verified(problem, certificate, Effort(threads=threads or len(os.sched_getaffinity(0))))[0]
+    return _verified(problem, certificate, Effort(threads=threads or usable_cores()))[0]
 
 
 def verify_in_time(problem: QAP, certificate: Certificate, seconds: float, threads: int = 1) -> tuple[float, bool]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-import os
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.errors import SolverUnavailable
+from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.duration import stage_work
@@ -175,7 +175,7 @@ class Budget:
     ) -> None:
         self.start = time.perf_counter()
         self.time_limit = math.inf if time_limit is None else time_limit
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or usable_cores()
         self.trace: list[Progress] = []
         self.interrupted = False  # by Ctrl-C, or by an exception in the callback, kept in `error`
         self.error: BaseException | None = None

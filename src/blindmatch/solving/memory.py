@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-import resource
+import sys
 from pathlib import Path
+from typing import Any
 
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
+
+_UNKNOWN = 1 << 62  # bytes: no limit, or the system does not tell
 
 
 def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
@@ -33,20 +37,37 @@ def _free_of_machine() -> int:
     for line in _lines(Path("/proc/meminfo")):
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if sys.platform == "win32":
+        return _free_of_windows()
+    if hasattr(os, "sysconf"):  # macOS: all that the machine has
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return _UNKNOWN
+
+
+def _free_of_windows() -> int:
+    import ctypes
+
+    status = (ctypes.c_uint64 * 8)()  # MEMORYSTATUSEX: its size and the load in percent, then sizes; the second is free
+    ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0] = ctypes.sizeof(status)
+    known = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
+    return int(status[2]) if known else _UNKNOWN
 
 
 def _free_of_group() -> int:
     folder = Path("/sys/fs/cgroup")
     values = ["".join(_lines(folder / name)).strip() for name in ("memory.max", "memory.current")]
-    return int(values[0]) - int(values[1]) if all(value.isdigit() for value in values) else 1 << 62
+    return int(values[0]) - int(values[1]) if all(value.isdigit() for value in values) else _UNKNOWN
 
 
 def _free_of_limit() -> int:
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    try:
+        resource: Any = importlib.import_module("resource")
+    except ImportError:  # Windows
+        return _UNKNOWN
+    limit = int(resource.getrlimit(resource.RLIMIT_AS)[0])
     if limit == resource.RLIM_INFINITY:
-        return 1 << 62
-    pages = int("".join(_lines(Path("/proc/self/statm"))).split()[0] or 0)
+        return _UNKNOWN
+    pages = int("".join([*_lines(Path("/proc/self/statm")), " 0"]).split()[0])  # what it has taken, where that is told
     return limit - pages * os.sysconf("SC_PAGE_SIZE")
 
 

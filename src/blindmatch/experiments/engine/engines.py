@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ from threadpoolctl import threadpool_info
 
 from blindmatch.errors import unknown_name
 from blindmatch.experiments.engine.worker import start_local_worker
+from blindmatch.machine import usable_cores
 from blindmatch.validation import at_least
 
+_MOST_ON_WINDOWS = 61  # processes that one process can wait for there
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -40,7 +43,7 @@ class Local:
     """Processes on this machine, one for each core by default, one thread each.
 
     They are forked if that is safe (`forkable`), for example when the command line starts them; forked processes need
-    no imports. Otherwise new processes are started.
+    no imports. Otherwise new processes are started. Windows can wait for 61 of them: more are never started there.
     """
 
     processes: int | None = None
@@ -48,7 +51,8 @@ class Local:
     @property
     def workers(self) -> int:
         """Processes."""
-        return self.processes or len(os.sched_getaffinity(0))
+        wanted = self.processes or usable_cores()
+        return min(wanted, _MOST_ON_WINDOWS) if sys.platform == "win32" else wanted
 
     @property
     def forks(self) -> bool:
@@ -78,13 +82,17 @@ def forkable() -> bool:
     """Whether a fork of this process is safe: it has no threads except those that OpenBLAS stops before a fork.
 
     OpenMP does not: once a process has used it, its forks hang when they use it. scikit-learn's k-means uses OpenMP.
+    Only Linux tells the number of threads; elsewhere nothing is forked.
     """
     if threading.active_count() > 1:
         return False
     pools = threadpool_info()
     if any((pool["internal_api"], pool.get("threading_layer")) != ("openblas", "pthreads") for pool in pools):
         return False
-    threads = len(list(Path("/proc/self/task").iterdir()))
+    try:
+        threads = len(list(Path("/proc/self/task").iterdir()))
+    except OSError:
+        return False
     return threads <= 1 + sum(int(pool["num_threads"]) - 1 for pool in pools)
 
 

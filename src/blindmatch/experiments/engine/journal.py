@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import secrets
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from blindmatch.experiments.engine.record import Record
 
 _OPEN_SECONDS = 1.0
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)  # Windows translates line ends otherwise
 _PROCESS = secrets.token_hex(4)  # process ids repeat, but the names of journals must not
 
 
@@ -24,7 +26,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / f"{os.uname().nodename}-{os.getpid()}-{_PROCESS}.jsonl"
+        self._path = folder / f"{platform.node()}-{os.getpid()}-{_PROCESS}.jsonl"
         self._descriptor: int | None = None
         self._opened = 0.0
 
@@ -41,7 +43,7 @@ class Journal:
             self.close()
         with contextlib.suppress(OSError):  # the record is also returned to the sweep
             if self._descriptor is None:
-                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+                self._descriptor = os.open(self._path, _APPEND, 0o644)
                 self._opened = time.monotonic()
             os.write(self._descriptor, line)
 

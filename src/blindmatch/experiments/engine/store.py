@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,9 +22,6 @@ CREATE TABLE IF NOT EXISTS runs (
 ) STRICT
 """
 
-
-_SWEEPING: set[Path] = set()
-_SWEEPING_LOCK = threading.Lock()
 _encode = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
 _JSON = ("parameters", "inputs", "result")
 
@@ -111,10 +106,17 @@ class Store:
         return taken
 
     def clear_journals(self, experiment: str) -> None:
-        """Import and delete all journals. They are renamed first, so a worker that still writes starts a new file."""
+        """Import and delete all journals. They are renamed first, so a worker that still writes starts a new file.
+
+        Windows renames no open file: that one is imported, and deleted by a later sweep.
+        """
         for path in sorted(self.journals(experiment).glob("*.jsonl")):
             moved = path.with_suffix(".taken")
-            path.replace(moved)
+            try:
+                path.replace(moved)
+            except PermissionError:
+                self.take_in(experiment)
+                continue
             if path in self._read:
                 self._read[moved] = self._read.pop(path)
         for moved in sorted(self.journals(experiment).glob("*.taken")):
@@ -124,23 +126,20 @@ class Store:
     @contextmanager
     def sweeping(self, experiment: str) -> Iterator[None]:
         """Lock the folder against a second sweep of the same experiment; a killed process leaves no lock behind."""
-        path = self.folder.resolve() / f".{experiment}.lock"
-        busy = ValueError(f"{self.folder}: another sweep of {experiment!r} is running there")
-        with _SWEEPING_LOCK:  # lockf locks per process, not per thread
-            if path in _SWEEPING:
-                raise busy
-            _SWEEPING.add(path)
+        path = self.folder / f".{experiment}.lock"
+        # A database that is never written: SQLite locks files on every system, against threads and processes alike, and
+        # forked workers do not inherit the lock.
+        lock = sqlite3.connect(path, timeout=0, isolation_level=None)
         try:
-            with path.open("a") as file:
-                try:
-                    # Not flock: forked workers would inherit the lock and hold it longer than a killed sweep.
-                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except (BlockingIOError, PermissionError):
-                    raise busy from None
-                yield
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise ValueError(f"{path}: it cannot be locked ({error})") from None
+                raise ValueError(f"{self.folder}: another sweep of {experiment!r} is running there") from None
+            yield
         finally:
-            with _SWEEPING_LOCK:
-                _SWEEPING.discard(path)
+            lock.close()
 
 
 def _encoded(record: Record) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import threading
 import time
@@ -57,7 +58,7 @@ def _computed(compute: Any, run: Trial) -> Record:
         error=error,
         seconds=time.perf_counter() - start,
         cpu_seconds=time.process_time() - cpu,
-        worker=f"{os.uname().nodename}:{os.getpid()}",
+        worker=f"{platform.node()}:{os.getpid()}",
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
