@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
+from blindmatch.solvers import auto
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
 from blindmatch.solvers.two_opt import TwoOpt
 
@@ -58,6 +59,16 @@ def test_threads_do_not_choose_among_ties(solver: str, kind) -> None:
                 found[0].lower_bound,
                 found[0].status,
             ), f"seed {seed}"
+
+
+def test_threads_do_not_choose_beyond_branch_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "_TABU_WORK", 3e4)  # too little to find the optimum, so that more streams find more
+    for seed in range(4):
+        A, B = np.random.default_rng(seed).normal(size=(2, 25, 25))
+        problem = bm.QAP(A + A.T, B + B.T)
+        found = [bm.solve(problem, auto.Auto(largest=10), rng=seed, threads=threads) for threads in (1, 2, 5)]
+        assert [other.permutation.tolist() for other in found[1:]] == [found[0].permutation.tolist()] * 2
+        assert len({(other.cost, other.lower_bound, other.status) for other in found}) == 1
 
 
 def test_a_tree_on_several_threads_is_the_same_tree() -> None:

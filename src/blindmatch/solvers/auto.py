@@ -15,7 +15,8 @@ from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least
 
-_TABU_WORK = 4e10  # swaps evaluated: about a minute
+_TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
+_STREAMS = 2  # a constant: the result must not depend on the number of threads
 BOUND_SECONDS = 3e-9  # that the projection bound takes on a busy machine, over n^3
 _CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 
@@ -73,7 +74,7 @@ class Auto(Solver):
         if free:
             FAQ(restarts=1)(problem, budget=budget, rng=rng)
         steps = max(1000, int(_TABU_WORK / problem.n**2))
-        search = Tabu(iterations=steps, streams=budget.threads)
+        search = Tabu(iterations=steps, streams=_STREAMS)
         outcome = search(problem, budget=budget, rng=rng)
         status = "stalled" if outcome.status == "heuristic" else outcome.status
         return replace(outcome, status=status, certificate=certificate, message=f"faq and tabu {bound}: {beyond}")
