@@ -7,6 +7,7 @@ import pytest
 
 import blindmatch as bm
 from blindmatch.solvers import auto
+from blindmatch.solvers.base import Budget
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
 from blindmatch.solvers.two_opt import TwoOpt
 
@@ -69,6 +70,24 @@ def test_threads_do_not_choose_beyond_branch_and_bound(monkeypatch: pytest.Monke
         found = [bm.solve(problem, auto.Auto(largest=10), rng=seed, threads=threads) for threads in (1, 2, 5)]
         assert [other.permutation.tolist() for other in found[1:]] == [found[0].permutation.tolist()] * 2
         assert len({(other.cost, other.lower_bound, other.status) for other in found}) == 1
+
+
+@pytest.mark.parametrize("solver", ["auto", "dual-ascent", "semidefinite"])
+def test_what_searches_report_on_their_way_does_not_choose(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock decides what is reported. So matches that seem to be better by a last digit are reported here."""
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 11])
+        problem = _neighbours(rng, 9)
+        undisturbed = bm.solve(problem, solver, rng=seed, threads=1)
+
+        def report_another(budget: Budget, permutation: np.ndarray, cost: float) -> None:
+            budget.kept = (cost - 1e-15, np.roll(permutation, 1).astype(np.intp))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Budget, "keep", report_another)
+            disturbed = bm.solve(problem, solver, rng=seed, threads=1)
+        assert disturbed.permutation.tolist() == undisturbed.permutation.tolist(), f"seed {seed}"
+        assert disturbed.lower_bound == undisturbed.lower_bound, f"seed {seed}"
 
 
 def test_a_tree_on_several_threads_is_the_same_tree() -> None:

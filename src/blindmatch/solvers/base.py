@@ -179,7 +179,8 @@ class Budget:
         self.trace: list[Progress] = []
         self.interrupted = False  # by Ctrl-C, or by an exception in the callback, kept in `error`
         self.error: BaseException | None = None
-        self.best: tuple[float, IntArray] | None = None
+        self.best: tuple[float, IntArray] | None = None  # of what solvers found: it depends on the seed alone
+        self.kept: tuple[float, IntArray] | None = None  # of what searches reported on their way
         self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; all of them were offered
         self._callback = callback
         self._bound: float | None = None
@@ -217,12 +218,21 @@ class Budget:
         if self.best is None or cost < self.best[0]:
             self.best = (cost, np.array(permutation, dtype=np.intp))
 
+    def keep(self, permutation: NDArray[np.integer[Any]], cost: float) -> None:
+        """Remember what a search has so far, for a run that is stopped.
+
+        The clock decides when a search reports. So a solver that went on from here would depend on the clock: where
+        several matches tie, even on the last digit of a cost.
+        """
+        if self.kept is None or cost < self.kept[0]:
+            self.kept = (cost, np.array(permutation, dtype=np.intp))
+
     def report(self, lower_bound: float | None, cost: float | None, iteration: int = 0) -> bool:
         """Record progress and report it to the caller; return whether to continue."""
         if lower_bound is not None and math.isfinite(lower_bound):
             self._bound = lower_bound if self._bound is None else max(self._bound, lower_bound)
-        if self.best is not None:
-            cost = self.best[0] if cost is None else min(cost, self.best[0])
+        known = [found[0] for found in (self.best, self.kept) if found is not None]
+        cost = min([cost, *known] if cost is not None else known, default=None)
         progress = Progress(self.seconds, iteration, self._bound, cost)
         self.trace.append(progress)
         if self._callback is not None and not self.interrupted:

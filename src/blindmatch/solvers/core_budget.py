@@ -42,8 +42,8 @@ class BoundBudget(CoreBudget, Protocol):
 class SearchBudget(CoreBudget, Protocol):
     """What the searches ask for."""
 
-    def offer(self, permutation: NDArray[np.int32], cost: float, /) -> None:
-        """Keep the best permutation so far."""
+    def keep(self, permutation: NDArray[np.int32], cost: float, /) -> None:
+        """Keep the best permutation so far, in case that the run is stopped."""
         ...
 
     def report(self, lower_bound: None, cost: float, /) -> bool:

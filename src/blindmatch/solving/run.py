@@ -189,13 +189,12 @@ def _run_shuffled(
     outcome = Outcome(start, "interrupted")
     with budget.interruptible():
         outcome = solver(shuffled, budget=budget, rng=rng)
-    assert budget.best is not None
-    # The budget keeps what was reported during the run, and the order of reports depends on threads. It only counts if
-    # it is really better, because a run was stopped early: among costs that differ only by rounding, the solver's own
-    # choice stands.
+    # What was reported during the run depends on the clock and on threads. It only counts if it is really better,
+    # because a run was stopped early: among costs that differ only by rounding, the solver's own choice stands.
     rounding = 0.0 if shuffled.exact else ROUNDING_TOLERANCE * shuffled.scale
-    if shuffled.objective(budget.best[1]) < shuffled.objective(outcome.permutation) - rounding:
-        outcome = replace(outcome, permutation=budget.best[1])
+    for found in (budget.best, budget.kept):
+        if found and shuffled.objective(found[1]) < shuffled.objective(outcome.permutation) - rounding:
+            outcome = replace(outcome, permutation=found[1])
     permutation = np.empty(problem.n, dtype=np.intp)
     permutation[rows] = columns[outcome.permutation]
     proof = Proof.of(outcome.certificate)

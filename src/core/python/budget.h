@@ -46,7 +46,7 @@ class Run {
         return [this](double cost, const std::vector<int>& permutation, double) {
             nb::gil_scoped_acquire lock;
             guarded([&] {
-                budget_.attr("offer")(to_numpy(permutation, permutation.size()), cost);
+                budget_.attr("keep")(to_numpy(permutation, permutation.size()), cost);
                 if (!nb::cast<bool>(budget_.attr("report")(nb::none(), cost))) stop.request();
             });
         };
