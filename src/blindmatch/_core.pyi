@@ -29,20 +29,28 @@ class Problem:
         self, permutation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
     ) -> float: ...
 
+class LapSolution:
+    """Dual variables u[i] + v[j] <= cost[i, j], tight on the assignment."""
+
+    @property
+    def columns(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]:
+        """The column of each row; all -1 if not feasible."""
+
+    @property
+    def u(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]: ...
+    @property
+    def v(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]: ...
+    @property
+    def feasible(self) -> bool:
+        """Whether an assignment avoids all infinite costs."""
+
 def solve_lap(
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     method: str = "jonker-volgenant",
     epsilon: float = 0.0,
     warm: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
-) -> tuple[
-    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-    bool,
-]:
-    """
-    Solve a linear assignment problem: (column of each row, row duals, column duals, feasible).
-    """
+) -> LapSolution:
+    """Solve a linear assignment problem."""
 
 class HahnGrantStage:
     """Duals in float64, in the core's order: u[k, i, j] and v[l, i, j]."""
@@ -75,19 +83,34 @@ class HahnGrant:
     def take_duals(self) -> HahnGrantStage:
         """The duals, without a copy: the ascent ends with this."""
 
+class SearchResult:
+    """What two_opt, tabu or enumerate found."""
+
+    @property
+    def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]:
+        """Empty if no permutation avoids the forbidden pairs."""
+
+    @property
+    def cost(self) -> float: ...
+    @property
+    def completed(self) -> bool:
+        """False if the budget cut the search short."""
+
 def two_opt(
     problem: Problem,
-    seed: int,
-    restarts: int,
-    threads: int,
+    *,
+    seed: int = 0,
+    restarts: int = 1,
+    kicks: int = 0,
+    threads: int = 1,
     initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
     budget: blindmatch.solvers.core_budget.SearchBudget,
-    kicks: int = 0,
-) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], float, bool]:
-    """Multi-start 2-swap local search: (permutation, cost, completed)."""
+) -> SearchResult:
+    """Multi-start 2-swap local search."""
 
 def tabu(
     problem: Problem,
+    *,
     seed: int,
     streams: int,
     iterations: int,
@@ -95,15 +118,13 @@ def tabu(
     target: float,
     initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
     budget: blindmatch.solvers.core_budget.SearchBudget,
-) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], float, bool]:
-    """
-    Iterated tabu search; iterations=0 means until the budget ends: (permutation, cost, completed).
-    """
+) -> SearchResult:
+    """Iterated tabu search; iterations=0 means until the budget ends."""
 
 def enumerate(
-    problem: Problem, seed: int, threads: int, budget: blindmatch.solvers.core_budget.SearchBudget
-) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], float, bool]:
-    """Every permutation, with pruning: (permutation, cost, completed)."""
+    problem: Problem, *, seed: int, threads: int, budget: blindmatch.solvers.core_budget.SearchBudget
+) -> SearchResult:
+    """Every permutation, with pruning."""
 
 class Stage:
     """Duals in float32, in the core's order: u[k, i, j] and v[l, i, j]."""
@@ -253,18 +274,13 @@ def dense_sweeps(
     pairs: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     linear: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    *,
     count: int,
     gain: float,
     threads: int,
     budget: blindmatch.solvers.core_budget.CoreBudget,
-) -> tuple[
-    Annotated[NDArray[numpy.float32], dict(shape=(None, None, None))],
-    Annotated[NDArray[numpy.float32], dict(shape=(None, None, None))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-]:
-    """
-    Hahn-Grant sweeps on dense pair costs of about 1: the duals u[k][i][j] and v[l][i][j], and column duals.
-    """
+) -> Stage:
+    """Hahn-Grant sweeps on dense pair costs of about 1."""
 
 def time_sweeps(problem: Problem, count: int) -> list[float]:
     """
@@ -279,8 +295,24 @@ def branch_and_bound(
 ) -> TreeResult:
     """Branch and bound on the dual ascent."""
 
+class SubsetResult:
+    """The best subsets found."""
+
+    @property
+    def subsets(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None))]:
+        """One subset a row."""
+
+    @property
+    def lower_bound(self) -> float:
+        """-inf unless exact_subsets found it."""
+
+    @property
+    def completed(self) -> bool:
+        """False if the budget cut the search short."""
+
 def search_subsets(
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    *,
     size: int,
     k: int,
     seed: int,
@@ -288,16 +320,17 @@ def search_subsets(
     iterations: int,
     threads: int,
     budget: blindmatch.solvers.core_budget.CoreBudget,
-) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None))], bool]:
-    """Multi-start tabu search: (the k best subsets found, completed)."""
+) -> SubsetResult:
+    """The k best subsets by multi-start tabu search."""
 
 def exact_subsets(
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    *,
     size: int,
     k: int,
     known: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     budget: blindmatch.solvers.core_budget.CoreBudget,
-) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None))], float, bool]:
+) -> SubsetResult:
     """
-    Branch and bound: (the k best subsets, lower bound, completed). The rows of `known` are sorted subsets.
+    The k best subsets by branch and bound. The rows of `known` are sorted subsets to start from.
     """

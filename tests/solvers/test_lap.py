@@ -55,6 +55,11 @@ def nearly_equal(rng, n):
 KINDS = (normal, integers, tied, products, sums, machol_wien, repeated, spread, nearly_equal)
 
 
+def solved(cost, *args, **options):
+    lap = _core.solve_lap(cost, *args, **options)
+    return lap.columns, lap.u, lap.v, lap.feasible
+
+
 def check_duals(cost, columns, u, v, tight=True):
     """Feasible to rounding; for the exact methods also tight on the chosen pairs."""
     n = len(cost)
@@ -81,7 +86,7 @@ def test_against_scipy(method, kind):
     rng = rng_of(7)
     for n in [*range(1, 13), 16, 17, 31, 40] * 6:  # 96 matrices of each kind, by both methods: 1728 in all
         cost = kind(rng, n)
-        columns, u, v, feasible = _core.solve_lap(cost, method)
+        columns, u, v, feasible = solved(cost, method)
         assert feasible
         check_optimal(cost, columns)
         check_duals(cost, columns, u, v)
@@ -91,7 +96,7 @@ def test_against_scipy(method, kind):
 @settings(max_examples=400)
 def test_the_auction_ends_within_n_epsilon_and_its_duals_are_feasible(seed, n, kind, epsilon):
     cost = kind(rng_of(seed), n)
-    columns, u, v, feasible = _core.solve_lap(cost, "auction", epsilon)
+    columns, u, v, feasible = solved(cost, "auction", epsilon)
     assert feasible
     check_duals(cost, columns, u, v, tight=False)
     rows, best = linear_sum_assignment(cost)
@@ -104,7 +109,7 @@ def test_the_auction_ends_within_n_epsilon_and_its_duals_are_feasible(seed, n, k
 @pytest.mark.parametrize("epsilon", [-1.0, np.nan, np.inf, -np.inf])
 def test_the_auction_survives_any_epsilon(epsilon):
     cost = normal(rng_of(0), 12)
-    columns, u, v, feasible = _core.solve_lap(cost, "auction", epsilon)
+    columns, u, v, feasible = solved(cost, "auction", epsilon)
     assert feasible
     check_duals(cost, columns, u, v, tight=False)
 
@@ -114,10 +119,10 @@ def test_the_auction_survives_any_epsilon(epsilon):
 def test_warm_starts_never_change_the_value(seed, n, kind):
     rng = rng_of(seed)
     cost = kind(rng, n)
-    warm = _core.solve_lap(cost)[0]
+    warm = _core.solve_lap(cost).columns
     wrong = rng.integers(-3, n + 3, n)
     for start in (warm, rng.permutation(n), wrong, np.full(n, -1), np.zeros(n), np.full(n, 2**31 - 1)):
-        columns, u, v, feasible = _core.solve_lap(cost, warm=start.astype(np.int32))
+        columns, u, v, feasible = solved(cost, warm=start.astype(np.int32))
         assert feasible
         check_optimal(cost, columns)
         check_duals(cost, columns, u, v)
@@ -126,20 +131,20 @@ def test_warm_starts_never_change_the_value(seed, n, kind):
 def test_a_warm_start_after_a_small_change():
     rng = rng_of(3)
     cost = normal(rng, 30)
-    columns = _core.solve_lap(cost)[0]
+    columns = _core.solve_lap(cost).columns
     for _ in range(50):
         cost = cost + 0.05 * normal(rng, 30)
-        columns, u, v, _ = _core.solve_lap(cost, warm=columns)
+        columns, u, v, _ = solved(cost, warm=columns)
         check_optimal(cost, columns)
         check_duals(cost, columns, u, v)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_sizes_zero_and_one(method):
-    columns, u, v, feasible = _core.solve_lap(np.zeros((0, 0)), method)
+    columns, u, v, feasible = solved(np.zeros((0, 0)), method)
     assert feasible
     assert len(columns) == len(u) == len(v) == 0
-    columns, u, v, feasible = _core.solve_lap(np.array([[-7.5]]), method)
+    columns, u, v, feasible = solved(np.array([[-7.5]]), method)
     assert feasible
     assert columns.tolist() == [0]
     assert u[0] + v[0] == -7.5
@@ -150,7 +155,7 @@ def test_sizes_zero_and_one(method):
 @pytest.mark.parametrize("n", [1, 2, 5, 33])
 def test_constant_matrices(method, value, n):
     cost = np.full((n, n), value)
-    columns, u, v, feasible = _core.solve_lap(cost, method, 0.1)
+    columns, u, v, feasible = solved(cost, method, 0.1)
     assert feasible
     check_duals(cost, columns, u, v, tight=method in EXACT)
 
@@ -159,7 +164,7 @@ def test_constant_matrices(method, value, n):
 @pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e-30, 1e30, 1e200, 1e290])
 def test_huge_and_tiny(method, scale):
     cost = normal(rng_of(1), 15) * scale
-    columns, u, v, feasible = _core.solve_lap(cost, method, 0.0)
+    columns, u, v, feasible = solved(cost, method, 0.0)
     assert feasible
     check_duals(cost, columns, u, v, tight=scale > 1e-300)
     check_optimal(cost / scale, columns)
@@ -180,7 +185,7 @@ def test_what_is_no_cost_is_refused(method, value, n):
 def test_forbidden_pairs(seed, n, share, method, kind):
     rng = rng_of(seed)
     cost = np.where(rng.random((n, n)) < share, np.inf, kind(rng, n))
-    columns, u, v, feasible = _core.solve_lap(cost, method, 1e-3)
+    columns, u, v, feasible = solved(cost, method, 1e-3)
     try:
         rows, _ = linear_sum_assignment(cost)
     except ValueError:
@@ -196,7 +201,7 @@ def test_forbidden_pairs(seed, n, share, method, kind):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_allowed(method):
-    columns, _, _, feasible = _core.solve_lap(np.full((3, 3), np.inf), method)
+    columns, _, _, feasible = solved(np.full((3, 3), np.inf), method)
     assert not feasible
     assert (columns == -1).all()
 
@@ -206,9 +211,9 @@ def test_hall_violations_are_found(method):
     """Three rows share two columns: every row and column has partners, but no assignment exists."""
     cost = np.zeros((6, 6))
     cost[:3, 2:] = np.inf
-    assert not _core.solve_lap(cost, method, 0.1)[3]
+    assert not _core.solve_lap(cost, method, 0.1).feasible
     cost[2, 5] = 1.0
-    assert _core.solve_lap(cost, method, 0.1)[3]
+    assert _core.solve_lap(cost, method, 0.1).feasible
 
 
 def test_bad_arguments():
@@ -224,7 +229,7 @@ def test_bad_arguments():
 def test_deterministic_and_inputs_untouched(method):
     cost = tied(rng_of(5), 20)
     before = cost.copy()
-    first, second = (_core.solve_lap(cost, method, 0.01) for _ in range(2))
+    first, second = (solved(cost, method, 0.01) for _ in range(2))
     assert (cost == before).all()
     for a, b in zip(first, second, strict=True):
         assert np.array_equal(a, b)

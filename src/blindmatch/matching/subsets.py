@@ -200,17 +200,23 @@ def _scored(task: _Task, rows: ArrayLike, bound: float | None, completed: bool, 
 def _search(task: _Task, restarts: int = 32) -> _Found:
     # For a hundred items, 1000 moves per restart find the best many times over; for thousands, each move is expensive.
     iterations = min(1000, max(200, 40_000_000 // (len(task.cost) * task.size)))
-    seed = int(task.rng.integers(2**63))
-    rows, completed = _core.search_subsets(
-        task.cost, task.size, task.k, seed, restarts, iterations, task.budget.threads, task.budget
+    found = _core.search_subsets(
+        task.cost,
+        size=task.size,
+        k=task.k,
+        seed=int(task.rng.integers(2**63)),
+        restarts=restarts,
+        iterations=iterations,
+        threads=task.budget.threads,
+        budget=task.budget,
     )
-    return rows, None, completed
+    return found.subsets, None, found.completed
 
 
 def _exact(task: _Task) -> _Found:
     known, _, completed = _search(task, restarts=8)
-    rows, bound, proved = _core.exact_subsets(task.cost, task.size, task.k, np.asarray(known), task.budget)
-    return rows, bound, completed and proved
+    found = _core.exact_subsets(task.cost, size=task.size, k=task.k, known=np.asarray(known), budget=task.budget)
+    return found.subsets, found.lower_bound, completed and found.completed
 
 
 def _gurobi(task: _Task) -> _Found:

@@ -27,13 +27,13 @@ class BruteForce(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search the whole tree, or as much of it as the budget allows."""
-        found, cost, completed = _core.enumerate(
+        found = _core.enumerate(
             core_problem(problem), seed=int(rng.integers(2**63)), threads=budget.threads, budget=budget
         )
-        permutation = np.asarray(found, dtype=np.intp)
-        if not completed:
+        permutation = found.permutation.astype(np.intp)
+        if not found.completed:
             return Outcome(permutation, budget.stop_status)
         # No compared sum has a larger error than this; sums of integers are exact.
         exact = problem.exact or problem.vanishes
         margin = 0.0 if exact else 4 * (_MARGIN * problem.scale + TINY * len(problem.factors) * problem.n**2)
-        return Outcome(permutation, "optimal", lower_bound=cost - margin)
+        return Outcome(permutation, "optimal", lower_bound=found.cost - margin)

@@ -158,7 +158,7 @@ class FusedTransport:
 
 def rounded(plan: FloatArray) -> IntArray:
     """The permutation with the most mass in the plan."""
-    return np.asarray(_core.solve_lap(np.ascontiguousarray(-plan / plan.max()))[0], dtype=np.intp)
+    return _core.solve_lap(np.ascontiguousarray(-plan / plan.max())).columns.astype(np.intp)
 
 
 def _centred(pair: FactorPair) -> FactorPair:

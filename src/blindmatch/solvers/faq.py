@@ -147,10 +147,18 @@ def _relaxations(form: NormalForm, centre: bool) -> list[Relaxation]:
 
 
 def _assignment(cost: FloatArray) -> IntArray:
-    return np.asarray(_core.solve_lap(cost)[0], dtype=np.intp)
+    return _core.solve_lap(cost).columns.astype(np.intp)
 
 
 def _polished(problem: QAP, permutations: Sequence[IntArray], seed: int, budget: Budget) -> IntArray:
     starts = [permutation.astype(np.int32) for permutation in permutations]
-    best, _, _ = _core.two_opt(core_problem(problem), seed, len(starts), budget.threads, starts, budget, 4 * problem.n)
-    return np.asarray(best, dtype=np.intp)
+    best = _core.two_opt(
+        core_problem(problem),
+        seed=seed,
+        restarts=len(starts),
+        kicks=4 * problem.n,
+        threads=budget.threads,
+        initial=starts,
+        budget=budget,
+    )
+    return best.permutation.astype(np.intp)

@@ -34,8 +34,8 @@ class LocalCKA(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Solve the one assignment problem."""
         score = problem.linear + sum(_local_cost(centred(A), centred(B)) for A, B in problem.factors)
-        columns, *_ = _core.solve_lap(np.ascontiguousarray(score))
-        return Outcome(np.asarray(columns, dtype=np.intp), "heuristic")
+        columns = _core.solve_lap(np.ascontiguousarray(score)).columns
+        return Outcome(columns.astype(np.intp), "heuristic")
 
 
 def _local_cost(A: FloatArray, B: FloatArray) -> FloatArray:

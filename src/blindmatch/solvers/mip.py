@@ -77,7 +77,7 @@ def round_matrix(values: FloatArray) -> IntArray:
 
 
 def _best_sum(cost: FloatArray) -> float:
-    columns, *_ = _core.solve_lap(np.ascontiguousarray(cost))
+    columns = _core.solve_lap(np.ascontiguousarray(cost)).columns
     return float(cost[np.arange(len(cost)), columns].sum())
 
 

@@ -75,10 +75,10 @@ class StageMaker:
         unit = 1.0 / self.costs.scale
         plain = 2.0**-40 < unit < 2.0**40  # float32 keeps its digits only in the middle of its range
         kind: type[np.floating[Any]] = np.float32 if plain else np.float64
-        U, V = (np.asarray(unit * array.transpose(1, 2, 0).astype(np.float64), dtype=kind) for array in duals[:2])
+        U, V = (np.asarray(unit * x.transpose(1, 2, 0).astype(np.float64), dtype=kind) for x in (duals.u, duals.v))
         matrix = None if W is None else np.asarray(W * unit, dtype=dtype if plain else np.float64)
         # The dual of a column without partners may be infinite; any number will do.
-        column_duals = np.where(np.isfinite(duals[2]), duals[2], 0.0) * unit
+        column_duals = np.where(np.isfinite(duals.column_duals), duals.column_duals, 0.0) * unit
         return Stage(U, V, column_duals, ~self.allowed, matrix)
 
     def _missing(self, W: FloatArray, rounding: float) -> float:
@@ -95,7 +95,7 @@ class StageMaker:
         self._shift = shift
         return shift + 2 * rounding * size  # the diagonal is rounded when it is stored
 
-    def _level_one(self, left: FloatArray, budget: Budget) -> tuple[Floats, Floats, FloatArray]:
+    def _level_one(self, left: FloatArray, budget: Budget) -> _core.Stage:
         n, allowed = self.costs.n, self.allowed
         pairs = np.zeros((n * n, n * n), dtype=np.float32)
         flat = np.flatnonzero(allowed.ravel())
@@ -103,7 +103,13 @@ class StageMaker:
         linear = np.zeros((n, n))
         linear[allowed] = np.diag(left)[1:] + 2 * left[0, 1:]
         return _core.dense_sweeps(
-            pairs, linear, np.ascontiguousarray(~allowed), _SWEEPS, _SWEEP_GAIN, budget.threads, budget
+            pairs,
+            linear,
+            np.ascontiguousarray(~allowed),
+            count=_SWEEPS,
+            gain=_SWEEP_GAIN,
+            threads=budget.threads,
+            budget=budget,
         )
 
 

@@ -53,7 +53,7 @@ class Tabu(Solver):
             raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
         swaps = _enough_swaps(problem.n) if self.iterations == "auto" else (self.iterations or 0)
         extra = sorted(improved_starts(problem, budget), key=problem.objective)[:1]
-        permutation, _, completed = _core.tabu(
+        found = _core.tabu(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
             streams=self.streams + len(extra),
@@ -65,8 +65,8 @@ class Tabu(Solver):
             budget=budget,
         )
         # Without a number of swaps, reaching the time limit is the normal end.
-        cut = budget.interrupted or (self.iterations is not None and not completed)
-        return Outcome(np.asarray(permutation, dtype=np.intp), budget.stop_status if cut else "heuristic")
+        cut = budget.interrupted or (self.iterations is not None and not found.completed)
+        return Outcome(found.permutation.astype(np.intp), budget.stop_status if cut else "heuristic")
 
 
 def _enough_swaps(n: int) -> int:

@@ -43,24 +43,23 @@ class TwoOpt(Solver):
         """Best local optimum of all restarts."""
         form = problem.normal_form
         flat = not form.linear.any() and not any(A.any() and B.any() for A, B in form.factors)
-        permutation, _, completed = _core.two_opt(
+        found = _core.two_opt(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
             restarts=1 if flat else self.restarts + len(budget.starts),  # if all costs are zero, one start is enough
+            kicks=0 if flat else 4 * problem.n if self.kicks is None else self.kicks,
             threads=budget.threads,
             initial=[] if flat else [start.astype(np.int32) for start in budget.starts],
             budget=budget,
-            kicks=0 if flat else 4 * problem.n if self.kicks is None else self.kicks,
         )
-        best = np.asarray(permutation, dtype=np.intp)
-        return Outcome(best, "heuristic" if completed else budget.stop_status)
+        best = found.permutation.astype(np.intp)
+        return Outcome(best, "heuristic" if found.completed else budget.stop_status)
 
 
 def improve(problem: QAP, start: IntArray) -> IntArray:
     """The local optimum that pairwise exchange finds from `start`."""
     begin = np.ascontiguousarray(start, dtype=np.int32)
-    permutation, _, _ = _core.two_opt(core_problem(problem), 0, 1, 1, [begin], Budget())
-    return np.asarray(permutation, dtype=np.intp)
+    return _core.two_opt(core_problem(problem), initial=[begin], budget=Budget()).permutation.astype(np.intp)
 
 
 def improved_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
@@ -68,6 +67,6 @@ def improved_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
     found = []
     for start in budget.starts:
         begin = start.astype(np.int32)
-        found.append(_core.two_opt(core_problem(problem), 0, 1, budget.threads, [begin], budget, 0)[0])
+        found.append(_core.two_opt(core_problem(problem), initial=[begin], budget=budget).permutation)
         budget.offer(found[-1].astype(np.intp), problem.objective(found[-1]))
     return found

@@ -74,7 +74,7 @@ Stage Bounder::snapshot() const {
     const int n = problem_.n;
     Stage stage;
     stage.n = n;
-    stage.u.resize(static_cast<std::size_t>(n) * n * n);
+    stage.u.resize(area(n, n) * n);
     stage.v.resize(stage.u.size());
     stage.forbidden = sweeps_.forbidden();
     const float unscale = static_cast<float>(1.0 / scaled_.scale);

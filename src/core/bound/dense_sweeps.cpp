@@ -8,7 +8,7 @@ namespace blindmatch {
 
 Stage dense_sweeps(const DenseCosts& costs, int count, double gain, ThreadPool& pool, Stop& stop) {
     const int n = costs.n;
-    const std::size_t pairs = static_cast<std::size_t>(n) * n;
+    const std::size_t pairs = area(n, n);
     const ScaledProblem problem(n, costs.pairs, costs.linear);
     Sweeps sweeps(problem, {costs.forbidden, costs.forbidden + pairs}, pool);
     sweeps.close();

@@ -17,7 +17,7 @@ namespace blindmatch {
 // u[k][i][j] = U_ij,k and v[l][i][j] = V_ij,l.
 struct HahnGrantDuals {
     explicit HahnGrantDuals(int n) : n(n), u(cube(n), 0.0), v(cube(n), 0.0) {}
-    static std::size_t cube(int n) { return static_cast<std::size_t>(n) * n * n; }
+    static std::size_t cube(int n) { return area(n, n) * n; }
     std::size_t at(int m, int i, int j) const { return (cell(m, i, n)) * n + j; }
 
     int n;

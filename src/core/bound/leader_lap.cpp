@@ -2,59 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
-#include "base/index.h"
-#include "base/scaling.h"
-#include "bound/subproblem_lap.h"
+#include "lap/lap.h"
 
 namespace blindmatch {
 namespace {
 
-BLINDMATCH_KERNEL bool solve(LapWorkspace<double>& w) {
-    for (int i = 0; i < w.size; ++i) {
-        w.row_dual[i] = row_minimum(w.matrix.data() + area(i, w.stride), w.stride);
-    }
-    return solve_lap<double>(w, -1, -1, nullptr, 0.0);
-}
+constexpr double kTooLarge = 1e280;  // Lap refuses numbers whose sums overflow
+constexpr int kBalance = 2;          // rounds that move the duals to the middle of the optimal ones
 
-BLINDMATCH_KERNEL void centre(LapWorkspace<double>& w) { centre_duals<double>(w, -1, 2); }
+// The largest of the numbers that Lap accepts. The others become +infinity: whatever they are, the duals stay valid.
+double forbid_too_large(std::vector<double>& leader) {
+    double largest = 0.0;
+    for (double& x : leader) {
+        if (std::abs(x) <= kTooLarge) {
+            largest = std::max(largest, std::abs(x));
+        } else {
+            x = std::numeric_limits<double>::infinity();
+        }
+    }
+    return largest;
+}
 
 }  // namespace
 
-LeaderDuals solve_leader(const std::vector<double>& leader, int n) {
-    LapWorkspace<double> w(n);
-    double largest = 0.0;
-    for (double x : leader) {
-        if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+LeaderDuals solve_leader(std::vector<double> leader, int n) {
+    const double largest = forbid_too_large(leader);
+    Lap lap(n);
+    const auto solve = [&] {
+        return lap.solve(leader.data(), n, n, LapMethod::jonker_volgenant, 0.0, nullptr, 0.0, kBalance);
+    };
+    if (!solve()) {
+        const double blocked = 4.0 * (n + 1) * (largest > 0.0 ? largest : 1.0);
+        std::replace_if(leader.begin(), leader.end(), [](double x) { return std::isinf(x); }, blocked);
+        solve();
     }
-    // Scaled to at most 1 by a power of two: exact, and the fixed caps of the solver fit.
-    const double scale = scale_to_one(largest);
-    const double blocked = 4.0 * (n + 1);
-    for (int i = 0; i < n; ++i) {
-        double* row = w.matrix.data() + area(i, w.stride);
-        std::fill(row, row + w.stride, static_cast<double>(kPadding));
-        for (int j = 0; j < n; ++j) {
-            const double x = leader[cell(i, j, n)];
-            row[j] = std::isfinite(x) ? x * scale : blocked;
-        }
-    }
-    LeaderDuals result;
-    if (!solve(w)) {  // all entries are finite and small, so this does not happen; zero duals are valid in any case
-        result.assignment.resize(n);
-        std::iota(result.assignment.begin(), result.assignment.end(), 0);
-        result.alpha.assign(n, 0.0);
-        result.beta.assign(n, 0.0);
-        return result;
-    }
-    result.assignment = w.column_of;
-    centre(w);
-    for (int i = 0; i < n; ++i) {
-        result.alpha.push_back(w.row_dual[i] / scale);
-        result.beta.push_back(w.column_dual[i] / scale);
-        result.value += result.alpha[i] + result.beta[i];
-    }
-    return result;
+    return {{lap.u(), lap.u() + n}, {lap.v(), lap.v() + n}, {lap.row_to_col(), lap.row_to_col() + n}, lap.dual_sum()};
 }
 
 }  // namespace blindmatch

@@ -11,7 +11,7 @@ struct LeaderDuals {
     double value = 0.0;
 };
 
-// `leader` is n x n; infinite entries are forbidden. If no assignment avoids them, the value is very large.
-LeaderDuals solve_leader(const std::vector<double>& leader, int n);
+// `leader` is n x n; entries that are not finite are forbidden. If no assignment avoids them, the value is very large.
+LeaderDuals solve_leader(std::vector<double> leader, int n);
 
 }  // namespace blindmatch

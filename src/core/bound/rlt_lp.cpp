@@ -90,7 +90,7 @@ RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forb
     for (int i = 0; i < n_; ++i) {
         for (int k = i + 1; k < n_; ++k) {
             y_offset_[cell(i, k, n_)] = size;
-            size += static_cast<std::size_t>(rows_[i].count()) * rows_[k].width;
+            size += area(rows_[i].count(), rows_[k].width);
         }
     }
     y_.assign(size, 0.0f);
@@ -197,7 +197,7 @@ void RltLp::update_pair(int i, int k, const Steps& steps) {
     std::vector<const float*> target(problem_.factor_count);
     for (int f = 0; f < problem_.factor_count; ++f) {
         source[f] = problem_.source[f * plane + cell(i, k, stride_)];
-        target[f] = b.target.data() + static_cast<std::size_t>(f) * n_ * b.width;
+        target[f] = b.target.data() + area(f, n_) * b.width;
     }
     const std::size_t offset = y_offset_[cell(i, k, n_)];
     const PairUpdate update{a.count(),

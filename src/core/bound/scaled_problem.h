@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/index.h"
 #include "base/problem.h"
 #include "base/scaling.h"
 #include "base/simd.h"
@@ -28,7 +29,7 @@ struct ScaledProblem {
         }
         // A power of two: scaling is exact, and what float32 duals prove does not depend on it.
         scale = scale_to_one(largest);
-        const std::size_t plane = static_cast<std::size_t>(n) * stride;
+        const std::size_t plane = area(n, stride);
         source.assign(factor_count * plane, 0.0f);
         target.assign(factor_count * plane, 0.0f);
         for (int f = 0; f < factor_count; ++f) {
@@ -38,8 +39,7 @@ struct ScaledProblem {
             const double split = scale_to_one(a);
             for (int i = 0; i < n; ++i) {
                 for (int k = 0; k < n; ++k) {
-                    const std::size_t from = static_cast<std::size_t>(i) * n + k,
-                                      to = f * plane + static_cast<std::size_t>(i) * stride + k;
+                    const std::size_t from = cell(i, k, n), to = f * plane + cell(i, k, stride);
                     source[to] = static_cast<float>(2.0 * split * problem.factors[f].source[from]);
                     target[to] = static_cast<float>(scale / split * problem.factors[f].target[from]);
                 }
@@ -58,8 +58,8 @@ struct ScaledProblem {
           factor_count(0),
           scale(1.0),
           constant(0.0),
-          linear(linear_costs, linear_costs + static_cast<std::size_t>(size) * size) {
-        const std::size_t lines = static_cast<std::size_t>(n) * n * n;
+          linear(linear_costs, linear_costs + area(size, size)) {
+        const std::size_t lines = area(n, n) * n;
         pair_costs.assign(lines * stride, 0.0f);
         for (std::size_t line = 0; line < lines; ++line)
             std::copy_n(costs + line * n, n, pair_costs.begin() + line * stride);
@@ -76,7 +76,7 @@ struct ScaledProblem {
 
 // Duals in the layout of the sweeps: u[k][i][j], v[l][i][j], rows padded. Entries of forbidden pairs have no meaning.
 struct Duals {
-    explicit Duals(int n) : u(static_cast<std::size_t>(n) * n * padded(n), 0.0f), v(u) {}
+    explicit Duals(int n) : u(area(n, n) * padded(n), 0.0f), v(u) {}
     AlignedVector<float> u, v;
 };
 

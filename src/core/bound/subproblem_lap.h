@@ -19,124 +19,116 @@ inline constexpr float kPadding = 1e30f;  // for the padding of rows: never chos
 // that the solver gives up.
 inline constexpr float kTooLong = 1e29f;
 
-template <class Real>
-struct LapWorkspace {
-    explicit LapWorkspace(int n) : size(n), stride(padded(n)) {
-        matrix.assign(area(n, stride), Real(0));
-        row_dual.assign(stride, Real(0));
-        column_dual.assign(stride, Real(0));
-        distance.assign(stride, Real(0));
-        reached.assign(stride, Real(0));
-        column_minimum.assign(stride, Real(0));
+struct SubproblemLap {
+    explicit SubproblemLap(int n) : size(n), stride(padded(n)) {
+        matrix.assign(area(n, stride), 0.0f);
+        row_dual.assign(stride, 0.0f);
+        column_dual.assign(stride, 0.0f);
+        distance.assign(stride, 0.0f);
+        reached.assign(stride, 0.0f);
+        column_minimum.assign(stride, 0.0f);
         column_of.assign(n, -1);
         row_of.assign(stride, -1);
-        parent.assign(stride, Real(0));
+        parent.assign(stride, 0.0f);
         scanned.assign(n + 1, 0);
         free_rows.assign(n, 0);
     }
 
     int size, stride;
-    AlignedVector<Real> matrix;  // size x stride; the padding holds kPadding
-    AlignedVector<Real> row_dual, column_dual;
+    AlignedVector<float> matrix;  // size x stride; the padding holds kPadding
+    AlignedVector<float> row_dual, column_dual;
     std::vector<int> column_of, row_of;
-    AlignedVector<Real> distance, reached, column_minimum;  // reached: 0 or kPadding
-    AlignedVector<Real> parent;                             // a row index
+    AlignedVector<float> distance, reached, column_minimum;  // reached: 0 or kPadding
+    AlignedVector<float> parent;                             // a row index
     std::vector<int> scanned, free_rows;
 };
 
-template <class Real>
-BLINDMATCH_INLINE Real row_minimum(const Real* row, int stride) {
-    Vector<Real> best = load(row);
-    for (int l = Simd<Real>::width; l < stride; l += Simd<Real>::width) best = smaller(best, load(row + l));
-    return smallest_lane<Real>(best);
+BLINDMATCH_INLINE float row_minimum(const float* row, int stride) {
+    Vector<float> best = load(row);
+    for (int l = Simd<float>::width; l < stride; l += Simd<float>::width) best = smaller(best, load(row + l));
+    return smallest_lane<float>(best);
 }
 
-// Running minimum with its position, one candidate a lane. Positions are kept as Real so that one mask selects both.
-template <class Real>
+// Running minimum with its position, one candidate a lane. Positions are kept as float so that one mask selects both.
 struct LaneMinimum {
-    Vector<Real> value = broadcast<Real>(2 * kPadding), position{}, here{};
+    Vector<float> value = broadcast(2 * kPadding), position{}, here{};
 
     BLINDMATCH_INLINE LaneMinimum() {
-        for (int t = 0; t < Simd<Real>::width; ++t) here[t] = static_cast<Real>(t);
+        for (int t = 0; t < Simd<float>::width; ++t) here[t] = static_cast<float>(t);
     }
-    BLINDMATCH_INLINE void next(const Vector<Real>& x) {
+    BLINDMATCH_INLINE void next(const Vector<float>& x) {
         const auto lower = x < value;
         value = lower ? x : value;
         position = lower ? here : position;
-        here += static_cast<Real>(Simd<Real>::width);
+        here += static_cast<float>(Simd<float>::width);
     }
-    BLINDMATCH_INLINE int reduce(Real& lowest) const {
-        lowest = smallest_lane<Real>(value);
-        const Vector<Real> candidates = value <= lowest ? position : broadcast<Real>(kPadding);
-        return static_cast<int>(smallest_lane<Real>(candidates));
+    BLINDMATCH_INLINE int reduce(float& lowest) const {
+        lowest = smallest_lane<float>(value);
+        const Vector<float> candidates = value <= lowest ? position : broadcast(kPadding);
+        return static_cast<int>(smallest_lane<float>(candidates));
     }
 };
 
-template <class Real>
-BLINDMATCH_INLINE bool in_range(Real x) {
+BLINDMATCH_INLINE bool in_range(float x) {
     return x > -kTooLong && x < kTooLong;  // false for NaN
+}
+
+// The paths of one edge from the free row `start`: their lengths, and the nearest column with its distance `mu`.
+BLINDMATCH_INLINE int first_distances(SubproblemLap& w, int start, float& mu) {
+    const float* row = w.matrix.data() + area(start, w.stride);
+    LaneMinimum nearest;
+    for (int l = 0; l < w.stride; l += Simd<float>::width) {
+        const Vector<float> d = load(row + l) - w.row_dual[start] - load(w.column_dual.data() + l);
+        store(w.distance.data() + l, d);
+        store(w.reached.data() + l, Vector<float>{});
+        store(w.parent.data() + l, broadcast(static_cast<float>(start)));
+        nearest.next(d);
+    }
+    return nearest.reduce(mu);
+}
+
+// Paths that go on from row k, at distance `mu`; returns the nearest column not reached yet, and its distance in `mu`.
+BLINDMATCH_INLINE int relax(SubproblemLap& w, int k, float& mu) {
+    const float* row = w.matrix.data() + area(k, w.stride);
+    const float base = mu - w.row_dual[k];
+    const Vector<float> from = broadcast(static_cast<float>(k));
+    LaneMinimum nearest;
+    for (int l = 0; l < w.stride; l += Simd<float>::width) {
+        const Vector<float> old = load(w.distance.data() + l), open = load(w.reached.data() + l);
+        const Vector<float> candidate = base + load(row + l) - load(w.column_dual.data() + l);
+        const auto better = candidate + open < old;
+        const Vector<float> d = better ? candidate : old;
+        store(w.distance.data() + l, d);
+        store(w.parent.data() + l, better ? from : load(w.parent.data() + l));
+        nearest.next(d + open);
+    }
+    return nearest.reduce(mu);
 }
 
 // One shortest augmenting path from row `start`; keeps row_dual + column_dual <= matrix. False if the numbers are out
 // of range: no more than `size` columns are scanned, and nothing is written out of bounds, but the assignment is
 // invalid.
-template <class Real>
-BLINDMATCH_INLINE bool augment(LapWorkspace<Real>& w, int start) {
-    constexpr int width = Simd<Real>::width;
-    const int stride = w.stride;
-    const Real* matrix = w.matrix.data();
-    Real* distance = w.distance.data();
-    Real* reached = w.reached.data();
-    Real* parent = w.parent.data();
-    const Real* column_dual = w.column_dual.data();
-
-    Real mu = 0;
-    int count = 0, sink = -1, column = -1;
-    {
-        const Real* row = matrix + area(start, stride);
-        LaneMinimum<Real> nearest;
-        for (int l = 0; l < stride; l += width) {
-            const Vector<Real> d = load(row + l) - w.row_dual[start] - load(column_dual + l);
-            store(distance + l, d);
-            store(reached + l, Vector<Real>{});
-            store(parent + l, broadcast(static_cast<Real>(start)));
-            nearest.next(d);
-        }
-        column = nearest.reduce(mu);
-    }
+BLINDMATCH_INLINE bool augment(SubproblemLap& w, int start) {
+    float mu = 0;
+    int count = 0;
+    int column = first_distances(w, start, mu);
     for (;;) {
         if (!in_range(mu) || count == w.size) return false;
         w.scanned[count++] = column;
-        reached[column] = kPadding;
+        w.reached[column] = kPadding;
         const int k = w.row_of[column];
-        if (k < 0) {
-            sink = column;
-            break;
-        }
-        const Real* row = matrix + area(k, stride);
-        const Real base = mu - w.row_dual[k];
-        const Vector<Real> from = broadcast(static_cast<Real>(k));
-        LaneMinimum<Real> nearest;
-        for (int l = 0; l < stride; l += width) {
-            const Vector<Real> old = load(distance + l), open = load(reached + l);
-            const Vector<Real> candidate = base + load(row + l) - load(column_dual + l);
-            const auto better = candidate + open < old;
-            const Vector<Real> d = better ? candidate : old;
-            store(distance + l, d);
-            store(parent + l, better ? from : load(parent + l));
-            nearest.next(d + open);
-        }
-        column = nearest.reduce(mu);
+        if (k < 0) break;
+        column = relax(w, k, mu);
     }
     w.row_dual[start] += mu;
     for (int t = 0; t + 1 < count; ++t) {
         const int l = w.scanned[t];
-        const Real shift = mu - distance[l];
+        const float shift = mu - w.distance[l];
         w.row_dual[w.row_of[l]] += shift;
         w.column_dual[l] -= shift;
     }
-    for (int l = sink, step = 0; step < count; ++step) {
-        const int k = static_cast<int>(parent[l]);
+    for (int l = column, step = 0; step < count; ++step) {
+        const int k = static_cast<int>(w.parent[l]);
         w.row_of[l] = k;
         const int next = w.column_of[k];
         w.column_of[k] = l;
@@ -146,61 +138,70 @@ BLINDMATCH_INLINE bool augment(LapWorkspace<Real>& w, int start) {
     return false;
 }
 
-// Jonker and Volgenant's augmenting row reduction: each free row takes its cheapest column at the price of the second
-// cheapest, and the row that held it becomes free. Two rounds leave few rows; returns how many.
-template <class Real>
-BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
-    constexpr int width = Simd<Real>::width;
-    const int stride = w.stride;
-    Real* column_dual = w.column_dual.data();
-    Real* reduced = w.distance.data();
+struct TwoLowest {
+    float first, second;
+    int column;  // of the first
+};
+
+// The two smallest of row k less the column duals; leaves all of them in `distance`.
+BLINDMATCH_INLINE TwoLowest two_lowest(SubproblemLap& w, int k) {
+    const float* row = w.matrix.data() + area(k, w.stride);
+    LaneMinimum low;
+    Vector<float> next = broadcast(kPadding);
+    for (int l = 0; l < w.stride; l += Simd<float>::width) {
+        const Vector<float> x = load(row + l) - load(w.column_dual.data() + l);
+        store(w.distance.data() + l, x);
+        next = smaller(next, larger(low.value, x));
+        low.next(x);
+    }
+    TwoLowest found;
+    found.column = low.reduce(found.first);
+    // The second smallest is the runner-up of some lane, or the winner of another lane.
+    const Vector<float> others = low.position == static_cast<float>(found.column) ? broadcast(kPadding) : low.value;
+    found.second = smallest_lane<float>(smaller(next, others));
+    if (found.second > found.first + kSlackCap) found.second = found.first + kSlackCap;
+    return found;
+}
+
+// Gives row k its cheapest column at the price of the second cheapest, and returns the row that held it, or -1. If that
+// gains nothing, or `steps` are used up, row k stays free and is returned itself.
+BLINDMATCH_INLINE int take_cheapest(SubproblemLap& w, int k, int& steps) {
+    TwoLowest low = two_lowest(w, k);
+    if (!in_range(low.first)) return k;  // augment() will give up on it
+    const bool tie = !(low.first < low.second);
+    int owner = w.row_of[low.column];
+    for (int l = low.column + 1; tie && owner >= 0 && l < w.size; ++l) {  // prefer a column that nobody holds
+        if (w.distance[l] <= low.first && w.row_of[l] < 0) {
+            low.column = l;
+            owner = -1;
+        }
+    }
+    if (owner >= 0 && (tie || --steps < 0)) {
+        w.row_dual[k] = low.first;
+        return k;
+    }
+    w.column_dual[low.column] -= low.second - low.first;
+    w.row_dual[k] = low.second;
+    w.column_of[k] = low.column;
+    w.row_of[low.column] = k;
+    if (owner >= 0) w.column_of[owner] = -1;
+    return owner;
+}
+
+// Jonker and Volgenant's augmenting row reduction: each free row takes its cheapest column, and the row that held it
+// becomes free. Two rounds leave few rows; returns how many.
+BLINDMATCH_INLINE int reduce_free_rows(SubproblemLap& w, int free_count) {
     for (int round = 0; round < 2; ++round) {
         int kept = 0;
         int steps = 2 * w.size;  // ties in floating point could go round in circles
         for (int f = 0; f < free_count; ++f) {
-            int k = w.free_rows[f];
-            while (k >= 0) {
-                const Real* row = w.matrix.data() + area(k, stride);
-                LaneMinimum<Real> low;
-                Vector<Real> next = broadcast<Real>(kPadding);
-                for (int l = 0; l < stride; l += width) {
-                    const Vector<Real> x = load(row + l) - load(column_dual + l);
-                    store(reduced + l, x);
-                    next = smaller(next, larger(low.value, x));
-                    low.next(x);
-                }
-                Real first;
-                int column = low.reduce(first);
-                if (!in_range(first)) {  // leave it to augment(), which gives up
+            for (int k = w.free_rows[f]; k >= 0;) {
+                const int next = take_cheapest(w, k, steps);
+                if (next == k) {
                     w.free_rows[kept++] = k;
                     break;
                 }
-                // The second smallest is the runner-up of some lane, or the winner of another lane.
-                const Vector<Real> others =
-                    low.position == static_cast<Real>(column) ? broadcast<Real>(kPadding) : low.value;
-                Real second = smallest_lane<Real>(smaller(next, others));
-                if (second > first + kSlackCap) second = first + kSlackCap;
-                int owner = w.row_of[column];
-                if (owner >= 0 && !(first < second)) {  // a tie: prefer a column that nobody holds
-                    for (int l = column + 1; l < w.size; ++l) {
-                        if (reduced[l] <= first && w.row_of[l] < 0) {
-                            column = l;
-                            owner = -1;
-                            break;
-                        }
-                    }
-                }
-                if (owner >= 0 && (!(first < second) || --steps < 0)) {
-                    w.row_dual[k] = first;
-                    w.free_rows[kept++] = k;
-                    break;
-                }
-                column_dual[column] -= second - first;
-                w.row_dual[k] = second;
-                w.column_of[k] = column;
-                w.row_of[column] = k;
-                if (owner >= 0) w.column_of[owner] = -1;
-                k = owner;
+                k = next;
             }
         }
         free_count = kept;
@@ -212,9 +213,8 @@ BLINDMATCH_INLINE int reduce_free_rows(LapWorkspace<Real>& w, int free_count) {
 // that row is never looked at, and the caller has put kPadding into that column. `row_dual` must hold row minima.
 // `previous[k]` is the column to try first for row k. False if the numbers are out of range: duals and assignment are
 // invalid then.
-template <class Real>
-BLINDMATCH_INLINE bool solve_lap(LapWorkspace<Real>& w, int excluded_row, int excluded_column,
-                                 const std::uint16_t* previous, Real tight) {
+BLINDMATCH_INLINE bool solve_subproblem(SubproblemLap& w, int excluded_row, int excluded_column,
+                                        const std::uint16_t* previous, float tight) {
     const int n = w.size, stride = w.stride;
     for (int l = 0; l < stride; ++l) {
         w.column_dual[l] = 0;
@@ -247,36 +247,35 @@ BLINDMATCH_INLINE bool solve_lap(LapWorkspace<Real>& w, int excluded_row, int ex
 // column dual by x keeps the value; x may range from minus the smallest slack of the column to the smallest slack of
 // the row. All pairs step to the middle of their own ranges at once, which keeps every slack non-negative. The matched
 // entries of the matrix are overwritten.
-template <class Real>
-BLINDMATCH_INLINE void centre_duals(LapWorkspace<Real>& w, int excluded_row, int passes) {
-    constexpr int width = Simd<Real>::width;
+BLINDMATCH_INLINE void centre_duals(SubproblemLap& w, int excluded_row, int passes) {
+    constexpr int width = Simd<float>::width;
     const int n = w.size, stride = w.stride;
-    Real* matrix = w.matrix.data();
-    Real* column_minimum = w.column_minimum.data();
+    float* matrix = w.matrix.data();
+    float* column_minimum = w.column_minimum.data();
     for (int k = 0; k < n; ++k) {
         if (k != excluded_row) matrix[area(k, stride) + w.column_of[k]] = kPadding;
     }
-    Real* row_slack = w.distance.data();
+    float* row_slack = w.distance.data();
     for (int pass = 0; pass < passes; ++pass) {
         for (int l = 0; l < stride; ++l) column_minimum[l] = kPadding;
         for (int k = 0; k < n; ++k) {
             if (k == excluded_row) continue;
-            const Real* row = matrix + area(k, stride);
-            const Vector<Real> dual = broadcast<Real>(w.row_dual[k]);
-            Vector<Real> lowest = broadcast<Real>(kPadding);
+            const float* row = matrix + area(k, stride);
+            const Vector<float> dual = broadcast(w.row_dual[k]);
+            Vector<float> lowest = broadcast(kPadding);
             for (int l = 0; l < stride; l += width) {
-                const Vector<Real> slack = load(row + l) - dual - load(w.column_dual.data() + l);
+                const Vector<float> slack = load(row + l) - dual - load(w.column_dual.data() + l);
                 lowest = smaller(lowest, slack);
                 store(column_minimum + l, smaller(load(column_minimum + l), slack));
             }
-            row_slack[k] = smallest_lane<Real>(lowest);
+            row_slack[k] = smallest_lane<float>(lowest);
         }
         for (int k = 0; k < n; ++k) {
             if (k == excluded_row) continue;
             const int l = w.column_of[k];
-            const Real up = row_slack[k] < kSlackCap ? row_slack[k] : kSlackCap;
-            const Real down = column_minimum[l] < kSlackCap ? column_minimum[l] : kSlackCap;
-            const Real step = Real(0.5) * (up - down);
+            const float up = row_slack[k] < kSlackCap ? row_slack[k] : kSlackCap;
+            const float down = column_minimum[l] < kSlackCap ? column_minimum[l] : kSlackCap;
+            const float step = 0.5f * (up - down);
             w.row_dual[k] += step;
             w.column_dual[l] -= step;
         }

@@ -19,67 +19,63 @@ struct Visit {
     int centring;
 };
 
-// Row k of the subproblem where the problem holds every pair cost.
-BLINDMATCH_INLINE float build_dense_row(const Visit& visit, int k, const float* own_v, float* row) {
-    const ScaledProblem& p = *visit.problem;
-    const int n = p.n, stride = p.stride;
-    const std::size_t plane = static_cast<std::size_t>(n) * stride;
-    const float* other_u = visit.u + visit.i * plane + static_cast<std::size_t>(k) * stride;
-    const float* other_v = visit.v + visit.j * plane + static_cast<std::size_t>(k) * stride;
-    const float own_u = visit.u[k * plane + static_cast<std::size_t>(visit.i) * stride + visit.j];
-    const float* costs = p.pair_costs.data() + (static_cast<std::size_t>(visit.i) * n + visit.j) * plane +
-                         static_cast<std::size_t>(k) * stride;
+// Row k of the subproblem: what the duals leave of the costs between (i, j) and (k, .), which `cost(l)` returns for the
+// vector at l. Returns the least.
+template <class Cost>
+BLINDMATCH_INLINE float build_row(const Visit& visit, int k, const float* own_v, float* row, const Cost& cost) {
+    const int n = visit.problem->n, stride = visit.problem->stride;
+    const std::size_t plane = area(n, stride);
+    const float* other_u = visit.u + visit.i * plane + area(k, stride);
+    const float* other_v = visit.v + visit.j * plane + area(k, stride);
+    const float own_u = visit.u[k * plane + cell(visit.i, visit.j, stride)];
     Vector<float> lowest = broadcast(kPadding);
     for (int l = 0; l < stride; l += 8) {
-        const Vector<float> left = load(costs + l) - own_u - load(other_u + l) - load(other_v + l) - load(own_v + l);
+        const Vector<float> left = cost(l) - own_u - load(other_u + l) - load(other_v + l) - load(own_v + l);
         store(row + l, left);
         lowest = smaller(lowest, left);
     }
     return smallest_lane<float>(lowest);
 }
 
-// Row k of the subproblem: what is left of the costs between (i,j) and (k, .).
-BLINDMATCH_INLINE float build_row(const Visit& visit, int k, const float* own_v, float* row) {
+// Where the problem holds every pair cost.
+BLINDMATCH_INLINE float build_dense_row(const Visit& visit, int k, const float* own_v, float* row) {
     const ScaledProblem& p = *visit.problem;
-    const int n = p.n, stride = p.stride;
-    const std::size_t plane = static_cast<std::size_t>(n) * stride;
-    const float* other_u = visit.u + visit.i * plane + static_cast<std::size_t>(k) * stride;
-    const float* other_v = visit.v + visit.j * plane + static_cast<std::size_t>(k) * stride;
-    const float own_u = visit.u[k * plane + static_cast<std::size_t>(visit.i) * stride + visit.j];
-    const float a = p.source[static_cast<std::size_t>(visit.i) * stride + k];
-    const float* b = p.target.data() + static_cast<std::size_t>(visit.j) * stride;
-    Vector<float> lowest = broadcast(kPadding);
-    for (int l = 0; l < stride; l += 8) {
+    const float* costs = p.pair_costs.data() + area(cell(visit.i, visit.j, p.n) * p.n + k, p.stride);
+    return build_row(visit, k, own_v, row, [costs](int l) { return load(costs + l); });
+}
+
+// Where the costs are sums of products.
+BLINDMATCH_INLINE float build_factored_row(const Visit& visit, int k, const float* own_v, float* row) {
+    const ScaledProblem& p = *visit.problem;
+    const std::size_t plane = area(p.n, p.stride), own = cell(visit.i, k, p.stride);
+    const float* b = p.target.data() + area(visit.j, p.stride);
+    const float a = p.source[own];
+    return build_row(visit, k, own_v, row, [&](int l) {
         Vector<float> cost = a * load(b + l);
-        for (int f = 1; f < p.factor_count; ++f) {
-            cost += p.source[f * plane + static_cast<std::size_t>(visit.i) * stride + k] * load(b + f * plane + l);
-        }
-        const Vector<float> left = cost - own_u - load(other_u + l) - load(other_v + l) - load(own_v + l);
-        store(row + l, left);
-        lowest = smaller(lowest, left);
-    }
-    return smallest_lane<float>(lowest);
+        for (int f = 1; f < p.factor_count; ++f) cost += p.source[f * plane + own] * load(b + f * plane + l);
+        return cost;
+    });
 }
 
 // Two pairs that are visited at the same time meet in one entry of each other's subproblems: each takes half of it.
-BLINDMATCH_INLINE void share_with_batch(const Visit& visit, LapWorkspace<float>& w) {
+BLINDMATCH_INLINE void share_with_batch(const Visit& visit, SubproblemLap& w) {
     const int n = visit.problem->n, stride = visit.problem->stride;
     for (int other = 0; other < visit.batch_size; ++other) {
         const int k = visit.batch[other] / n, l = visit.batch[other] % n;
         if (k == visit.i || l == visit.j) continue;
-        float* row = w.matrix.data() + static_cast<std::size_t>(k) * stride;
+        float* row = w.matrix.data() + area(k, stride);
         row[l] *= 0.5f;
-        w.row_dual[k] = row_minimum<float>(row, stride);
+        w.row_dual[k] = row_minimum(row, stride);
     }
 }
 
 // What the pair holds itself, and half of the least residual of every other row.
-BLINDMATCH_KERNEL double charged_leader(const Visit& visit, LapWorkspace<float>& w) {
+BLINDMATCH_KERNEL double charged_leader(const Visit& visit, SubproblemLap& w) {
     const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
-    const std::size_t plane = static_cast<std::size_t>(n) * stride;
-    const std::size_t own = static_cast<std::size_t>(i) * stride + j;
+    const std::size_t plane = area(n, stride);
+    const std::size_t own = cell(i, j, stride);
     float* own_v = w.reached.data();
-    double sum = visit.problem->linear[static_cast<std::size_t>(i) * n + j];
+    double sum = visit.problem->linear[cell(i, j, n)];
     for (int l = 0; l < n; ++l) {
         own_v[l] = visit.v[l * plane + own];
         if (l != j) sum += own_v[l];
@@ -88,7 +84,7 @@ BLINDMATCH_KERNEL double charged_leader(const Visit& visit, LapWorkspace<float>&
     own_v[j] = -kPadding;
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
-        const float least = build_dense_row(visit, k, own_v, w.matrix.data() + static_cast<std::size_t>(k) * stride);
+        const float least = build_dense_row(visit, k, own_v, w.matrix.data() + area(k, stride));
         sum += visit.u[k * plane + own] + 0.5 * static_cast<double>(least);
     }
     return sum;
@@ -96,10 +92,10 @@ BLINDMATCH_KERNEL double charged_leader(const Visit& visit, LapWorkspace<float>&
 
 // Solves the subproblem of one pair: its duals are left in `w`. Reads u and v, writes neither. Where the numbers are
 // out of range the duals are zero, so that the visit moves nothing.
-BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
+BLINDMATCH_KERNEL void solve_pair(const Visit& visit, SubproblemLap& w) {
     const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
-    const std::size_t plane = static_cast<std::size_t>(n) * stride;
-    const std::size_t own = static_cast<std::size_t>(i) * stride + j;
+    const std::size_t plane = area(n, stride);
+    const std::size_t own = cell(i, j, stride);
     float* own_v = w.reached.data();  // free until the augmentations start
     for (int l = 0; l < n; ++l) own_v[l] = visit.v[l * plane + own];
     for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
@@ -107,11 +103,11 @@ BLINDMATCH_KERNEL void solve_pair(const Visit& visit, LapWorkspace<float>& w) {
     const bool dense = !visit.problem->pair_costs.empty();
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
-        float* row = w.matrix.data() + static_cast<std::size_t>(k) * stride;
-        w.row_dual[k] = dense ? build_dense_row(visit, k, own_v, row) : build_row(visit, k, own_v, row);
+        float* row = w.matrix.data() + area(k, stride);
+        w.row_dual[k] = dense ? build_dense_row(visit, k, own_v, row) : build_factored_row(visit, k, own_v, row);
     }
     if (visit.batch_size > 1) share_with_batch(visit, w);
-    if (!solve_lap<float>(w, i, j, visit.previous, 1e-7f)) {
+    if (!solve_subproblem(w, i, j, visit.previous, 1e-7f)) {
         for (int k = 0; k < n; ++k) {
             w.row_dual[k] = w.column_dual[k] = 0.0f;
             visit.previous[k] = static_cast<std::uint16_t>(n);
@@ -129,24 +125,24 @@ Sweeps::Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden
       n_(problem.n),
       stride_(problem.stride),
       duals_(problem.n),
-      forbidden_(static_cast<std::size_t>(n_) * n_, 0),
-      previous_(static_cast<std::size_t>(n_) * n_ * n_, static_cast<std::uint16_t>(n_)),
+      forbidden_(area(n_, n_), 0),
+      previous_(area(n_, n_) * n_, static_cast<std::uint16_t>(n_)),
       leader_(problem.linear),
       assignment_(n_, -1),
       bound_(problem.constant),
       pool_(pool),
-      found_(static_cast<std::size_t>(batch_size()) * 2 * n_),
-      workspaces_(pool.size(), LapWorkspace<float>(n_)) {
+      found_(area(batch_size(), 2) * n_),
+      workspaces_(pool.size(), SubproblemLap(n_)) {
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) {
-            if (forbidden[static_cast<std::size_t>(i) * n_ + j]) forbid(i, j);
+            if (forbidden[cell(i, j, n_)]) forbid(i, j);
         }
     }
 }
 
 void Sweeps::forbid(int i, int j) {
-    forbidden_[static_cast<std::size_t>(i) * n_ + j] = 1;
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_, own = static_cast<std::size_t>(i) * stride_ + j;
+    forbidden_[cell(i, j, n_)] = 1;
+    const std::size_t plane = area(n_, stride_), own = cell(i, j, stride_);
     // Every other subproblem now sees a blocked entry here, at no cost.
     for (int k = 0; k < n_; ++k) {
         duals_.u[k * plane + own] = -kBlocked;
@@ -162,7 +158,7 @@ bool Sweeps::start_from(Duals duals) {
     }
     duals_ = std::move(duals);
     bound_ = problem_.constant;
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t plane = area(n_, stride_);
     leader_ = problem_.linear;
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) {
@@ -172,39 +168,39 @@ bool Sweeps::start_from(Duals duals) {
             }
             double sum = 0.0;
             for (int k = 0; k < n_; ++k) {
-                if (k != i) sum += duals_.u[k * plane + static_cast<std::size_t>(i) * stride_ + j];
-                if (k != j) sum += duals_.v[k * plane + static_cast<std::size_t>(i) * stride_ + j];
+                if (k != i) sum += duals_.u[k * plane + cell(i, j, stride_)];
+                if (k != j) sum += duals_.v[k * plane + cell(i, j, stride_)];
             }
-            leader_[static_cast<std::size_t>(i) * n_ + j] += sum;
+            leader_[cell(i, j, n_)] += sum;
         }
     }
     return true;
 }
 
 void Sweeps::start_by_sorting(Stop& stop) {
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t plane = area(n_, stride_);
     const int m = n_ - 1;
-    std::vector<int> columns_down(static_cast<std::size_t>(n_) * m), rows_up(m);
+    std::vector<int> columns_down(area(n_, m)), rows_up(m);
     for (int j = 0; j < n_; ++j) {
-        int* order = columns_down.data() + static_cast<std::size_t>(j) * m;
+        int* order = columns_down.data() + area(j, m);
         for (int l = 0, t = 0; l < n_; ++l) {
             if (l != j) order[t++] = l;
         }
-        const float* b = problem_.target.data() + static_cast<std::size_t>(j) * stride_;
+        const float* b = problem_.target.data() + area(j, stride_);
         std::stable_sort(order, order + m, [b](int x, int y) { return b[x] > b[y]; });
     }
     std::vector<double> column_dual(m);
     for (int i = 0; i < n_ && !stop(); ++i) {  // cut short, the other rows start from zero: as valid, not as good
-        const float* a = problem_.source.data() + static_cast<std::size_t>(i) * stride_;
+        const float* a = problem_.source.data() + area(i, stride_);
         for (int k = 0, t = 0; k < n_; ++k) {
             if (k != i) rows_up[t++] = k;
         }
         std::stable_sort(rows_up.begin(), rows_up.end(), [a](int x, int y) { return a[x] < a[y]; });
         for (int j = 0; j < n_; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n_ + j;
+            const std::size_t pair = cell(i, j, n_);
             if (forbidden_[pair]) continue;
-            const int* order = columns_down.data() + static_cast<std::size_t>(j) * m;
-            const float* b = problem_.target.data() + static_cast<std::size_t>(j) * stride_;
+            const int* order = columns_down.data() + area(j, m);
+            const float* b = problem_.target.data() + area(j, stride_);
             double mean = 0.0;
             for (int s = 0; s < m; ++s) {
                 // Between neighbours in the sorted order the dual may fall by a[s] or by a[s+1] times the step of b.
@@ -222,8 +218,8 @@ void Sweeps::start_by_sorting(Stop& stop) {
                 previous[k] = static_cast<std::uint16_t>(l);
                 const float v = static_cast<float>(column_dual[s] - mean);
                 const float u = static_cast<float>(0.5 * static_cast<double>(a[k]) * b[l] - v);
-                duals_.u[k * plane + static_cast<std::size_t>(i) * stride_ + j] = u;
-                duals_.v[l * plane + static_cast<std::size_t>(i) * stride_ + j] = v;
+                duals_.u[k * plane + cell(i, j, stride_)] = u;
+                duals_.v[l * plane + cell(i, j, stride_)] = v;
                 gain += static_cast<double>(u) + v;
             }
             leader_[pair] += gain;
@@ -233,14 +229,14 @@ void Sweeps::start_by_sorting(Stop& stop) {
 
 void Sweeps::redistribute() {
     if (n_ == 1) return;
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t plane = area(n_, stride_);
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n_ + j;
+            const std::size_t pair = cell(i, j, n_);
             if (forbidden_[pair]) continue;
             const float share = static_cast<float>(leader_[pair] / (n_ - 1));
             for (int k = 0; k < n_; ++k) {
-                if (k != i) duals_.u[k * plane + static_cast<std::size_t>(i) * stride_ + j] -= share;
+                if (k != i) duals_.u[k * plane + cell(i, j, stride_)] -= share;
             }
             leader_[pair] = 0.0;
         }
@@ -267,11 +263,11 @@ bool Sweeps::visit(const int* batch, int count, const SweepOptions& options, Sto
     pool_.run(count, [&](int index, int worker) {
         if (stop()) return;
         const int pair = batch[index];
-        LapWorkspace<float>& w = workspaces_[worker];
-        solve_pair({&problem_, duals_.u.data(), duals_.v.data(), previous_.data() + static_cast<std::size_t>(pair) * n_,
-                    batch, count, pair / n_, pair % n_, options.centring},
+        SubproblemLap& w = workspaces_[worker];
+        solve_pair({&problem_, duals_.u.data(), duals_.v.data(), previous_.data() + area(pair, n_), batch, count,
+                    pair / n_, pair % n_, options.centring},
                    w);
-        float* found = found_.data() + static_cast<std::size_t>(index) * 2 * n_;
+        float* found = found_.data() + area(index, 2) * n_;
         w.row_dual[pair / n_] = w.column_dual[pair % n_] = 0.0f;
         for (int k = 0; k < n_; ++k) {
             found[k] = options.pull * w.row_dual[k];
@@ -279,11 +275,11 @@ bool Sweeps::visit(const int* batch, int count, const SweepOptions& options, Sto
         }
     });
     if (stop()) return false;
-    const std::size_t plane = static_cast<std::size_t>(n_) * stride_;
+    const std::size_t plane = area(n_, stride_);
     pool_.run(count, [&](int index, int) {
         const int pair = batch[index];
-        const std::size_t own = static_cast<std::size_t>(pair / n_) * stride_ + pair % n_;
-        const float* found = found_.data() + static_cast<std::size_t>(index) * 2 * n_;
+        const std::size_t own = cell(pair / n_, pair % n_, stride_);
+        const float* found = found_.data() + area(index, 2) * n_;
         double gain = 0.0;
         for (int k = 0; k < n_; ++k) {
             duals_.u[k * plane + own] += found[k];
@@ -296,10 +292,10 @@ bool Sweeps::visit(const int* batch, int count, const SweepOptions& options, Sto
 }
 
 std::vector<double> Sweeps::charged_leaders() {
-    std::vector<double> leaders(static_cast<std::size_t>(n_) * n_, std::numeric_limits<double>::infinity());
+    std::vector<double> leaders(area(n_, n_), std::numeric_limits<double>::infinity());
     pool_.run(n_, [&](int i, int worker) {
         for (int j = 0; j < n_; ++j) {
-            const std::size_t pair = static_cast<std::size_t>(i) * n_ + j;
+            const std::size_t pair = cell(i, j, n_);
             if (forbidden_[pair]) continue;
             leaders[pair] = charged_leader({&problem_, duals_.u.data(), duals_.v.data(), nullptr, nullptr, 0, i, j, 0},
                                            workspaces_[worker]);
@@ -313,7 +309,7 @@ void Sweeps::close() {
     for (std::size_t pair = 0; pair < leader.size(); ++pair) {
         if (forbidden_[pair]) leader[pair] = std::numeric_limits<double>::infinity();
     }
-    const LeaderDuals duals = solve_leader(leader, n_);
+    const LeaderDuals duals = solve_leader(std::move(leader), n_);
     assignment_ = duals.assignment;
     bound_ += duals.value;
     // No permutation of allowed pairs is left, which the next proof will show. The duals are as large as what stands
@@ -322,7 +318,7 @@ void Sweeps::close() {
         if (is_forbidden(i, assignment_[i])) return;
     }
     for (int i = 0; i < n_; ++i) {
-        for (int j = 0; j < n_; ++j) leader_[static_cast<std::size_t>(i) * n_ + j] -= duals.alpha[i] + duals.beta[j];
+        for (int j = 0; j < n_; ++j) leader_[cell(i, j, n_)] -= duals.alpha[i] + duals.beta[j];
     }
 }
 

@@ -44,7 +44,7 @@ class Sweeps {
     std::vector<double> charged_leaders();
 
     void forbid(int i, int j);
-    bool is_forbidden(int i, int j) const { return forbidden_[static_cast<std::size_t>(i) * n_ + j]; }
+    bool is_forbidden(int i, int j) const { return forbidden_[cell(i, j, n_)]; }
 
     double bound() const { return bound_; }
     const std::vector<double>& reduced_leader() const { return leader_; }  // after close(): pair bound - bound
@@ -73,8 +73,8 @@ class Sweeps {
     std::vector<int> assignment_, order_;
     double bound_;
     ThreadPool& pool_;
-    std::vector<float> found_;                     // duals of a batch
-    std::vector<LapWorkspace<float>> workspaces_;  // one a worker
+    std::vector<float> found_;               // duals of a batch
+    std::vector<SubproblemLap> workspaces_;  // one a worker
 };
 
 }  // namespace blindmatch

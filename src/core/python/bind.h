@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.h"
+
 namespace blindmatch {}
 namespace nb = nanobind;
 using namespace blindmatch;
@@ -40,9 +42,9 @@ auto view_of(const std::vector<T>& values, Sizes... sizes) {
 // Duals in the certificate's order (U[i, j, k]) to the transposed ones of the core (u[k][i][j]).
 template <class From, class To>
 std::vector<To> core_order(const From* duals, int n) {
-    const auto cell = static_cast<std::size_t>(n) * n;
-    std::vector<To> out(cell * n);
+    const std::size_t plane = area(n, n);
+    std::vector<To> out(plane * n);
     for (int k = 0; k < n; ++k)
-        for (std::size_t ij = 0; ij < cell; ++ij) out[k * cell + ij] = static_cast<To>(duals[ij * n + k]);
+        for (std::size_t ij = 0; ij < plane; ++ij) out[k * plane + ij] = static_cast<To>(duals[ij * n + k]);
     return out;
 }

@@ -1,14 +1,12 @@
 // The fast bounds for Python: dual ascent and branch and bound.
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <tuple>
 
 #include "bound/bounder.h"
 #include "bound/dense_sweeps.h"
@@ -121,30 +119,24 @@ void bind_bounds(nb::module_& m) {
         [](const Floats& pairs, const Matrix& linear, const Mask& forbidden, int count, double gain, int threads,
            CoreBudget budget) {
             const int n = static_cast<int>(linear.shape(0));
-            const std::size_t side = static_cast<std::size_t>(n) * n;
+            const std::size_t side = area(n, n);
             if (linear.shape(1) != linear.shape(0) || forbidden.shape(0) != linear.shape(0) ||
                 forbidden.shape(1) != linear.shape(0) || pairs.shape(0) != side || pairs.shape(1) != side)
                 throw nb::value_error("pairs, linear and forbidden do not fit each other");
             Run run(std::move(budget));
             const std::vector<std::uint8_t> mask(forbidden.data(), forbidden.data() + side);
-            Stage stage;
-            {
-                nb::gil_scoped_release release;
-                ThreadPool pool(threads);
-                stage = dense_sweeps({n, pairs.data(), linear.data(), mask.data()}, count, gain, pool, run.stop);
-            }
-            return std::tuple(to_numpy(std::move(stage.u), n, n, n), to_numpy(std::move(stage.v), n, n, n),
-                              to_numpy(std::move(stage.beta), n));
+            nb::gil_scoped_release release;
+            ThreadPool pool(threads);
+            return dense_sweeps({n, pairs.data(), linear.data(), mask.data()}, count, gain, pool, run.stop);
         },
-        nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::arg("count"), nb::arg("gain"),
-        nb::arg("threads"), nb::arg("budget"),
-        "Hahn-Grant sweeps on dense pair costs of about 1: the duals u[k][i][j] and v[l][i][j], and column duals.");
+        nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::kw_only(), nb::arg("count"), nb::arg("gain"),
+        nb::arg("threads"), nb::arg("budget"), "Hahn-Grant sweeps on dense pair costs of about 1.");
     m.def(
         "time_sweeps",
         [](const Problem& problem, int count) {
             nb::gil_scoped_release release;
             ThreadPool pool(1);
-            const auto all = static_cast<std::size_t>(problem.n) * problem.n;
+            const auto all = area(problem.n, problem.n);
             Stop total;
             Bounder bounder(problem, std::vector<std::uint8_t>(all, 0), nullptr, pool, total);
             std::vector<double> seconds;

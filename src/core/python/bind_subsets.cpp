@@ -1,9 +1,6 @@
 // Subset selection for Python.
-#include <nanobind/stl/tuple.h>
-
 #include <cstdint>
 #include <stdexcept>
-#include <tuple>
 
 #include "python/bind.h"
 #include "python/budget.h"
@@ -22,11 +19,10 @@ SubsetProblem make_problem(const Matrix& cost, int size) {
     return SubsetProblem(cost.data(), n, size);
 }
 
-// One subset a row.
-nb::ndarray<nb::numpy, int, nb::ndim<2>> to_rows(const std::vector<Subset>& subsets, int size) {
+nb::ndarray<nb::numpy, int, nb::ndim<2>> to_rows(const std::vector<Subset>& subsets) {
     std::vector<int> rows;
     for (const Subset& subset : subsets) rows.insert(rows.end(), subset.begin(), subset.end());
-    return to_numpy(std::move(rows), subsets.size(), size);
+    return to_numpy(std::move(rows), subsets.size(), subsets.empty() ? 0 : subsets[0].size());
 }
 
 // Runs `body(stop)` without Python's lock.
@@ -40,31 +36,34 @@ SubsetResult run_with(nb::object budget, const Body& body) {
 }  // namespace
 
 void bind_subsets(nb::module_& m) {
+    nb::class_<SubsetResult>(m, "SubsetResult", "The best subsets found.")
+        .def_prop_ro(
+            "subsets", [](const SubsetResult& self) { return to_rows(self.subsets); }, nb::rv_policy::move,
+            "One subset a row.")
+        .def_ro("lower_bound", &SubsetResult::lower_bound, "-inf unless exact_subsets found it.")
+        .def_ro("completed", &SubsetResult::completed, "False if the budget cut the search short.");
     m.def(
         "search_subsets",
         [](const Matrix& cost, int size, std::size_t k, std::uint64_t seed, std::int64_t restarts,
            std::int64_t iterations, int threads, CoreBudget budget) {
             const SubsetProblem problem = make_problem(cost, size);
             const SubsetSearchOptions options{k, seed, restarts, iterations, threads};
-            const SubsetResult result =
-                run_with(std::move(budget), [&](Stop& stop) { return search_subsets(problem, options, stop); });
-            return std::tuple(to_rows(result.subsets, size), result.completed);
+            return run_with(std::move(budget), [&](Stop& stop) { return search_subsets(problem, options, stop); });
         },
-        nb::arg("cost"), nb::arg("size"), nb::arg("k"), nb::arg("seed"), nb::arg("restarts"), nb::arg("iterations"),
-        nb::arg("threads"), nb::arg("budget"), "Multi-start tabu search: (the k best subsets found, completed).");
+        nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("seed"), nb::arg("restarts"),
+        nb::arg("iterations"), nb::arg("threads"), nb::arg("budget"), "The k best subsets by multi-start tabu search.");
     m.def(
         "exact_subsets",
         [](const Matrix& cost, int size, std::size_t k, const IndexMatrix& known, CoreBudget budget) {
             const SubsetProblem problem = make_problem(cost, size);
-            if (static_cast<int>(known.shape(1)) != size) throw std::invalid_argument("known: expected (m, size)");
+            if (known.shape(0) > 0 && static_cast<int>(known.shape(1)) != size)
+                throw std::invalid_argument("known: expected (m, size)");
             std::vector<Subset> start;
             for (std::size_t s = 0; s < known.shape(0); ++s) {
                 start.emplace_back(known.data() + s * size, known.data() + (s + 1) * size);
             }
-            const SubsetResult result =
-                run_with(std::move(budget), [&](Stop& stop) { return exact_subsets(problem, k, start, stop); });
-            return std::tuple(to_rows(result.subsets, size), result.lower_bound, result.completed);
+            return run_with(std::move(budget), [&](Stop& stop) { return exact_subsets(problem, k, start, stop); });
         },
-        nb::arg("cost"), nb::arg("size"), nb::arg("k"), nb::arg("known"), nb::arg("budget"),
-        "Branch and bound: (the k best subsets, lower bound, completed). The rows of `known` are sorted subsets.");
+        nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("known"), nb::arg("budget"),
+        "The k best subsets by branch and bound. The rows of `known` are sorted subsets to start from.");
 }

@@ -1,12 +1,10 @@
 // The module: problems, assignment problems, the paper's ascent and the searches.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <tuple>
 
 #include "base/problem.h"
 #include "bound/hahn_grant.h"
@@ -60,7 +58,20 @@ void bind_problem(nb::module_& m) {
             nb::arg("permutation"));
 }
 
+struct LapSolution {
+    std::vector<int> columns;
+    std::vector<double> u, v;
+    bool feasible;
+};
+
 void bind_lap(nb::module_& m) {
+    nb::class_<LapSolution>(m, "LapSolution", "Dual variables u[i] + v[j] <= cost[i, j], tight on the assignment.")
+        .def_prop_ro(
+            "columns", [](const LapSolution& self) { return view_of(self.columns, self.columns.size()); },
+            "The column of each row; all -1 if not feasible.")
+        .def_prop_ro("u", [](const LapSolution& self) { return view_of(self.u, self.u.size()); })
+        .def_prop_ro("v", [](const LapSolution& self) { return view_of(self.v, self.v.size()); })
+        .def_ro("feasible", &LapSolution::feasible, "Whether an assignment avoids all infinite costs.");
     m.def(
         "solve_lap",
         [](const Matrix& cost, const std::string& method, double epsilon, const std::optional<Indices>& warm) {
@@ -73,17 +84,13 @@ void bind_lap(nb::module_& m) {
                 start.assign(warm->data(), warm->data() + n);
             }
             const LapMethod how = lap_method(method);
-            bool feasible;
-            {
-                nb::gil_scoped_release release;
-                feasible = lap.solve(cost.data(), n, n, how, epsilon, start.empty() ? nullptr : start.data());
-            }
-            return std::tuple(to_numpy(std::vector<int>(lap.row_to_col(), lap.row_to_col() + n), n),
-                              to_numpy(std::vector<double>(lap.u(), lap.u() + n), n),
-                              to_numpy(std::vector<double>(lap.v(), lap.v() + n), n), feasible);
+            nb::gil_scoped_release release;
+            const bool feasible = lap.solve(cost.data(), n, n, how, epsilon, start.empty() ? nullptr : start.data());
+            return LapSolution{
+                {lap.row_to_col(), lap.row_to_col() + n}, {lap.u(), lap.u() + n}, {lap.v(), lap.v() + n}, feasible};
         },
         nb::arg("cost"), nb::arg("method") = "jonker-volgenant", nb::arg("epsilon") = 0.0, nb::arg("warm") = nb::none(),
-        "Solve a linear assignment problem: (column of each row, row duals, column duals, feasible).");
+        "Solve a linear assignment problem.");
 }
 
 // The duals of the paper's ascent as a stage: like Stage, in float64.
@@ -132,16 +139,9 @@ void bind_hahn_grant(nb::module_& m) {
                 const int n = self.duals().n;
                 std::vector<double> column_duals = self.column_duals();  // before the duals are gone
                 return HahnGrantStage{n, std::move(self.duals().u), std::move(self.duals().v), std::move(column_duals),
-                                      std::vector<std::uint8_t>(static_cast<std::size_t>(n) * n, 0)};
+                                      std::vector<std::uint8_t>(area(n, n), 0)};
             },
             "The duals, without a copy: the ascent ends with this.");
-}
-
-using Found = std::tuple<decltype(to_numpy(std::vector<int>(), 0)), double, bool>;  // permutation, cost, completed
-
-Found found(SearchResult result) {
-    const std::size_t n = result.permutation.size();
-    return {to_numpy(std::move(result.permutation), n), result.cost, result.completed};
 }
 
 std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) {
@@ -152,22 +152,24 @@ std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) 
 
 // Runs a search without Python's lock; what it finds on the way goes to the budget.
 template <class Search, class Options>
-Found run_search(Search search, const Problem& problem, const Options& options, SearchBudget budget) {
+SearchResult run_search(Search search, const Problem& problem, const Options& options, SearchBudget budget) {
     Run run(std::move(budget));
     const Progress progress = run.progress();
-    SearchResult result;
-    {
-        nb::gil_scoped_release release;
-        result = search(problem, options, run.stop, progress);
-    }
-    return found(std::move(result));
+    nb::gil_scoped_release release;
+    return search(problem, options, run.stop, progress);
 }
 
 void bind_searches(nb::module_& m) {
+    nb::class_<SearchResult>(m, "SearchResult", "What two_opt, tabu or enumerate found.")
+        .def_prop_ro(
+            "permutation", [](const SearchResult& self) { return view_of(self.permutation, self.permutation.size()); },
+            "Empty if no permutation avoids the forbidden pairs.")
+        .def_ro("cost", &SearchResult::cost)
+        .def_ro("completed", &SearchResult::completed, "False if the budget cut the search short.");
     m.def(
         "two_opt",
-        [](const Problem& problem, std::uint64_t seed, std::int64_t restarts, int threads,
-           const std::vector<Indices>& initial, SearchBudget budget, int kicks) {
+        [](const Problem& problem, std::uint64_t seed, std::int64_t restarts, int kicks, int threads,
+           const std::vector<Indices>& initial, SearchBudget budget) {
             TwoOptOptions options;
             options.seed = seed;
             options.restarts = restarts;
@@ -176,8 +178,8 @@ void bind_searches(nb::module_& m) {
             options.initial = copy_of(initial);
             return run_search(two_opt, problem, options, std::move(budget));
         },
-        nb::arg("problem"), nb::arg("seed"), nb::arg("restarts"), nb::arg("threads"), nb::arg("initial"),
-        nb::arg("budget"), nb::arg("kicks") = 0, "Multi-start 2-swap local search: (permutation, cost, completed).");
+        nb::arg("problem"), nb::kw_only(), nb::arg("seed") = 0, nb::arg("restarts") = 1, nb::arg("kicks") = 0,
+        nb::arg("threads") = 1, nb::arg("initial"), nb::arg("budget"), "Multi-start 2-swap local search.");
     m.def(
         "tabu",
         [](const Problem& problem, std::uint64_t seed, std::int64_t streams, std::int64_t iterations, int threads,
@@ -191,9 +193,9 @@ void bind_searches(nb::module_& m) {
             options.initial = copy_of(initial);
             return run_search(tabu, problem, options, std::move(budget));
         },
-        nb::arg("problem"), nb::arg("seed"), nb::arg("streams"), nb::arg("iterations"), nb::arg("threads"),
-        nb::arg("target"), nb::arg("initial"), nb::arg("budget"),
-        "Iterated tabu search; iterations=0 means until the budget ends: (permutation, cost, completed).");
+        nb::arg("problem"), nb::kw_only(), nb::arg("seed"), nb::arg("streams"), nb::arg("iterations"),
+        nb::arg("threads"), nb::arg("target"), nb::arg("initial"), nb::arg("budget"),
+        "Iterated tabu search; iterations=0 means until the budget ends.");
     m.def(
         "enumerate",
         [](const Problem& problem, std::uint64_t seed, int threads, SearchBudget budget) {
@@ -202,8 +204,8 @@ void bind_searches(nb::module_& m) {
             options.threads = threads;
             return run_search(enumerate, problem, options, std::move(budget));
         },
-        nb::arg("problem"), nb::arg("seed"), nb::arg("threads"), nb::arg("budget"),
-        "Every permutation, with pruning: (permutation, cost, completed).");
+        nb::arg("problem"), nb::kw_only(), nb::arg("seed"), nb::arg("threads"), nb::arg("budget"),
+        "Every permutation, with pruning.");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class Stream {
           random_(shared.options.seed, static_cast<std::uint64_t>(index)),
           table_(problem_),
           tabu_(area(n_, n_)),
-          expiry_(static_cast<std::size_t>(n_) * table_.stride()) {}
+          expiry_(area(n_, table_.stride())) {}
 
     SearchResult run() {
         evolve();
@@ -130,7 +130,7 @@ void Stream<Real>::move(int u, int v) {
     table_.swap(u, v);
     for (const int r : {u, v}) {
         for (int k = 0; k < n_; ++k) {
-            const std::size_t at = static_cast<std::size_t>(std::min(r, k)) * table_.stride() + std::max(r, k);
+            const std::size_t at = cell(std::min(r, k), std::max(r, k), table_.stride());
             expiry_[at] = std::min(tabu(r, p[k]), tabu(k, p[r]));
         }
     }

@@ -14,7 +14,7 @@ std::vector<int> without(const std::vector<int>& values, int position) {
 // Drops plane `drop`, row `row` and column `column` of an n x n x n array.
 std::vector<float> without_pair(const std::vector<float>& values, int n, int drop, int row, int column) {
     std::vector<float> rest;
-    rest.reserve(static_cast<std::size_t>(n - 1) * (n - 1) * (n - 1));
+    rest.reserve(area(n - 1, n - 1) * (n - 1));
     for (int k = 0; k < n; ++k) {
         if (k == drop) continue;
         for (int i = 0; i < n; ++i) {
@@ -30,7 +30,7 @@ std::vector<float> without_pair(const std::vector<float>& values, int n, int dro
 // The assignments without row `row` and column `column`. Whoever held that column takes what the row held.
 std::vector<std::uint16_t> without_pair(const std::vector<std::uint16_t>& assignments, int n, int row, int column) {
     std::vector<std::uint16_t> rest;
-    rest.reserve(static_cast<std::size_t>(n - 1) * (n - 1) * (n - 1));
+    rest.reserve(area(n - 1, n - 1) * (n - 1));
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
             if (i == row || j == column) continue;
