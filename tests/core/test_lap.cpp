@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "bound/leader_lap.h"
 #include "lap/lap.h"
 
 using namespace blindmatch;
@@ -53,4 +54,22 @@ TEST_CASE("an assignment that does not exist is not found") {
     const std::vector<double> cost = {1.0, none, none, 2.0, none, none, 3.0, 4.0, 5.0};
     Lap lap(3);
     CHECK_FALSE(lap.solve(cost.data(), 3, 3));
+}
+
+TEST_CASE("leaders that are no numbers are forbidden, and the duals stay finite") {
+    const double none = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<double> leader = {1.0, nan, 4.0, -none, 2.0, none, 1e300, 7.0, 3.0};
+    const LeaderDuals duals = solve_leader(leader, 3);
+    CHECK(duals.assignment == std::vector<int>{0, 1, 2});
+    CHECK(duals.value == doctest::Approx(6.0));
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            if (std::abs(leader[i * 3 + j]) < 10.0) CHECK(duals.alpha[i] + duals.beta[j] <= leader[i * 3 + j] + 1e-9);
+}
+
+TEST_CASE("leaders without an allowed assignment have a very large value") {
+    const double none = std::numeric_limits<double>::infinity();
+    const LeaderDuals duals = solve_leader({1.0, none, none, 2.0, none, none, 3.0, 4.0, 5.0}, 3);
+    CHECK(std::isfinite(duals.value));
+    CHECK(duals.value > 3 * 5.0);
 }

@@ -1,5 +1,9 @@
 // The assignment problem of one subproblem, solved from a nearly optimal start: row minima, the previous assignment
 // where it is still tight, then shortest augmenting paths (Jonker & Volgenant 1987) for the rows left over.
+//
+// Why not `Lap`: the sweeps spend most of their time here. In float32 a vector holds twice as many entries, the rows
+// are padded, the pair that is fixed already is skipped in place, and everything is inlined into the kernel that builds
+// the matrix. `Lap` is for everything else: float64, forbidden pairs, costs of any size.
 #pragma once
 
 #include <cstdint>
