@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from blindmatch.encoders.extract import embed_images, embed_texts
     from blindmatch.errors import SolverUnavailable
     from blindmatch.geometry.prototypes import class_means, prompt_means
+    from blindmatch.geometry.relations import fill_missing
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.matching.evaluation import evaluate, matching_accuracy
     from blindmatch.matching.match import match, matching_problem
@@ -55,6 +56,7 @@ __all__ = [
     "embed_images",
     "embed_texts",
     "evaluate",
+    "fill_missing",
     "match",
     "matching_accuracy",
     "matching_problem",
@@ -76,6 +78,7 @@ _PLACES = {
     "encoders.extract": ("embed_images", "embed_texts"),
     "errors": ("SolverUnavailable",),
     "geometry.prototypes": ("class_means", "prompt_means"),
+    "geometry.relations": ("fill_missing",),
     "matching.classifier": ("BlindClassifier",),
     "matching.evaluation": ("evaluate", "matching_accuracy"),
     "matching.match": ("match", "matching_problem"),

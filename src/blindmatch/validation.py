@@ -44,6 +44,8 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return `values` as an array of any dtype, or say that it is ragged."""
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} is a masked array; fill or drop the masked values first")
+    if type(values).__module__.startswith("scipy.sparse") and hasattr(values, "toarray"):
+        values = values.toarray()
     try:
         return np.asarray(plain(values))
     except ValueError as error:

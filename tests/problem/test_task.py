@@ -26,9 +26,9 @@ def kernels_made(sides, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Which of the two sides each computed kernel belongs to; resampled and rotated points do not count."""
     made, kernel = [], GromovWasserstein.kernel
 
-    def counted(self, points: np.ndarray) -> np.ndarray:
-        made.extend(at for at, side in enumerate(sides) if np.array_equal(points, side))
-        return kernel(self, points)
+    def counted(self, points: np.ndarray, side: int = 0) -> np.ndarray:
+        made.extend(at for at, own in enumerate(sides) if np.array_equal(points, own))
+        return kernel(self, points, side)
 
     monkeypatch.setattr(GromovWasserstein, "kernel", counted)
     return made

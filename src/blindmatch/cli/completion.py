@@ -28,6 +28,13 @@ def scales(incomplete: str) -> list[str]:
     return [name for name in SCALES if name.startswith(incomplete)]
 
 
+def metrics(incomplete: str) -> list[str]:
+    """Names of metrics."""
+    from blindmatch.geometry.metrics import METRICS
+
+    return [name for name in (*METRICS, "precomputed") if name.startswith(incomplete)]
+
+
 def demo_data(incomplete: str) -> list[str]:
     """Names of bundled data."""
     from blindmatch.demo import DATASETS

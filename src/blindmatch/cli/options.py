@@ -81,6 +81,22 @@ Scale = Annotated[
         autocompletion=completion.scales,
     ),
 ]
+Metric = Annotated[
+    str,
+    typer.Option(
+        "-m",
+        "--metric",
+        metavar="NAME",
+        help="How dissimilar two items of one set are: euclidean, cosine, correlation, any other of scipy's cdist, "
+        "geodesic or hops (shortest paths among nearest neighbours; geodesic:cosine by another metric than the "
+        "Euclidean). For sides that differ: source,target. precomputed: the files hold square matrices.",
+        autocompletion=completion.metrics,
+    ),
+]
+Neighbors = Annotated[
+    str | None,
+    typer.Option(metavar="K", help="Nearest neighbours in the graph of geodesic and hops; for sides that differ: K,L."),
+]
 Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common scale first.")]
 Solver = Annotated[
     str, typer.Option("-s", "--solver", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers)
@@ -110,6 +126,8 @@ class TaskOptions:
     """How two sets are compared, and what is known about the pairs."""
 
     distortion: Distortion = "gw"
+    metric: Metric = "euclidean"
+    neighbors: Neighbors = None
     standardize: Standardize = True
     scale: Scale = "none"
     known: Annotated[Words, typer.Option(metavar="S:T", help="A known pair, by name or index; repeatable.")] = None

@@ -23,7 +23,10 @@ def pair_settings(what: TaskOptions) -> dict[str, str]:
         ", ".join([*(words or ()), *([file.name] if file else [])])
         for words, file in ((what.known, what.known_pairs), (what.forbid, what.forbidden_pairs))
     )
-    chosen = {"known pairs": known or "none"}
+    chosen = {} if what.metric == "euclidean" else {"metric": what.metric}
+    if what.neighbors is not None:
+        chosen["neighbors"] = what.neighbors
+    chosen["known pairs"] = known or "none"
     if forbidden:
         chosen["forbidden pairs"] = forbidden
     if what.similarity is not None:
@@ -36,12 +39,16 @@ def pair_settings(what: TaskOptions) -> dict[str, str]:
 
 def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
     """Read the files about pairs, look names up, and check everything."""
+    given = what.metric == "precomputed"
     task = Task.of(
-        source.values,
-        target.values,
+        None if given else source.values,
+        None if given else target.values,
+        kernels=(source.values, target.values) if given else None,
         distortion=what.distortion,
         standardize=what.standardize,
         scale=what.scale,
+        metric="euclidean" if given else one_or_two(what.metric),
+        neighbors=neighbor_counts(what.neighbors),
         known_pairs=_pairs("--known", what.known or (), what.known_pairs, source, target),
         forbidden_pairs=_pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
         similarity=None if what.similarity is None else load_embeddings(what.similarity).values,
@@ -54,6 +61,23 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
     if what.similarity is None and what.similarity_weight != 1.0:
         raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
     return task
+
+
+def one_or_two(word: str) -> str | tuple[str, str]:
+    """A word for both sides, or 'source,target'."""
+    source, comma, target = word.partition(",")
+    return (source.strip(), target.strip()) if comma else word
+
+
+def neighbor_counts(word: str | None) -> int | tuple[int, int] | None:
+    """The number of neighbours for both sides, or of each."""
+    if word is None:
+        return None
+    words = one_or_two(word)
+    try:
+        return int(words) if isinstance(words, str) else (int(words[0]), int(words[1]))
+    except ValueError:
+        raise ValueError(f"--neighbors {word}: expected a number, or two as in 20,30") from None
 
 
 def _pairs(

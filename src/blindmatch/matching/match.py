@@ -36,6 +36,8 @@ def match(
     solver: str | Solver = "auto",
     standardize: bool = True,
     scale: str = "none",
+    metric: str | tuple[str, str] = "euclidean",
+    neighbors: int | tuple[int, int] | None = None,
     known_pairs: Pairs = (),
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
@@ -64,7 +66,8 @@ def match(
         own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner. In place of
         the source: a ``bm.Task``, which holds all arguments up to `max_unmatched`.
     kernels
-        Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances.
+        Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
+        matrices of two graphs. ``bm.fill_missing`` completes relations of which some are missing (nan).
     distortion
         "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object.
     solver, time_limit, rng, callback, threads
@@ -76,6 +79,13 @@ def match(
         How to scale the columns of each side, for tables whose columns have units: "none"; "columns", z-scores;
         "robust", by median and quartiles; "log", z-scores after the logarithm of wide positive columns; "auto", which
         decides (`docs/embeddings.md` has the rule). With "none" a warning tells when one column outweighs the others.
+    metric, neighbors
+        How dissimilar two items of one set are: "euclidean", "cosine", "correlation" or any other metric of scipy's
+        ``cdist``; "geodesic", the length of the shortest path in a graph that joins each item to its nearest
+        `neighbors` (20, or a fifth of the items if that is fewer), or "hops", the number of its edges. In the graph,
+        "geodesic:cosine" uses another metric than the Euclidean. If the graph falls into parts, they are joined by the
+        shortest links, and the message tells it. A pair of names, or of numbers, is for the source and the target.
+        With `kernels`, only paths can be asked for: along the edges of a sparse graph, or along nearest neighbours.
     known_pairs
         Pairs (source index, target index) that are known and must be kept.
     forbidden_pairs
@@ -120,6 +130,8 @@ def match(
         distortion=distortion,
         standardize=standardize,
         scale=scale,
+        metric=metric,
+        neighbors=neighbors,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
@@ -148,6 +160,8 @@ def matching_problem(
     distortion: str | Distortion = "gw",
     standardize: bool = True,
     scale: str = "none",
+    metric: str | tuple[str, str] = "euclidean",
+    neighbors: int | tuple[int, int] | None = None,
     known_pairs: Pairs = (),
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
@@ -178,6 +192,8 @@ def matching_problem(
         distortion=distortion,
         standardize=standardize,
         scale=scale,
+        metric=metric,
+        neighbors=neighbors,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,
@@ -219,16 +235,17 @@ def outweighs(share: float) -> str:
 def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
     if options.automatic and too_large(task.sizes, task.hints.max_unmatched):
-        return match_large(
-            task.sides,
+        result = match_large(
+            task.sides if task.euclidean else task.relations,
             task.distortion,
             task.hints,
-            precomputed=task.precomputed,
+            precomputed=not task.euclidean,
             time_limit=None if options.time_limit is None else positive(options.time_limit, "time_limit"),
             rng=as_generator(options.rng),
             callback=options.callback,
             threads=options.threads,
         )
+        return _noted(result, task)
     try:
         result = _solved(task, options)
     except BaseException as error:
@@ -236,7 +253,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
             attach_result(error, _without_dummies(found, task))
         raise
-    return _without_dummies(result, task)
+    return _noted(_without_dummies(result, task), task)
 
 
 def _solved(task: Task, options: SolveOptions) -> Result:
@@ -254,10 +271,10 @@ def _solved(task: Task, options: SolveOptions) -> Result:
     if options.automatic and min(task.sizes) >= FEWEST:
         return solve_from_coordinates(
             problem,
-            task.sides,
+            task.sides if task.euclidean else task.relations,
             task.distortion,
             task.hints,
-            precomputed=task.precomputed,
+            precomputed=not task.euclidean,
             time_limit=left,
             rng=options.rng,
             callback=options.callback,
@@ -292,3 +309,8 @@ def small_problem(task: Task, found: Result) -> QAP:
 
 def _without_dummies(result: Result, task: Task) -> Result:
     return replace(result, permutation=task.reduced(result.permutation))
+
+
+def _noted(result: Result, task: Task) -> Result:
+    """The result, whose message also tells what is to be known about the relations."""
+    return replace(result, message="; ".join(filter(None, [result.message, *task.notes])))

@@ -24,7 +24,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
 
     Parameters
     ----------
-    distortion, solver, standardize, scale, similarity_weight, unmatched_cost, max_unmatched, time_limit, threads
+    distortion, solver, standardize, scale, metric, neighbors, similarity_weight, unmatched_cost, max_unmatched,
+    time_limit, threads
         As in ``bm.match``.
     kernel
         "embeddings": X and Y hold one point per row, and the distortion computes its kernel. "precomputed": they are
@@ -61,6 +62,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         kernel: Literal["embeddings", "precomputed"] = "embeddings",
         standardize: bool = True,
         scale: str = "none",
+        metric: str | tuple[str, str] = "euclidean",
+        neighbors: int | tuple[int, int] | None = None,
         similarity_weight: float = 1.0,
         unmatched_cost: float | None = None,
         max_unmatched: int | None = None,
@@ -73,6 +76,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         self.kernel = kernel
         self.standardize = standardize
         self.scale = scale
+        self.metric = metric
+        self.neighbors = neighbors
         self.similarity_weight = similarity_weight
         self.unmatched_cost = unmatched_cost
         self.max_unmatched = max_unmatched
@@ -101,6 +106,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             distortion=self.distortion,
             standardize=self.standardize,
             scale=self.scale,
+            metric=self.metric,
+            neighbors=self.neighbors,
             known_pairs=known_pairs,
             forbidden_pairs=forbidden_pairs,
             similarity=similarity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown, unknown_name
 from blindmatch.geometry import kernels as kernel_functions
+from blindmatch.geometry.metrics import Metric, as_metrics
+from blindmatch.geometry.relations import as_relations
 from blindmatch.problem.qap import QAP
-from blindmatch.validation import FloatArray, as_floats, as_permutation, as_square, at_least, positive
+from blindmatch.validation import FloatArray, as_floats, as_permutation, at_least, positive
 
 Kernels = tuple[ArrayLike, ArrayLike]
 
@@ -27,19 +29,36 @@ class Distortion:
         Bring both kernels to a common scale first. Each distortion defines how.
     normalize
         Scale each embedding to unit length before computing the kernel (the paper does this with model outputs).
+    metric, neighbors
+        As in ``bm.match``: how dissimilar two embeddings of one set are. Distortions of similarities (``CKA``,
+        ``MutualKNN``) use inner products if the metric is "euclidean", and -d^2 / 2 of any other dissimilarity d.
     """
 
     standardize: bool = True
     normalize: bool = False
+    metric: str | tuple[str, str] = field(default="euclidean", kw_only=True)
+    neighbors: int | tuple[int, int] | None = field(default=None, kw_only=True)
 
     # A lower bound on every loss; -inf if there is none that is independent of the data.
     least_loss: ClassVar[float] = -math.inf
     # Whether a kernel holds similarities (larger means nearer) rather than distances.
     similarities: ClassVar[bool] = False
 
-    def kernel(self, embeddings: FloatArray) -> FloatArray:
-        """The kernel of one set of embeddings."""
-        raise NotImplementedError
+    def __post_init__(self) -> None:
+        as_metrics(self.metric, self.neighbors)
+
+    @property
+    def metrics(self) -> tuple[Metric, Metric]:
+        """How dissimilar two items are, in the source and in the target."""
+        return as_metrics(self.metric, self.neighbors)
+
+    def kernel(self, embeddings: FloatArray, side: int = 0) -> FloatArray:
+        """The kernel of one set of embeddings, the source (0) or the target (1): dissimilarities, or similarities."""
+        metric = self.metrics[side]
+        if self.similarities and metric == Metric():
+            return kernel_functions.inner_products(embeddings)
+        found = metric.of_points(embeddings)
+        return -0.5 * found**2 if self.similarities else found
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
         """The kernel on the common scale on which the two sides are compared."""
@@ -69,14 +88,14 @@ class Distortion:
         self, source: ArrayLike | None = None, target: ArrayLike | None = None, *, kernels: Kernels | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return both kernels on the common scale, from embeddings or from precomputed `kernels`."""
-        K, G = as_sides(source, target, kernels)
+        K, G = as_sides(source, target, kernels, self.metrics)
         if kernels is None:
             K, G = self.kernels_of(K, G)
         return self.scaled(K), self.scaled(G)
 
     def kernels_of(self, source: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The kernels of two sets of embeddings, not yet on a common scale."""
-        return self._kernel_of(source, "source"), self._kernel_of(target, "target")
+        return self._kernel_of(source, 0), self._kernel_of(target, 1)
 
     def problem(
         self, source: ArrayLike | None = None, target: ArrayLike | None = None, *, kernels: Kernels | None = None
@@ -135,9 +154,16 @@ class Distortion:
         p = np.arange(len(K)) if permutation is None else as_permutation(permutation, len(K))
         return float(self.loss(K, G[np.ix_(p, p)]).sum())
 
-    def _kernel_of(self, points: FloatArray, name: str) -> FloatArray:
+    def _kernel_of(self, points: FloatArray, side: int) -> FloatArray:
+        name, metric = ("source", "target")[side], self.metrics[side].base
         with np.errstate(over="ignore", invalid="ignore"):
-            kernel = self.kernel(kernel_functions.unit_rows(points) if self.normalize else points)
+            try:
+                kernel = self.kernel(kernel_functions.unit_rows(points) if self.normalize else points, side)
+            except (ValueError, np.linalg.LinAlgError) as error:  # mahalanobis: too few points, or flat ones
+                raise ValueError(f"{name}: metric={metric!r} cannot be computed: {error}") from None
+        if metric != "euclidean" and np.isnan(kernel).any():
+            item = int(np.isnan(kernel).sum(axis=1).argmax())
+            raise ValueError(f"{name}[{item}] has no {metric!r} to the others: is it constant, zero or negative?")
         if not np.isfinite(kernel).all():
             raise ValueError(f"{name} holds numbers so large that its kernel overflows")
         return kernel
@@ -148,10 +174,6 @@ class GromovWasserstein(Distortion):
     """Squared difference of Euclidean distances (the paper's choice for matching)."""
 
     least_loss: ClassVar[float] = 0.0
-
-    def kernel(self, embeddings: FloatArray) -> FloatArray:
-        """Euclidean distances."""
-        return kernel_functions.distances(embeddings)
 
     def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """The loss (a - b)^2."""
@@ -182,6 +204,7 @@ class Gaussian(GromovWasserstein):
     bandwidth: float = 0.6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if math.isinf(positive(self.bandwidth, "bandwidth")):
             raise ValueError(f"bandwidth={self.bandwidth!r}; expected a finite number: inf would count no relation")
 
@@ -194,20 +217,12 @@ class Gaussian(GromovWasserstein):
 class InnerProduct(Distortion):
     """Negative inner product of Euclidean distances (the loss in the paper's ablation)."""
 
-    def kernel(self, embeddings: FloatArray) -> FloatArray:
-        """Euclidean distances."""
-        return kernel_functions.distances(embeddings)
-
 
 @dataclass(frozen=True)
 class CKA(Distortion):
     """Negative centred kernel alignment of linear kernels; `standardize` applies CKA's centring and scaling."""
 
     similarities: ClassVar[bool] = True
-
-    def kernel(self, embeddings: FloatArray) -> FloatArray:
-        """Inner products."""
-        return kernel_functions.inner_products(embeddings)
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
         """Centre both sides and scale to unit Frobenius norm."""
@@ -227,11 +242,8 @@ class MutualKNN(Distortion):
     similarities: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least(self.k, 1, "k")
-
-    def kernel(self, embeddings: FloatArray) -> FloatArray:
-        """Inner products."""
-        return kernel_functions.inner_products(embeddings)
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
         """Indicators of the k nearest neighbours."""
@@ -251,12 +263,9 @@ class KL(Distortion):
     least_loss: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.floor < 1:
             raise ValueError(f"floor={self.floor!r}; expected 0 < floor < 1")
-
-    def kernel(self, embeddings: FloatArray) -> FloatArray:
-        """Euclidean distances."""
-        return kernel_functions.distances(embeddings)
 
     def scaled(self, kernel: FloatArray) -> FloatArray:
         """Make the kernel positive, with off-diagonal mean 1 if standardised."""
@@ -285,15 +294,18 @@ class KL(Distortion):
 
 
 def as_sides(
-    source: ArrayLike | None, target: ArrayLike | None, kernels: Kernels | None
+    source: ArrayLike | None,
+    target: ArrayLike | None,
+    kernels: Kernels | None,
+    metrics: tuple[Metric, Metric] = (Metric(), Metric()),
 ) -> tuple[FloatArray, FloatArray]:
-    """Both sets of embeddings, or both kernels, checked."""
+    """Both sets of embeddings, or both kernels, checked; of kernels, shortest paths if the metric asks for them."""
     if kernels is not None:
         if source is not None or target is not None:
             raise ValueError("kernels is given together with embeddings; pass one or the other")
         if len(kernels) != 2:
             raise ValueError(f"kernels has {len(kernels)} items; expected a pair (source, target)")
-        return as_square(kernels[0], "kernels[0]"), as_square(kernels[1], "kernels[1]")
+        return as_relations(kernels[0], "kernels[0]", metrics[0]), as_relations(kernels[1], "kernels[1]", metrics[1])
     if source is None or target is None:
         raise ValueError("source and target are needed: two arrays of embeddings, or kernels=(K, G)")
     return as_floats(source, "source"), as_floats(target, "target")
@@ -314,12 +326,24 @@ DISTORTIONS: dict[str, type[Distortion]] = {
 }
 
 
-def as_distortion(distortion: str | Distortion, standardize: bool = True) -> Distortion:
-    """Return a distortion from its name or object; `standardize=False` turns standardisation off in either case."""
+def as_distortion(
+    distortion: str | Distortion,
+    standardize: bool = True,
+    metric: str | tuple[str, str] = "euclidean",
+    neighbors: int | tuple[int, int] | None = None,
+) -> Distortion:
+    """Return a distortion from its name or object.
+
+    In either case `standardize=False` turns standardisation off, and a metric that is not the default takes the place
+    of its own.
+    """
     if isinstance(distortion, str):
         if distortion not in DISTORTIONS:
             raise unknown_name("distortion", distortion, DISTORTIONS)
         distortion = DISTORTIONS[distortion]()
     if not isinstance(distortion, Distortion):
         raise ValueError(f"distortion={shown(distortion)} is neither a name nor a distortion object")
+    if metric != "euclidean" or neighbors is not None:
+        own = distortion.metric if metric == "euclidean" else metric
+        distortion = replace(distortion, metric=own, neighbors=neighbors)
     return distortion if standardize else replace(distortion, standardize=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from blindmatch.geometry.columns import ColumnScaling, heaviest
 from blindmatch.geometry.correlation import kernel_correlation
 from blindmatch.geometry.kernels import unit_rows
+from blindmatch.geometry.metrics import Metric
 from blindmatch.geometry.scaling import classical_scaling
 from blindmatch.problem.distortion import Distortion, Kernels, as_distortion, as_sides
 from blindmatch.problem.hints import Hints
@@ -72,6 +73,8 @@ class Task:
         distortion: str | Distortion = "gw",
         standardize: bool = True,
         scale: str = "none",
+        metric: str | tuple[str, str] = "euclidean",
+        neighbors: int | tuple[int, int] | None = None,
         known_pairs: Pairs = (),
         forbidden_pairs: Pairs | ArrayLike = (),
         similarity: ArrayLike | None = None,
@@ -82,8 +85,8 @@ class Task:
         target_names: Sequence[str] | None = None,
     ) -> Task:
         """Check the arguments, which are those of ``bm.match``, and the names of the items."""
-        chosen = as_distortion(distortion, standardize)
-        sides = as_sides(source, target, kernels)
+        chosen = as_distortion(distortion, standardize, metric, neighbors)
+        sides = as_sides(source, target, kernels, chosen.metrics)
         scalings = _scalings(sides, scale, kernels is not None)
         if scalings is not None:
             sides = scalings[0].transform(sides[0]), scalings[1].transform(sides[1])
@@ -115,10 +118,31 @@ class Task:
         return heaviest(self.sides[0]), heaviest(self.sides[1])
 
     @cached_property
+    def relations(self) -> tuple[FloatArray, FloatArray]:
+        """Both kernels as they are, each on its own scale. They are computed once."""
+        return self.sides if self.precomputed else self.distortion.kernels_of(*self.sides)
+
+    @cached_property
     def kernels(self) -> tuple[FloatArray, FloatArray]:
         """Both kernels on their common scale: what is compared. They are computed once."""
-        given = self.sides if self.precomputed else self.distortion.kernels_of(*self.sides)
-        return self.distortion.scaled(given[0]), self.distortion.scaled(given[1])
+        return self.distortion.scaled(self.relations[0]), self.distortion.scaled(self.relations[1])
+
+    @property
+    def euclidean(self) -> bool:
+        """Whether the relations are Euclidean distances or inner products of embeddings, and nothing else is known."""
+        return not self.precomputed and self.distortion.metrics == (Metric(), Metric())
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be told about the relations: that a graph of neighbours had to be joined."""
+        told = []
+        for name, side, metric in zip(("source", "target"), self.sides, self.distortion.metrics, strict=True):
+            if metric.path and not self.precomputed:
+                given = unit_rows(side) if self.distortion.normalize else side
+                parts = metric.components(replace(metric, path="").of_points(given))
+                if parts > 1:
+                    told.append(f"{name}: the graph of nearest neighbours had {parts} parts, joined by shortest links")
+        return tuple(told)
 
     @cached_property
     def points(self) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +158,7 @@ class Task:
         """Whether there are points with these kernels. Inner products given as distances, for example, have none."""
         if not self.precomputed:
             return True
-        pairs = zip(self.kernels, map(self._kernel, self.points), strict=True)
+        pairs = [(self.kernels[side], self._kernel(self.points[side], side)) for side in (0, 1)]
         alike = [kernel_correlation(pair, np.arange(len(pair[0])), np.arange(len(pair[0]))) for pair in pairs]
         return all(value is not None and value > _SAME_KERNEL for value in alike)
 
@@ -147,13 +171,15 @@ class Task:
         self, source: FloatArray | None = None, target: FloatArray | None = None, *, dummies: int | None = None
     ) -> QAP:
         """The assignment problem with other points on one side or both, or with fewer dummies."""
-        K = self.kernels[0] if source is None else self._kernel(source)
-        G = self.kernels[1] if target is None else self._kernel(target)
+        K = self.kernels[0] if source is None else self._kernel(source, 0)
+        G = self.kernels[1] if target is None else self._kernel(target, 1)
         return self.hints.problem(self.distortion, K, G, dummies)
 
-    def _kernel(self, points: FloatArray) -> FloatArray:
+    def _kernel(self, points: FloatArray, side: int) -> FloatArray:
         given = unit_rows(points) if self.distortion.normalize else points
-        return self.distortion.scaled(self.distortion.kernel(given))
+        # The points of a precomputed kernel were made to have these relations: their own are Euclidean.
+        own = replace(self.distortion, metric="euclidean", neighbors=None) if self.precomputed else self.distortion
+        return self.distortion.scaled(own.kernel(given, side))
 
     def enough_dummies(self, cost: float = 0.0, scale: float = 0.0) -> int:
         """How many dummies are enough if a match of this cost is known; `scale` is ``QAP.scale``."""

@@ -32,6 +32,8 @@ def write_report(
     distortion: str | Distortion = "gw",
     standardize: bool = True,
     scale: str = "none",
+    metric: str | tuple[str, str] = "euclidean",
+    neighbors: int | tuple[int, int] | None = None,
     known_pairs: Pairs = (),
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
@@ -56,7 +58,7 @@ def write_report(
     result
         From ``bm.match`` (pass the same embeddings or kernels, distortion and standardize) or from ``bm.solve`` (pass
         the problem).
-    source, target, kernels, distortion, standardize, scale
+    source, target, kernels, distortion, standardize, scale, metric, neighbors
         As in ``bm.match``; or a ``bm.Task`` in place of the source, which has all of these, the names and the hints.
     problem
         What ``bm.solve`` solved, instead of embeddings or kernels.
@@ -98,6 +100,8 @@ def write_report(
     matched: dict[str, Any] = {
         "kernels": kernels,
         "scale": scale,
+        "metric": metric,
+        "neighbors": neighbors,
         "known_pairs": known_pairs,
         "forbidden_pairs": forbidden_pairs,
         "similarity": similarity,
@@ -127,5 +131,5 @@ def check_cost(match: Match) -> None:
     if cost is not None and not math.isclose(cost, told, rel_tol=1e-9, abs_tol=1e-9 * size):
         raise ValueError(
             f"result says that it costs {told:.9g}, but with these data it costs {cost:.9g}: expected the same "
-            "embeddings, distortion, standardize and scale (or the problem) that it was made with"
+            "embeddings, distortion, metric, standardize and scale (or the problem) that it was made with"
         )

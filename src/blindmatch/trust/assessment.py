@@ -39,6 +39,8 @@ def assess(
     distortion: str | Distortion = "gw",
     standardize: bool = True,
     scale: str = "none",
+    metric: str | tuple[str, str] = "euclidean",
+    neighbors: int | tuple[int, int] | None = None,
     known_pairs: Pairs = (),
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
@@ -62,8 +64,8 @@ def assess(
     ----------
     result
         What ``bm.match`` gave for the same arguments.
-    source, target, kernels, distortion, standardize, scale, known_pairs, forbidden_pairs, similarity,
-    similarity_weight, unmatched_cost, max_unmatched
+    source, target, kernels, distortion, standardize, scale, metric, neighbors, known_pairs, forbidden_pairs,
+    similarity, similarity_weight, unmatched_cost, max_unmatched
         As they were given to ``bm.match``; or a ``bm.Task`` in place of the source, which has them all.
     source_samples, target_samples
         For each item, the (k, d) embeddings of which its row is the mean, such as its images or its prompts. Stability
@@ -101,6 +103,8 @@ def assess(
         distortion=distortion,
         standardize=standardize,
         scale=scale,
+        metric=metric,
+        neighbors=neighbors,
         known_pairs=known_pairs,
         forbidden_pairs=forbidden_pairs,
         similarity=similarity,

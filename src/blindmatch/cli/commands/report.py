@@ -26,8 +26,8 @@ def report(
         list[Path],
         typer.Argument(
             metavar="SOURCE TARGET",
-            help="The embeddings as they were given to 'match', with the same --distortion, --no-standardize and "
-            "options for pairs; or the problem (.dat, .npz) that was given to 'solve'.",
+            help="The embeddings as they were given to 'match', with the same --distortion, --metric, --no-standardize "
+            "and options for pairs; or the problem (.dat, .npz) that was given to 'solve'.",
             show_default=False,
         ),
     ],
