@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from blindmatch.matching.evaluation import evaluate, matching_accuracy
     from blindmatch.matching.match import match, matching_problem
     from blindmatch.matching.matcher import BlindMatcher
+    from blindmatch.matching.measures import foscttm, label_transfer
+    from blindmatch.matching.projection import Projection, project
     from blindmatch.matching.subsets import Subsets, best_subsets
     from blindmatch.problem.distortion import CKA, KL, Gaussian, GromovWasserstein, InnerProduct, MutualKNN
     from blindmatch.problem.qap import QAP
@@ -45,6 +47,7 @@ __all__ = [
     "InnerProduct",
     "MutualKNN",
     "Progress",
+    "Projection",
     "Result",
     "SolverUnavailable",
     "Subsets",
@@ -57,6 +60,8 @@ __all__ = [
     "embed_texts",
     "evaluate",
     "fill_missing",
+    "foscttm",
+    "label_transfer",
     "match",
     "matching_accuracy",
     "matching_problem",
@@ -65,6 +70,7 @@ __all__ = [
     "plot_match",
     "plot_shuffling",
     "plot_spaces",
+    "project",
     "prompt_means",
     "solve",
     "verify",
@@ -83,6 +89,8 @@ _PLACES = {
     "matching.evaluation": ("evaluate", "matching_accuracy"),
     "matching.match": ("match", "matching_problem"),
     "matching.matcher": ("BlindMatcher",),
+    "matching.measures": ("foscttm", "label_transfer"),
+    "matching.projection": ("Projection", "project"),
     "matching.subsets": ("Subsets", "best_subsets"),
     "problem.distortion": ("CKA", "KL", "Gaussian", "GromovWasserstein", "InnerProduct", "MutualKNN"),
     "problem.qap": ("QAP",),

@@ -23,7 +23,7 @@ _BOOLEAN = ("dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 PATHS = ("geodesic", "hops")
 METRICS = (*DIRECT, *PATHS)
 _TINY = 1e-300
-_NEIGHBORS, _SHARE = 20, 5  # by default so many neighbours, but at most one item in five
+_NEIGHBORS, _SHARE = 50, 5  # by default so many neighbours, but at most one item in five: the rule of SCOT
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Metric:
     def graph(self, lengths: FloatArray) -> BoolArray:
         """Whether one of two items is among the nearest neighbours of the other. All that tie for the last place are.
 
-        By default there are 20 neighbours, or a fifth of the items if that is fewer.
+        By default there are 50 neighbours, or a fifth of the items if that is fewer (Demetci et al. 2022).
         """
         n = len(lengths)
         default = min(_NEIGHBORS, max(n // _SHARE, 1))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
 from blindmatch.geometry.prototypes import as_labels
+from blindmatch.matching.measures import foscttm, label_transfer, top_k_of
 from blindmatch.problem.distortion import CKA, Distortion, GromovWasserstein, MutualKNN
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least
 
@@ -52,6 +53,13 @@ class Evaluation:
         Alignment under the found and under the true pairing (None without truth).
     random, random_deviation
         Mean and standard deviation over random pairings of the matched items.
+    top_k
+        Share of the sources with a true partner for which it is among the `neighbors` targets nearest to where the
+        source was placed; None without truth.
+    foscttm
+        ``foscttm`` of the placed sources, in both directions; None without truth.
+    label_transfer
+        Share of the placed sources whose label is that of most of the `neighbors` nearest targets; None without labels.
     """
 
     accuracy: float | None
@@ -61,6 +69,9 @@ class Evaluation:
     true: AlignmentScores | None
     random: AlignmentScores
     random_deviation: AlignmentScores
+    top_k: float | None = None
+    foscttm: tuple[float, float] | None = None
+    label_transfer: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -76,10 +87,15 @@ def evaluate(
     rng: int | np.random.Generator | None = None,
     random_pairings: int = 100,
     neighbors: int = 5,
+    projected: ArrayLike | None = None,
+    labels: tuple[Iterable[Hashable], Iterable[Hashable]] | None = None,
 ) -> Evaluation:
     """Accuracy and alignment of a pairing: source i with target permutation[i], -1 for an unmatched source.
 
-    The alignment is computed on the paired items only. `neighbors` is the k of Mutual k-NN (smaller in small sets).
+    The alignment is computed on the paired items only. `neighbors` is the k of Mutual k-NN (smaller in small sets), of
+    `top_k` and of `label_transfer`. These and `foscttm` look at where each source was placed in the target's space: at
+    its partner, or at its row of `projected` (such as ``bm.project(...).points``). `labels` is what the sources and
+    the targets are, for example types of cells.
 
     Examples
     --------
@@ -102,6 +118,12 @@ def evaluate(
     if true is not None:
         paired = true >= 0
         at_true = _alignments(X[paired], Y[true[paired]], [np.arange(int(paired.sum()))], neighbors, "truth")[0]
+    placed = np.full((len(X), Y.shape[1]), np.nan)
+    placed[kept] = Y[found[kept]]
+    if projected is not None:
+        placed = as_floats(projected, "projected")
+        if placed.shape != (len(X), Y.shape[1]):
+            raise ValueError(f"projected has shape {placed.shape}; expected {(len(X), Y.shape[1])}")
     values = np.array([[a.mutual_knn, a.cka, a.gw] for a in at_random])
     return Evaluation(
         accuracy=None if true is None else matching_accuracy(found, true),
@@ -111,7 +133,18 @@ def evaluate(
         true=at_true,
         random=AlignmentScores(*values.mean(axis=0).tolist()),
         random_deviation=AlignmentScores(*values.std(axis=0).tolist()),
+        top_k=None if true is None else top_k_of(placed, Y, true, neighbors),
+        foscttm=None if true is None else foscttm(placed, Y, true),
+        label_transfer=None if labels is None else _transferred(placed, Y, labels, neighbors),
     )
+
+
+def _transferred(
+    placed: FloatArray, Y: FloatArray, labels: tuple[Iterable[Hashable], Iterable[Hashable]], neighbors: int
+) -> float:
+    ours = as_labels(labels[0], "labels[0]", len(placed))
+    rows = np.flatnonzero(np.isfinite(placed).all(axis=1))
+    return label_transfer(placed[rows], Y, [ours[row] for row in rows], labels[1], neighbors=neighbors)
 
 
 def matching_accuracy(permutation: ArrayLike, truth: ArrayLike) -> float:

@@ -82,7 +82,7 @@ def match(
     metric, neighbors
         How dissimilar two items of one set are: "euclidean", "cosine", "correlation" or any other metric of scipy's
         ``cdist``; "geodesic", the length of the shortest path in a graph that joins each item to its nearest
-        `neighbors` (20, or a fifth of the items if that is fewer), or "hops", the number of its edges. In the graph,
+        `neighbors` (50, or a fifth of the items if that is fewer), or "hops", the number of its edges. In the graph,
         "geodesic:cosine" uses another metric than the Euclidean. If the graph falls into parts, they are joined by the
         shortest links, and the message tells it. A pair of names, or of numbers, is for the source and the target.
         With `kernels`, only paths can be asked for: along the edges of a sparse graph, or along nearest neighbours.

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
+from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.match import SolveOptions, match_task, warn_of_units
+from blindmatch.matching.projection import Partners, chosen_count, distances_to_sources, mean_of_nearest
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
@@ -31,6 +32,9 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         "embeddings": X and Y hold one point per row, and the distortion computes its kernel. "precomputed": they are
         the square kernels themselves, and the X of `predict` and `transform` holds the relations of new points (rows)
         to the sources of `fit` (columns).
+    partners
+        How many partners `transform` averages: those of the matched sources that are nearest to a point. With 1, the
+        default, it gives the embedding of the target that `predict` gives; "auto" chooses as ``bm.project`` does.
     random_state
         Seed.
 
@@ -44,6 +48,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         What was matched, as a ``bm.Task``: for ``bm.assess(matcher.result_, matcher.task_)`` and ``bm.write_report``.
     source_, target_
         The embeddings (or kernels) that were matched.
+    partners_
+        How many partners `transform` averages.
 
     Examples
     --------
@@ -67,6 +73,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         similarity_weight: float = 1.0,
         unmatched_cost: float | None = None,
         max_unmatched: int | None = None,
+        partners: Partners = 1,
         time_limit: float | None = None,
         random_state: int | None = None,
         threads: int | None = None,
@@ -81,6 +88,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         self.similarity_weight = similarity_weight
         self.unmatched_cost = unmatched_cost
         self.max_unmatched = max_unmatched
+        self.partners = partners
         self.time_limit = time_limit
         self.random_state = random_state
         self.threads = threads
@@ -121,27 +129,38 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         self.permutation_ = self.result_.permutation
         self.cost_ = self.result_.cost
         self.lower_bound_ = self.result_.lower_bound
+        matched = np.flatnonzero(self.permutation_ >= 0)
+        self.partners_ = 1
+        if self.partners != 1 and len(matched):
+            apart = distances_to_sources(self.task_)[np.ix_(matched, matched)]
+            self.partners_, _ = chosen_count(apart, self.target_[self.permutation_[matched]], self.partners)
         return self
 
     def predict(self, X: ArrayLike) -> IntArray:
         """The target row for each new source point: the partner of the nearest matched source."""
+        apart, matched = self._apart(X)
+        return np.asarray(self.permutation_[matched[apart.argmin(axis=1)]])
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """The place of each new source point among the targets: the mean embedding of the partners of its neighbours.
+
+        If the kernels are precomputed: the mean of their rows of relations to all targets.
+        """
+        apart, matched = self._apart(X)
+        return mean_of_nearest(apart, self.target_[self.permutation_[matched]], self.partners_)
+
+    def _apart(self, X: ArrayLike) -> tuple[FloatArray, IntArray]:
+        """Distances of new points to the matched sources, and which these are."""
         check_is_fitted(self)
         points = self._new_points(X)
         matched = np.flatnonzero(self.permutation_ >= 0)
         if not len(matched):
             raise ValueError("the match left every item unmatched: nothing can be predicted")
-        if self.kernel == "precomputed":
-            similar = self.task_.distortion.similarities
-            nearest = (points if similar else -points)[:, matched].argmax(axis=1)
-        else:
-            scalings = self.task_.scalings
+        if self.kernel != "precomputed":
+            scalings, normalize = self.task_.scalings, self.task_.distortion.normalize
             points = points if scalings is None else scalings[0].transform(points)
-            nearest = pairwise_distances_argmin(points, self.task_.sides[0][matched])
-        return np.asarray(self.permutation_[matched[nearest]])
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """The target embedding for each new source point (precomputed: its row of relations to all targets)."""
-        return np.asarray(self.target_[self.predict(X)])
+            points = unit_rows(points) if normalize else points
+        return distances_to_sources(self.task_, points)[:, matched], matched
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Share of source points whose predicted target is the true one, y."""

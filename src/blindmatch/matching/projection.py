@@ -1,0 +1,121 @@
+"""Soft answers: where each source lies in the space of the targets, as a mean over the partners of its neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from blindmatch.errors import shown
+from blindmatch.problem.task import Task
+from blindmatch.solving.result import Result
+from blindmatch.validation import FloatArray, IntArray, at_least
+
+Partners = int | Literal["auto"]
+_COUNTS = (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 94)  # what "auto" tries
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The sources in the space of the targets.
+
+    Attributes
+    ----------
+    points
+        (n, e) the mean position of the partners of the matched sources nearest to each source, itself included.
+    partners
+        How many partners each is the mean of.
+    errors
+        For each number that "auto" tried, the mean squared distance between the partner of a source and the mean of the
+        partners of its other neighbours, relative to the variance of all partners: below 1, neighbours have partners
+        that are neighbours. No true pair is needed for it.
+    """
+
+    points: FloatArray
+    partners: int
+    errors: dict[int, float]
+
+
+def project(result: Result, task: Task, *, partners: Partners = "auto") -> Projection:
+    """Project each source into the space of the targets, softly: items of a crowd have no single partner.
+
+    A one-to-one match of noisy items puts each of them somewhere near its true partner. The mean over the partners of
+    its nearest neighbours is nearer, until the neighbours are too many.
+
+    Parameters
+    ----------
+    result, task
+        What ``bm.match(task)`` gave, and the task. The target's space has the coordinates of its embeddings; those of a
+        precomputed kernel are found by classical scaling.
+    partners
+        The number of partners to average, or "auto": the number with which the neighbours of a source predict its
+        partner best, the source itself left out.
+
+    Examples
+    --------
+    >>> import numpy as np, blindmatch as bm
+    >>> line = np.linspace(0, 1, 12)[:, None] ** 2
+    >>> task = bm.Task.of(line, 5 * line[::-1])
+    >>> soft = bm.project(bm.match(task, rng=0), task, partners=3)
+    >>> soft.points.shape, soft.partners
+    ((12, 1), 3)
+    """
+    matched = np.flatnonzero(result.permutation >= 0)
+    ends = task.points[1][result.permutation[matched]]
+    apart = distances_to_sources(task)[:, matched]
+    count, errors = chosen_count(apart[matched], ends, partners)
+    return Projection(mean_of_nearest(apart, ends, count), count, errors)
+
+
+def distances_to_sources(task: Task, points: FloatArray | None = None) -> FloatArray:
+    """(q, n) distances of points, by default the sources, to the sources: by the metric without its graph."""
+    if task.precomputed:
+        given = task.sides[0] if points is None else points
+        return -given if task.distortion.similarities else given
+    own = task.points[0]
+    return np.asarray(cdist(own if points is None else points, own, task.distortion.metrics[0].base))
+
+
+def chosen_count(apart: FloatArray, ends: FloatArray, partners: Partners) -> tuple[int, dict[int, float]]:
+    """The number of partners to average, and the errors of the numbers that were tried.
+
+    Parameters
+    ----------
+    apart
+        (k, k) distances between the matched sources.
+    ends
+        (k, e) positions of their partners.
+    """
+    if partners != "auto":
+        if isinstance(partners, str):
+            raise ValueError(f"partners={shown(partners)}; expected a number or 'auto'")
+        return min(at_least(partners, 1, "partners"), len(ends)), {}
+    spread = float(((ends - ends.mean(axis=0)) ** 2).sum(axis=1).mean())
+    if len(ends) < 3 or spread == 0:
+        return 1, {}
+    others = apart.copy()
+    np.fill_diagonal(others, np.inf)
+    order = np.argsort(others, axis=1, kind="stable")
+    errors = {}
+    for count in _COUNTS:
+        if count < len(ends):
+            guess = _mean_by_rows(ends, order[:, :count])
+            errors[count] = float(((guess - ends) ** 2).sum(axis=1).mean() / spread)
+    best = min(errors, key=lambda count: errors[count])
+    if errors[best] >= 1:  # neighbours tell nothing about the partner
+        return 1, errors
+    return best + 1, errors  # and the source itself
+
+
+def mean_of_nearest(apart: FloatArray, ends: FloatArray, count: int) -> FloatArray:
+    """(q, e) the mean end of the `count` nearest columns of each row."""
+    return _mean_by_rows(ends, np.argsort(apart, axis=1, kind="stable")[:, :count])
+
+
+def _mean_by_rows(ends: FloatArray, chosen: IntArray) -> FloatArray:
+    total = np.zeros((len(chosen), ends.shape[1]))
+    for column in chosen.T:  # one neighbour at a time: (n, count, e) numbers would not fit
+        total += ends[column]
+    return total / chosen.shape[1]

@@ -1,0 +1,112 @@
+"""Soft answers and the measures that judge them."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import blindmatch as bm
+
+
+@pytest.fixture(scope="module")
+def crowd() -> tuple[bm.Task, bm.Result, np.ndarray]:
+    """Items along a curve, with noise on both sides, and a match that gets the place right but not the item."""
+    rng = np.random.default_rng(0)
+    t = np.sort(rng.random(80))
+    curve = np.column_stack([t, t**2, np.sin(4 * t)])
+    X, Y = curve + 0.01 * rng.normal(size=curve.shape), curve + 0.01 * rng.normal(size=curve.shape)
+    order = rng.permutation(80)
+    near = np.argsort(np.arange(80) + rng.uniform(0, 12, 80))  # shuffled among neighbours
+    truth = np.argsort(order)
+    task = bm.Task.of(X, Y[order])
+    found = truth[near]
+    return task, bm.Result(found, task.problem.objective(found), None, "heuristic", "test", 0.0), truth
+
+
+def test_a_soft_answer_is_nearer_to_the_truth(crowd) -> None:
+    task, result, truth = crowd
+    target = task.sides[1]
+    soft = bm.project(result, task)
+    assert 2 < soft.partners < 40
+    assert min(soft.errors, key=soft.errors.get) == soft.partners - 1
+    hard = target[result.permutation]
+    assert (
+        np.linalg.norm(soft.points - target[truth], axis=1).mean()
+        < 0.7 * np.linalg.norm(hard - target[truth], axis=1).mean()
+    )
+    assert sum(bm.foscttm(soft.points, target, truth)) < sum(bm.foscttm(hard, target, truth))
+    assert (bm.project(result, task, partners=1).points == hard).all()
+
+
+def test_where_neighbours_tell_nothing_partners_are_not_averaged(crowd) -> None:
+    task, result, _ = crowd
+    random = np.random.default_rng(1).permutation(80)
+    soft = bm.project(bm.Result(random, 0.0, None, "heuristic", "test", 0.0), task)
+    assert soft.partners == 1 or soft.errors[soft.partners - 1] > 0.9
+    with pytest.raises(ValueError, match="partners='many'"):
+        bm.project(result, task, partners="many")
+    with pytest.raises(ValueError, match="partners=0"):
+        bm.project(result, task, partners=0)
+
+
+def test_the_projection_is_the_mean_of_the_partners_of_the_nearest() -> None:
+    X, Y = np.array([[0.0], [1.0], [5.0], [6.0]]), np.array([[0.0], [10.0], [50.0], [90.0]])
+    task = bm.Task.of(X, Y)
+    result = bm.Result(np.array([0, 1, -1, 3]), 0.0, None, "heuristic", "test", 0.0)
+    assert bm.project(result, task, partners=2).points.tolist() == [[5.0], [5.0], [50.0], [50.0]]
+
+
+def test_transform_averages_partners() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    Y = X[rng.permutation(20)]
+    plain = bm.BlindMatcher(random_state=0).fit(X, Y)
+    soft = bm.BlindMatcher(random_state=0, partners=2).fit(X, Y)
+    assert (plain.transform(X) == Y[plain.permutation_]).all()
+    near = np.argsort(cdist(X, X), axis=1)[:, :2]
+    assert np.allclose(soft.transform(X), Y[soft.permutation_[near]].mean(axis=1))
+    task = bm.Task.of(X, Y)
+    auto = bm.BlindMatcher(random_state=0, partners="auto").fit(X, Y)
+    assert np.allclose(auto.transform(X), bm.project(auto.result_, task).points)
+
+
+def test_foscttm_is_its_definition() -> None:
+    rng = np.random.default_rng(0)
+    placed, target, truth = rng.normal(size=(30, 2)), rng.normal(size=(40, 2)), rng.permutation(40)[:30]
+    apart = cdist(placed, target)
+    first = np.mean([(apart[i] < apart[i, truth[i]]).sum() / 39 for i in range(30)])
+    second = np.mean([(apart[:, truth[i]] < apart[i, truth[i]]).sum() / 29 for i in range(30)])
+    assert bm.foscttm(placed, target, truth) == pytest.approx((first, second))
+    assert bm.foscttm(target[truth], target, truth) == (0.0, 0.0)
+    placed[3] = np.nan
+    assert np.isfinite(bm.foscttm(placed, target, truth)).all()
+    assert bm.foscttm(np.zeros((30, 2)), target, truth)[1] == 0.5  # all in one place
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (([[0.0]], [[0.0, 1.0]], [0]), "projected has shape"),
+        (([[0.0]], [[0.0]], [1]), "truth must hold a target below 1"),
+        (([[0.0]], [[0.0]], [-1]), "nothing to compare"),
+    ],
+)
+def test_bad_input_of_foscttm_is_named(arguments, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        bm.foscttm(*arguments)
+
+
+def test_evaluate_gives_the_measures_of_other_fields() -> None:
+    rng = np.random.default_rng(0)
+    Y = np.concatenate([rng.normal(size=(10, 2)), 20 + rng.normal(size=(10, 2))])
+    kinds = ["a"] * 10 + ["b"] * 10
+    found = np.concatenate([rng.permutation(10), 10 + rng.permutation(10)])
+    report = bm.evaluate(Y, Y, found, np.arange(20), rng=0, neighbors=10, labels=(kinds, kinds))
+    assert report.label_transfer == 1.0
+    assert report.top_k == 1.0
+    assert max(report.foscttm) < 0.5
+    swapped = np.roll(found, 10)
+    worse = bm.evaluate(Y, Y, swapped, np.arange(20), rng=0, neighbors=10, labels=(kinds, kinds))
+    assert (worse.label_transfer, worse.top_k) == (0.0, 0.0)
+    exact = bm.evaluate(Y, Y, swapped, np.arange(20), rng=0, neighbors=1, projected=Y)
+    assert (exact.top_k, exact.foscttm) == (1.0, (0.0, 0.0))
+    assert exact.accuracy == 0.0
