@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from blindmatch.errors import shown
 from blindmatch.problem.task import Task
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray, at_least
@@ -89,8 +88,6 @@ def chosen_count(apart: FloatArray, ends: FloatArray, partners: Partners) -> tup
         (k, e) positions of their partners.
     """
     if partners != "auto":
-        if isinstance(partners, str):
-            raise ValueError(f"partners={shown(partners)}; expected a number or 'auto'")
         return min(at_least(partners, 1, "partners"), len(ends)), {}
     spread = float(((ends - ends.mean(axis=0)) ** 2).sum(axis=1).mean())
     if len(ends) < 3 or spread == 0:
@@ -118,4 +115,4 @@ def _mean_by_rows(ends: FloatArray, chosen: IntArray) -> FloatArray:
     total = np.zeros((len(chosen), ends.shape[1]))
     for column in chosen.T:  # one neighbour at a time: (n, count, e) numbers would not fit
         total += ends[column]
-    return total / chosen.shape[1]
+    return np.asarray(total / chosen.shape[1])
