@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from blindmatch.errors import SolverUnavailable
     from blindmatch.geometry.prototypes import class_means, prompt_means
     from blindmatch.geometry.relations import fill_missing
+    from blindmatch.io.cells import annotate_cells
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.matching.evaluation import evaluate, matching_accuracy
     from blindmatch.matching.match import match, matching_problem
@@ -53,6 +54,7 @@ __all__ = [
     "Subsets",
     "Task",
     "Trust",
+    "annotate_cells",
     "assess",
     "best_subsets",
     "class_means",
@@ -85,6 +87,7 @@ _PLACES = {
     "errors": ("SolverUnavailable",),
     "geometry.prototypes": ("class_means", "prompt_means"),
     "geometry.relations": ("fill_missing",),
+    "io.cells": ("annotate_cells",),
     "matching.classifier": ("BlindClassifier",),
     "matching.evaluation": ("evaluate", "matching_accuracy"),
     "matching.match": ("match", "matching_problem"),

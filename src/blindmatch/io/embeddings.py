@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blindmatch.io.cells import read_cells, split_key
 from blindmatch.io.columns import NamedRows
 from blindmatch.io.files import Arrays, read_npy, read_npz, reading
 from blindmatch.io.table_files import missing_package, read_parquet, read_text
@@ -56,7 +57,8 @@ def load_embeddings(path: str | Path) -> Embeddings:
         numeric columns. Columns called ``name``, ``label``, ``class``, ``id`` or ``index``, text columns and the index
         of a data frame are not part of the embedding. The first of them names the items, with ``name`` before all
         others, and ``label`` or ``class`` is their class. In text files the first row may be a header
-        (``docs/embeddings.md`` has the rules). A ``.parquet`` file may have one column of lists instead.
+        (``docs/embeddings.md`` has the rules). A ``.parquet`` file may have one column of lists instead. ``.h5ad``
+        (AnnData): ``cells.h5ad#X_pca`` is its ``obsm["X_pca"]``; without a key, the only matrix in ``obsm``, or ``X``.
     """
     readers: dict[str, Callable[[Path], Embeddings]] = {
         ".npy": lambda file: _checked(file, read_npy(file)),
@@ -66,10 +68,12 @@ def load_embeddings(path: str | Path) -> Embeddings:
         ".csv": lambda file: _from_table(file, read_text(file)),
         ".tsv": lambda file: _from_table(file, read_text(file)),
     }
-    suffix = Path(path).suffix.lower()
+    path, key = split_key(path)
+    readers[".h5ad"] = lambda file: _checked(file, *read_cells(file, key))
+    suffix = path.suffix.lower()
     if suffix not in readers:
         raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(readers)}")
-    return readers[suffix](Path(path))
+    return readers[suffix](path)
 
 
 def _checked(path: Path, values: ArrayLike, names: Any = None, labels: Any = None) -> Embeddings:

@@ -1,0 +1,183 @@
+"""Cells that were measured by two assays: FOSCTTM, label transfer and CPU seconds, beside POT and the settings of SCOT.
+
+python benchmarks/cells.py FOLDER scGEM SNAREseq              all methods; FOLDER holds the files of SCOT's repository
+python benchmarks/cells.py FOLDER scGEM --methods hops scot    some of them
+python benchmarks/cells.py FOLDER scGEM --controls             shuffled features, and cells that are missing on one side
+
+The truth (row i is the same cell in both files) is used for the figures and for nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import blindmatch as bm
+from blindmatch.geometry.kernels import unit_rows
+from blindmatch.geometry.metrics import Metric
+
+FILES = {
+    "SNAREseq": ("SNAREseq_rna_feat.npy", "SNAREseq_atac_feat.npy", "SNAREseq_rna_types.txt"),
+    "scGEM": ("scGEM_expression.txt", "scGEM_methylation.txt", "scGEM_expression_type.txt"),
+}
+RELATION = "hops:correlation"  # the graph of SCOT: k nearest neighbours by correlation, edges of length 1
+SECONDS = 60.0
+Sides = tuple[np.ndarray, np.ndarray]
+Ends = tuple[np.ndarray, np.ndarray]  # sources in the target's space, targets in the source's space
+
+
+def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both assays, rows of unit length, and the types of the cells."""
+    first, second, types = (folder / file for file in FILES[name])
+    sides = [unit_rows(np.load(file) if file.suffix == ".npy" else np.loadtxt(file)) for file in (first, second)]
+    return sides[0], sides[1], np.loadtxt(types).astype(int)
+
+
+def ours(metric: str, soft: bool) -> Callable[[Sides], tuple[Ends, str]]:
+    """``bm.match`` with this metric and nothing else chosen; then each side at its partners, or projected."""
+
+    def run(sides: Sides) -> tuple[Ends, str]:
+        task = bm.Task.of(*sides, metric=metric)
+        result = bm.match(task, rng=0, time_limit=SECONDS, threads=1)
+        back = bm.Task.of(*sides[::-1], metric=metric)
+        inverse = np.full(task.sizes[1], -1)
+        rows = np.flatnonzero(result.permutation >= 0)
+        inverse[result.permutation[rows]] = rows
+        count = "auto" if soft else 1
+        ends = [bm.project(*given, partners=count) for given in ((result, task), (replaced(result, inverse), back))]
+        told = f"{ends[0].partners} and {ends[1].partners} partners" if soft else ""
+        return (ends[0].points, ends[1].points), told
+
+    return run
+
+
+def replaced(result: bm.Result, partners: np.ndarray) -> bm.Result:
+    return replace(result, permutation=partners)
+
+
+def scot_kernels(sides: Sides, neighbors: int | None) -> Sides:
+    """Shortest paths as SCOT's paper describes them, divided by their maximum."""
+    k = min(50, min(map(len, sides)) // 5) if neighbors is None else neighbors
+    return tuple(paths / paths.max() for paths in (Metric.of(RELATION, k).of_points(side) for side in sides))
+
+
+def entropic(neighbors: int | None, epsilon: float) -> Callable[[Sides], tuple[Ends, str]]:
+    def run(sides: Sides) -> tuple[Ends, str]:
+        import ot
+
+        return barycentric(
+            ot.gromov.entropic_gromov_wasserstein(*scot_kernels(sides, neighbors), epsilon=epsilon), sides
+        )
+
+    return run
+
+
+def plain(sides: Sides) -> tuple[Ends, str]:
+    import ot
+
+    return barycentric(ot.gromov.gromov_wasserstein(*scot_kernels(sides, None)), sides)
+
+
+def barycentric(plan: np.ndarray, sides: Sides) -> tuple[Ends, str]:
+    there, back = plan.sum(axis=1, keepdims=True), plan.sum(axis=0)[:, None]
+    if not (there > 0).all() or not (back > 0).all():
+        return (np.full_like(sides[0], np.nan), np.full_like(sides[1], np.nan)), "no plan: numbers underflow"
+    return (plan @ sides[1] / there, plan.T @ sides[0] / back), ""
+
+
+METHODS: dict[str, tuple[str, Callable[[Sides], tuple[Ends, str]]]] = {
+    "euclidean": ("bm.match, Euclidean: nothing tuned", ours("euclidean", soft=True)),
+    "hard": (f"bm.match, {RELATION}, partners: nothing tuned", ours(RELATION, soft=False)),
+    "hops": (f"bm.match, {RELATION}, bm.project: nothing tuned", ours(RELATION, soft=True)),
+    "geodesic": ("bm.match, geodesic:correlation, bm.project", ours("geodesic:correlation", soft=True)),
+    "scot": ("entropic GW, SCOT's defaults: k = min(n / 5, 50), eps = 0.001", entropic(None, 1e-3)),
+    "scot-eps": ("entropic GW, eps = 0.005", entropic(None, 5e-3)),
+    "pot": ("plain GW of POT, the same graph", plain),
+}
+
+
+def figures(ends: Ends, sides: Sides, truth: np.ndarray, types: Sides) -> str:
+    """FOSCTTM of the first side in the space of the second, and the other way, each in both directions."""
+    if not np.isfinite(ends[0]).all():
+        return "-"
+    there, back = np.flatnonzero(truth >= 0), np.full(len(sides[1]), -1)
+    back[truth[there]] = there
+    values = (*bm.foscttm(ends[0], sides[1], truth), *bm.foscttm(ends[1], sides[0], back))
+    labels = (
+        bm.label_transfer(ends[0], sides[1], types[0], types[1]),
+        bm.label_transfer(ends[1], sides[0], types[1], types[0]),
+    )
+    return f"{' '.join(f'{value:.3f}' for value in values)} | {' '.join(f'{value:.2f}' for value in labels)}"
+
+
+def compared(sides: Sides, types: np.ndarray, methods: list[str]) -> None:
+    order = np.random.default_rng(0).permutation(len(sides[1]))
+    shuffled, truth = (sides[0], sides[1][order]), np.argsort(order)
+    print(
+        "| method | FOSCTTM of the first in the space of the second, both directions; the other way | label transfer | "
+        "CPU s | |\n| --- | --- | --- | --- | --- |"
+    )
+    for name in methods:
+        title, run = METHODS[name]
+        start = time.process_time()
+        ends, told = run(shuffled)
+        spent = time.process_time() - start
+        print(
+            f"| {title} | {figures(ends, shuffled, truth, (types, types[order]))} | {spent:.0f} | {told} |", flush=True
+        )
+
+
+def controls(sides: Sides, types: np.ndarray) -> None:
+    """What must not fire, and what must not break."""
+    rng = np.random.default_rng(0)
+    for told, columns in (("shuffled features", True), ("the other assay", False)):
+        other = np.column_stack([rng.permutation(c) for c in sides[1].T]) if columns else sides[1]
+        task = bm.Task.of(sides[0], other[rng.permutation(len(other))], metric=RELATION)
+        start = time.process_time()
+        result = bm.match(task, rng=0, time_limit=SECONDS, threads=1)
+        trust = bm.assess(result, task, rng=0, regret=False, resamples=2, draws=19, time_limit=20 * SECONDS, threads=1)
+        print(
+            f"{told}: p = {trust.p_value}, z = {trust.z}, {trust.draws} draws, {time.process_time() - start:.0f} CPU s"
+        )
+    gone = {"30 % at random": rng.random(len(types)) < 0.3, "one type": types == types[0]}
+    for told, lost in gone.items():
+        kept = rng.permutation(np.flatnonzero(~lost))
+        place = np.full(len(types), -1)
+        place[kept] = np.arange(len(kept))
+        left = (sides[0], sides[1][kept])
+        task = bm.Task.of(*left, metric=RELATION)
+        result = bm.match(task, rng=0, time_limit=SECONDS, threads=1)
+        alone = result.permutation < 0
+        ends = bm.project(result, task).points
+        values = bm.foscttm(ends, left[1], place)
+        print(
+            f"{told} removed from the target: FOSCTTM {values[0]:.3f} {values[1]:.3f}; {alone.sum()} cells unmatched, "
+            f"{(alone & lost).sum()} of them without a true partner ({lost.sum()} have none)"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="+", choices=FILES)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--controls", action="store_true")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name in arguments.names:
+        first, second, types = read(arguments.folder, name)
+        print(f"\n{name}: {len(first)} cells")
+        if arguments.controls:
+            controls((first, second), types)
+        else:
+            compared((first, second), types, arguments.methods)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""AnnData, the file format of single-cell biology: embeddings in, partners and projections out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from blindmatch.errors import unknown_name
+from blindmatch.io.files import reading
+
+SUFFIX = ".h5ad"
+_INSTALL = "pip install 'blindmatch[cells]'"
+
+
+def split_key(path: str | Path) -> tuple[Path, str | None]:
+    """The file and the key of ``cells.h5ad#X_pca``; None if there is no key.
+
+    >>> split_key("cells.h5ad#X_pca")[1], split_key("cells.npy#1")[1]
+    ('X_pca', None)
+    """
+    file, _, key = str(path).rpartition("#")
+    return (Path(file), key) if file.lower().endswith(SUFFIX) else (Path(path), None)
+
+
+def read_cells(path: Path, key: str | None = None) -> tuple[Any, tuple[str, ...]]:
+    """The matrix ``obsm[key]`` of a ``.h5ad`` file and the names of its cells.
+
+    Without a key: the only matrix in ``obsm``, or ``X`` if there is none.
+    """
+    try:
+        import anndata
+    except ImportError:
+        raise ImportError(f"{path}: needs the package anndata: {_INSTALL}") from None
+    with reading(path, SUFFIX):
+        path.open("rb").close()  # raises the usual error if the file is missing
+        data = anndata.read_h5ad(path)
+    return cells_matrix(data, str(path), key), tuple(map(str, data.obs_names))
+
+
+def cells_matrix(data: Any, name: str, key: str | None = None) -> Any:
+    """``obsm[key]`` of an AnnData object; without a key the only matrix in ``obsm``, or ``X`` if there is none."""
+    keys = [str(known) for known in data.obsm]
+    if key is None:
+        if len(keys) > 1:
+            raise ValueError(f"{name}: obsm holds {', '.join(keys)}; choose one, as in {Path(name).name}#{keys[0]}")
+        if not keys and data.X is None:
+            raise ValueError(f"{name}: holds neither X nor anything in obsm")
+        return data.obsm[keys[0]] if keys else data.X
+    if key not in keys:
+        raise unknown_name(f"{name}: obsm", key, keys)
+    return data.obsm[key]
+
+
+def annotate_cells(
+    source: Any,
+    target: Any,
+    permutation: ArrayLike,
+    *,
+    confidence: ArrayLike | None = None,
+    projected: ArrayLike | None = None,
+    key: str = "blindmatch",
+) -> None:
+    """Write a match into two AnnData objects.
+
+    Parameters
+    ----------
+    source, target
+        The AnnData objects; they are changed.
+    permutation
+        The target of each source, -1 for none: ``result.permutation``.
+    confidence
+        The probability that each pair is right: ``bm.assess(...).confidence`` or ``result.confidence``.
+    projected
+        Where each source lies in the space of the targets: ``bm.project(...).points``.
+    key
+        Partners become ``obs[f"{key}_partner"]`` (the name of the cell, missing where there is none) on both sides,
+        confidences ``obs[f"{key}_confidence"]``, and the projection ``source.obsm[f"X_{key}"]``.
+    """
+    partners = np.asarray(permutation)
+    n, m = source.n_obs, target.n_obs
+    if partners.shape != (n,) or partners.dtype.kind not in "iu" or partners.max(initial=-1) >= m:
+        raise ValueError(f"permutation must hold a target below {m}, or -1, for each of {n} cells of the source")
+    back = np.full(m, -1)
+    rows = np.flatnonzero(partners >= 0)
+    back[partners[rows]] = rows
+    extra: dict[str, np.ndarray[Any, Any]] = {}
+    for name, values, ndim in (("confidence", confidence, 1), ("projected", projected, 2)):
+        if values is not None:
+            extra[name] = np.asarray(values, dtype=np.float64)
+            if extra[name].ndim != ndim or len(extra[name]) != n:
+                raise ValueError(f"{name} has shape {extra[name].shape}; expected one row for each of {n} cells")
+    for data, other, found in ((source, target, partners), (target, source, back)):
+        names = np.asarray(other.obs_names, dtype=object)
+        data.obs[f"{key}_partner"] = [names[at] if at >= 0 else None for at in found]
+    if "confidence" in extra:
+        source.obs[f"{key}_confidence"] = extra["confidence"]
+        target.obs[f"{key}_confidence"] = np.where(back >= 0, extra["confidence"][back], np.nan)
+    if "projected" in extra:
+        source.obsm[f"X_{key}"] = extra["projected"]

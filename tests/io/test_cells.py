@@ -1,0 +1,74 @@
+"""AnnData in and out, with real files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import blindmatch as bm
+from blindmatch.cli.app import app
+from blindmatch.io.embeddings import load_embeddings
+
+anndata = pytest.importorskip("anndata")
+
+
+@pytest.fixture
+def files(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 4))
+    order = rng.permutation(12)
+    a, b = anndata.AnnData(X), anndata.AnnData(np.zeros((12, 2)))
+    a.obs_names = [f"a{i}" for i in range(12)]
+    b.obs_names = [f"b{i}" for i in range(12)]
+    b.obsm["X_lsi"] = X[order]
+    b.obsm["X_other"] = rng.normal(size=(12, 2))
+    a.write_h5ad(tmp_path / "a.h5ad")
+    b.write_h5ad(tmp_path / "b.h5ad")
+    return tmp_path, a, b, np.argsort(order)
+
+
+def test_a_file_gives_its_matrix_and_the_names_of_its_cells(files) -> None:
+    folder, a, b, _ = files
+    read = load_embeddings(folder / "a.h5ad")
+    assert np.allclose(read.values, a.X)
+    assert read.names == tuple(a.obs_names)
+    assert np.allclose(load_embeddings(f"{folder}/b.h5ad#X_lsi").values, b.obsm["X_lsi"])
+    with pytest.raises(ValueError, match="obsm holds X_lsi, X_other; choose one"):
+        load_embeddings(folder / "b.h5ad")
+    with pytest.raises(ValueError, match="did you mean 'X_lsi'"):
+        load_embeddings(f"{folder}/b.h5ad#X_ls")
+    (folder / "broken.h5ad").write_bytes(b"no such thing")
+    with pytest.raises(ValueError, match="not a readable"):
+        load_embeddings(folder / "broken.h5ad")
+
+
+def test_the_command_matches_them(files) -> None:
+    folder, _, _, truth = files
+    made = CliRunner().invoke(app, ["match", f"{folder}/a.h5ad", f"{folder}/b.h5ad#X_lsi", "--json"])
+    values = json.loads(made.stdout)
+    assert values["permutation"] == truth.tolist()
+    assert values["pairs"][0]["target_name"] == f"b{truth[0]}"
+
+
+def test_a_match_is_written_into_both_objects_and_survives_a_file(files, tmp_path: Path) -> None:
+    _, a, b, truth = files
+    task = bm.Task.of(a.X, b.obsm["X_lsi"])
+    result = bm.match(task, rng=0)
+    partners = result.permutation.copy()
+    partners[3] = -1
+    bm.annotate_cells(a, b, partners, confidence=np.full(12, 0.9), projected=bm.project(result, task).points)
+    a.write_h5ad(tmp_path / "out.h5ad")
+    b.write_h5ad(tmp_path / "other.h5ad")
+    read = anndata.read_h5ad(tmp_path / "out.h5ad")
+    assert read.obs["blindmatch_partner"].iloc[0] == f"b{truth[0]}"
+    assert read.obs["blindmatch_partner"].isna().tolist() == [i == 3 for i in range(12)]
+    assert read.obsm["X_blindmatch"].shape == (12, 4)
+    back = anndata.read_h5ad(tmp_path / "other.h5ad").obs
+    assert back["blindmatch_partner"].iloc[truth[0]] == "a0"
+    assert np.isnan(back["blindmatch_confidence"].iloc[truth[3]])
+    with pytest.raises(ValueError, match="permutation must hold"):
+        bm.annotate_cells(a, b, [12] * 12)
+    with pytest.raises(ValueError, match="projected has shape"):
+        bm.annotate_cells(a, b, partners, projected=np.zeros((3, 2)))
