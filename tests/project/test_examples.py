@@ -13,6 +13,8 @@ EXPECTED = {
     "clusters_and_names.py": "match of 10 clusters: optimal",
     "image_classes_and_names.py": "80% are right; the match is optimal",
     "qaplib_file.py": "no arrangement costs less than 86",
+    "similarity_judgements.py": "optimal: 12 of 14 colours are matched with themselves",
+    "two_assays_of_cells.py": "p = 0.05; 0.05 is the least",
     "two_language_models.py": "100% are right, optimal",
     "unequal_sizes_and_outliers.py": "with a price: outliers [-1, -1], optimal",
 }
