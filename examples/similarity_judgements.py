@@ -1,4 +1,4 @@
-"""Match the similarity judgements of two groups of people: do they mean the same by the same colours?"""
+"""Match the similarity judgements of two groups of people: the same colours, by their relations."""
 
 import numpy as np
 

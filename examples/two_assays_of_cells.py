@@ -1,4 +1,4 @@
-"""Match cells that were measured by two assays: no cell is known in both, no feature is shared. [plot.png]"""
+"""Match cells that were measured by two assays: no cell is known in both, no feature is shared."""
 
 import sys
 
