@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from faults.press import press, problem_of
+from faults.press_commands import arguments_of
+from faults.press_commands import press as press_command
 
 import blindmatch as bm
 from blindmatch.solvers.tabu import Tabu
@@ -36,6 +38,17 @@ def test_ctrl_c_is_answered(solver: str, n: int) -> None:
     assert row["cpu"] / os.cpu_count() < 0.5, row
     assert row["right"]
     assert row["bound"] is None or row["bound"] <= row["cost"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["match-100", "classify-100", "align-2000"])
+def test_ctrl_c_is_answered_by_a_command(name: str, tmp_path: Path) -> None:
+    """Within a second and a half of computing, most of which is the answer itself."""
+    answer = press_command(arguments_of(name, tmp_path), 2.5)
+    assert answer.cpu is not None, answer.output
+    assert answer.code == 130, answer.output
+    assert "Traceback" not in answer.output
+    assert answer.cpu / os.cpu_count() < 1.5, answer
 
 
 def test_ctrl_c_while_the_certificate_is_built_keeps_the_match(monkeypatch: pytest.MonkeyPatch) -> None:

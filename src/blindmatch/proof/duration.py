@@ -5,13 +5,14 @@ from __future__ import annotations
 _PAIR = 1e-8  # for each pair of a stage, over n^2
 _PAIR_AT_LEAST = 4e-9  # the same, where nothing else runs
 _MATRIX = 1.5e-10  # for the matrix of a stage, over the third power of the number of its pairs
-_NODE = 1e-3  # for each node of a tree, whatever its size
+_STAGE = 1e-3  # for each stage, whatever its size: in a tree of few items, most of the time
+_WORTH_THREADS = 2.4e6  # the least n^4 that is divided among threads
 _PROJECTION = 2e-8  # for the projection bound, over n^3, at most
 
 
 def stage_work(pairs: int, n: int, matrix: bool = False) -> float:
     """The work that a stage with so many allowed pairs takes; `matrix` says whether it has one."""
-    return pairs * n**2 + (_MATRIX / _PAIR * pairs**3 if matrix else 0.0)
+    return _STAGE / _PAIR + pairs * n**2 + (_MATRIX / _PAIR * pairs**3 if matrix else 0.0)
 
 
 def work_seconds(work: float) -> float:
@@ -19,14 +20,19 @@ def work_seconds(work: float) -> float:
     return _PAIR * work
 
 
-def stage_seconds_at_least(pairs: int, n: int, matrix: bool) -> float:
+def check_seconds(work: float, n: int, threads: int) -> float:
+    """For stages of a problem with n items on so many threads."""
+    return work_seconds(work) / (threads if n**4 >= _WORTH_THREADS else 1)
+
+
+def stage_seconds_at_least(pairs: int, n: int, matrix: bool = False) -> float:
     """For one stage on an idle machine: if there is less time left, its check does not begin."""
     return _PAIR_AT_LEAST * pairs * n**2 + (_MATRIX * pairs**3 if matrix else 0.0)
 
 
 def node_seconds(n: int) -> float:
     """For a node of a tree with one stage of all pairs."""
-    return _NODE + work_seconds(stage_work(n**2, n))
+    return work_seconds(stage_work(n**2, n))
 
 
 def projection_seconds(n: int) -> float:

@@ -27,6 +27,8 @@ from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]
 
+_SLOWEST = 4.0  # what a run plans with at most: a machine as busy as that may be less so a second later
+
 
 @dataclass(frozen=True)
 class Dependency:
@@ -173,7 +175,7 @@ class Budget:
         threads: int | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.start = time.perf_counter()
+        self.start, self.cpu_start = time.perf_counter(), time.process_time()
         self.time_limit = math.inf if time_limit is None else time_limit
         self.threads = threads or usable_cores()
         self.trace: list[Progress] = []
@@ -194,6 +196,12 @@ class Budget:
     def remaining(self) -> float:
         """Seconds left; may be infinite."""
         return self.time_limit - self.seconds
+
+    @property
+    def slowness(self) -> float:
+        """Seconds of the clock for a second of computing: more than 1 where others use the cores as well."""
+        computed = time.process_time() - self.cpu_start
+        return min(max(1.0, self.seconds / computed), _SLOWEST) if computed > 0.1 else 1.0
 
     @property
     def stopped(self) -> bool:

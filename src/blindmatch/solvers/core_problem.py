@@ -75,8 +75,8 @@ class RescaledProblem:
 class RescaledBudget:
     """The part of a budget that the core uses, with costs scaled back.
 
-    `check_seconds` is the time that the checker takes for each node of a proof, or each stage of the root. The run ends
-    early enough to check all but one of them; the time limit already leaves room for that one.
+    `check_seconds` is the CPU time that the checker takes for each node of a proof, or each stage of the root. The run
+    ends early enough to check all but one of them; the time limit already leaves room for that one.
     """
 
     inner: Budget
@@ -102,7 +102,7 @@ class RescaledBudget:
         """Forward progress."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
         # Never more than half of the time, so that a run resumed with a large tree makes progress.
-        check = max(0.0, proof_size - 1) * self.check_seconds
+        check = max(0.0, proof_size - 1) * self.check_seconds * self.inner.slowness
         return go_on and self.inner.remaining > min(check, self.inner.time_limit / 2)
 
     def fail(self, error: BaseException) -> None:

@@ -14,7 +14,7 @@ from blindmatch.problem.optimality import ROUNDING_TOLERANCE, tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify_in_time
-from blindmatch.proof.duration import stage_work, work_seconds
+from blindmatch.proof.duration import check_seconds, stage_seconds_at_least, stage_work
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
@@ -28,8 +28,9 @@ from blindmatch.validation import IntArray, as_generator, as_permutation, at_lea
 _HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to n = 70 or so
 _LARGEST_IN_HASTE = 200  # largest size for the projection bound, if that check does not finish
 _LARGEST_ROOT_IN_HASTE = 100  # largest size for a check of the root of a proof tree alone
-_BYTES_IN_HASTE = 1 << 24  # of duals: a larger certificate is built only when it is accessed
-_CHECKING = 0.3  # share of a time limit that is reserved for the check
+_BYTES_A_SECOND = 5.6e7  # of duals: where a certificate takes longer to build, it is built only when it is accessed
+_CHECKING = 0.45  # share of a time limit that is reserved for the check, at most
+_OVERRUN = 0.1  # share of a time limit by which the check may exceed it
 
 
 def solve(
@@ -83,7 +84,8 @@ def solve(
         raise ValueError(f"callback={shown(callback)}; expected a function of one argument")
     feasible_permutation(problem)  # raises a ValueError if there is none
     generator = as_generator(rng)
-    budget = Budget(_solving_time(problem, chosen, time_limit), threads, callback)
+    budget = Budget(time_limit, threads, callback)
+    budget.time_limit = _solving_time(problem, chosen, budget.time_limit, budget.threads)
 
     given = [as_permutation(start, problem.n, f"starts[{at}]") for at, start in enumerate(starts)]
     forced = forced_pairs(problem)
@@ -99,7 +101,7 @@ def solve(
     proof = Proof.of(outcome.certificate)
     if proof is not None and forced:
         proof = proof.changed(Certificate.lifted, problem.n, tuple(forced), rows, columns)
-    result = _result(problem, replace(outcome, permutation=permutation), proof, budget, chosen.name)
+    result = _result(problem, replace(outcome, permutation=permutation), proof, budget, chosen.name, time_limit)
     if outcome.on_checked is not None and result.status != "interrupted":
         outcome.on_checked()
     if budget.error is not None:
@@ -122,17 +124,20 @@ def as_solver(solver: str | Solver) -> Solver:
     return solver
 
 
-def _solving_time(problem: QAP, solver: Solver, time_limit: float | None) -> float | None:
-    """The time limit minus the time for the check of the certificate, which gets at most its reserved share."""
-    if time_limit is None or not solver.capabilities.bound:
+def _solving_time(problem: QAP, solver: Solver, time_limit: float, threads: int) -> float:
+    """The time limit minus the time for the check of the certificate, unless that cannot be done within the limit."""
+    if time_limit == math.inf or not solver.capabilities.bound:
         return time_limit
-    return time_limit - min(work_seconds(stage_work(problem.n**2, problem.n)), _CHECKING * time_limit)
+    n, most = problem.n, _CHECKING * time_limit
+    if stage_seconds_at_least(n**2, n) > most * threads:
+        return time_limit
+    return time_limit - min(check_seconds(stage_work(n**2, n), n, threads), most)
 
 
 def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[Certificate | Proof, float, bool]:
     """The certificate, its bound, and whether all of it was checked; if time is short, large ones are not built."""
     with keep_what_is_done() as interrupted:
-        if seconds < math.inf and proof.nbytes > _BYTES_IN_HASTE:
+        if proof.nbytes > _BYTES_A_SECOND * seconds:
             in_time = problem.n <= _LARGEST_ROOT_IN_HASTE
             return proof, verify_in_time(problem, proof.make(1), seconds)[0] if in_time else -math.inf, False
         certificate = proof.make(None)
@@ -141,12 +146,14 @@ def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[
     return certificate, *verify_in_time(problem, certificate, seconds, threads)
 
 
-def _checking_time(proof: Proof, budget: Budget) -> float:
-    """Seconds for the check of a proof: no limit, except after Ctrl-C or if it would far exceed the time limit."""
+def _checking_time(problem: QAP, proof: Proof, budget: Budget, time_limit: float | None) -> float:
+    """CPU seconds for the check of a proof: no limit, except after Ctrl-C or if it would exceed the time limit."""
     if budget.interrupted:
         return _HASTE
-    room = 2 * _CHECKING * budget.time_limit + max(0.0, budget.remaining)
-    return math.inf if work_seconds(proof.work) / budget.threads <= max(_HASTE, room) else _HASTE
+    if time_limit is None:
+        return math.inf
+    room = max(_HASTE, max(0.0, time_limit - budget.seconds) + _OVERRUN * time_limit)
+    return math.inf if check_seconds(proof.work, problem.n, budget.threads) <= room else room
 
 
 def _refuse(problem: QAP, solver: Solver) -> None:
@@ -203,7 +210,9 @@ def _run_shuffled(
     return replace(outcome, permutation=permutation, certificate=proof)
 
 
-def _result(problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget, name: str) -> Result:
+def _result(
+    problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget, name: str, time_limit: float | None
+) -> Result:
     """Recompute the cost on the caller's data, and the bound from the certificate if there is one."""
     cost = problem.objective(outcome.permutation)
     if not problem.allows(outcome.permutation):
@@ -213,7 +222,7 @@ def _result(problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget,
     bound = outcome.lower_bound
     certificate: Certificate | Proof | None = proof
     if proof is not None:
-        seconds = _checking_time(proof, budget)
+        seconds = _checking_time(problem, proof, budget, time_limit)
         try:
             certificate, bound, whole = _checked(problem, proof, seconds, budget.threads)
         except ValueError as error:  # the match is kept even if its proof is refused

@@ -1,0 +1,38 @@
+"""How a time limit is shared between the solver and the check of its proof."""
+
+import math
+import time
+
+import pytest
+from strategies import gw_problem
+
+from blindmatch.proof.duration import stage_work, work_seconds
+from blindmatch.solvers.base import Budget, Proof
+from blindmatch.solving.run import _checking_time
+
+
+def test_a_check_gets_what_is_left_of_the_limit_and_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = gw_problem(0, 16)
+    monkeypatch.setattr(Budget, "seconds", 8.0)
+
+    def given(check: float, limit: float | None) -> float:
+        work = check / work_seconds(1.0)
+        return _checking_time(problem, Proof(lambda count: None, work, 0), Budget(7.0, threads=4), limit)
+
+    assert given(2.9, 10.0) == math.inf  # it will be done in time, so nothing looks at the clock
+    assert given(3.1, 10.0) == pytest.approx(3.0)
+    assert given(1e6, 5.0) == pytest.approx(0.5)  # the limit is over
+    assert given(1e6, None) == math.inf
+
+
+def test_small_stages_count_too() -> None:
+    """A tree of few items has thousands of them: what each takes beside its pairs is most of the check."""
+    assert work_seconds(stage_work(1, 2)) > 100 * work_seconds(stage_work(5, 2) - stage_work(1, 2))
+
+
+def test_a_run_knows_how_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "seconds", 4.0)
+    for computed, slowness in ((8.0, 1.0), (4.0, 1.0), (2.0, 2.0), (0.5, 4.0)):
+        budget = Budget(10.0)
+        budget.cpu_start = time.process_time() - computed
+        assert budget.slowness == pytest.approx(slowness, rel=0.1)
