@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from blindmatch.report.plots import plot_kernels, plot_match, plot_spaces
     from blindmatch.report.write import write_report
     from blindmatch.solvers import SOLVERS
+    from blindmatch.solvers.branch_and_bound import BranchAndBound
     from blindmatch.solvers.progress import Progress
     from blindmatch.solving.result import Result
     from blindmatch.solving.run import solve
@@ -42,6 +43,7 @@ __all__ = [
     "BlindAligner",
     "BlindClassifier",
     "BlindMatcher",
+    "BranchAndBound",
     "Certificate",
     "Gaussian",
     "GromovWasserstein",
@@ -104,6 +106,7 @@ _PLACES = {
     "report.plots": ("plot_kernels", "plot_match", "plot_spaces"),
     "report.write": ("write_report",),
     "solvers": ("SOLVERS",),
+    "solvers.branch_and_bound": ("BranchAndBound",),
     "solvers.progress": ("Progress",),
     "solving.result": ("Result",),
     "solving.run": ("solve",),

@@ -204,6 +204,7 @@ class BranchAndBoundOptions:
         *,
         root: DualAscentOptions,
         proof_limit: int,
+        open_limit: int = 4294967296,
         node_limit: int | None = None,
         symmetry: bool = False,
         checkpoint: str | os.PathLike[str] = "",
@@ -260,6 +261,54 @@ class TreeResult:
     @property
     def checkpoint_error(self) -> str:
         """Why the checkpoint could not be written; empty if it was."""
+
+class SharedTree:
+    """A tree whose open nodes are worked on elsewhere, piece by piece."""
+
+    def __init__(self, problem: Problem, options: BranchAndBoundOptions, root: TreeResult) -> None:
+        """What branch_and_bound left open; the result is empty afterwards."""
+
+    def take(self, count: int) -> tuple[int, bytes]:
+        """
+        A piece of at most `count` open nodes: its number and its bytes, empty if none is left.
+        """
+
+    def absorb(self, number: int, piece: bytes) -> None:
+        """What grow_piece made of a piece."""
+
+    def give_back(self, number: int) -> None:
+        """The piece was lost: its nodes are open again."""
+
+    @property
+    def cost(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def nodes(self) -> int:
+        """How many were bounded."""
+
+    @property
+    def open(self) -> int:
+        """How many wait."""
+
+    @property
+    def proof_nodes(self) -> int:
+        """Nodes of the proof; 0 if it was dropped."""
+
+    @property
+    def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+    def save(self, path: str) -> None:
+        """Write the checkpoint, as if no piece were out."""
+
+    def finish(self, status: BoundStatus) -> TreeResult:
+        """The result; the tree is empty afterwards."""
+
+def grow_piece(
+    problem: Problem, options: BranchAndBoundOptions, piece: bytes, budget: blindmatch.solvers.core_budget.BoundBudget
+) -> bytes:
+    """
+    Works on a piece of a SharedTree until the budget or node_limit ends it; returns what it is then.
+    """
 
 def dual_ascent(
     problem: Problem,

@@ -6,11 +6,11 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
+from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work, as_executor, greet
 from blindmatch.solvers.strengthened import strengthened, worth_a_try
 from blindmatch.validation import at_least, positive
 
@@ -42,6 +43,10 @@ class BranchAndBound(Solver):
     semidefinite
         Use the doubly nonnegative bound (the solver `semidefinite`) where the first nodes of the tree do not close the
         gap and there is time for enough steps. A run with a checkpoint does not use it.
+    executor
+        Where to work on the tree: any ``concurrent.futures.Executor``, such as a pool of processes, or a Dask client.
+        The root is computed here; then pieces of the tree go to the workers, which send back what they proved. None:
+        the threads of this process. The same seed may lead to another of several equally good matches.
     """
 
     memory_limit: int = 4 << 30
@@ -49,6 +54,7 @@ class BranchAndBound(Solver):
     checkpoint: str | Path | None = None
     checkpoint_interval: float = 60.0
     semidefinite: bool = True
+    executor: Any = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "branch-and-bound"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -59,6 +65,8 @@ class BranchAndBound(Solver):
         at_least(self.memory_limit, 0, "memory_limit")
         at_least(self.proof_limit, 0, "proof_limit")
         positive(self.checkpoint_interval, "checkpoint_interval")
+        if self.executor is not None and not (hasattr(self.executor, "submit") or hasattr(self.executor, "get_executor")):
+            raise ValueError(f"executor={self.executor!r}: expected a concurrent.futures.Executor or a Dask client")
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: its folder does not exist")
         if self.checkpoint is not None and Path(self.checkpoint).is_dir():
@@ -74,18 +82,39 @@ class BranchAndBound(Solver):
         self, problem: QAP, budget: Budget, rng: np.random.Generator, node_limit: int | None = None
     ) -> tuple[Outcome, bool]:
         """The tree on level 1 alone, and whether the limit ended it."""
+        shared = self.executor is not None and node_limit is None
+        if shared:
+            greet(as_executor(self.executor))
         start = first_match(problem, budget, rng)
         if budget.interrupted:
             return without_duals(problem, start, budget), False
         scaled = RescaledProblem.of(problem)
+        options = self._options(problem, scaled, budget, rng, ROOT_NODES if shared else node_limit)
         with _sigterm_stops() if self.checkpoint is not None else nullcontext():
-            tree = _core.branch_and_bound(
-                scaled.core,
-                self._options(problem, scaled, budget, rng, node_limit),
-                start,
-                scaled.budget(budget),
-            )
+            tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget))
+            if shared and tree.full and not budget.stopped:
+                return self._shared(problem, scaled, options, tree, budget), False
         return self._outcome(problem, scaled, tree, budget), tree.full
+
+    def _shared(
+        self,
+        problem: QAP,
+        scaled: RescaledProblem,
+        options: _core.BranchAndBoundOptions,
+        root: _core.TreeResult,
+        budget: Budget,
+    ) -> Outcome:
+        """Let the executor finish the tree that the first nodes left open."""
+        work = Work.on(problem, _may_have_symmetries(problem), self.proof_limit)
+        tree = _core.SharedTree(scaled.core, options, root)
+        coordinator = Coordinator(tree, as_executor(self.executor), work)
+        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
+        coordinator.run(budget, scaled.budget(budget), checkpoint, self.checkpoint_interval)
+        stopped = _core.BoundStatus.interrupted if budget.interrupted else _core.BoundStatus.time_limit
+        result = tree.finish(stopped)
+        outcome = self._outcome(problem, scaled, result, budget)
+        notes = [outcome.message, f"{coordinator.redone} pieces were lost and done again" if coordinator.redone else ""]
+        return replace(outcome, message="; ".join(filter(None, [*notes, coordinator.checkpoint_error])))
 
     def _options(
         self, problem: QAP, scaled: RescaledProblem, budget: Budget, rng: np.random.Generator, node_limit: int | None

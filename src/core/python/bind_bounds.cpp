@@ -14,6 +14,7 @@
 #include "python/bind.h"
 #include "python/budget.h"
 #include "tree/branch_and_bound.h"
+#include "tree/shared_tree.h"
 
 void bind_bounds(nb::module_& m);
 
@@ -52,18 +53,20 @@ void bind_options(nb::module_& m) {
         .def(
             "__init__",
             [](BranchAndBoundOptions* self, const DualAscentOptions& root, std::size_t proof_limit,
-               std::optional<std::int64_t> node_limit, bool symmetry, const std::filesystem::path& checkpoint,
-               double checkpoint_interval) {
+               std::size_t open_limit, std::optional<std::int64_t> node_limit, bool symmetry,
+               const std::filesystem::path& checkpoint, double checkpoint_interval) {
                 new (self)
                     BranchAndBoundOptions{.root = root,
                                           .proof_limit = proof_limit,
+                                          .open_limit = open_limit,
                                           .node_limit = node_limit.value_or(std::numeric_limits<std::int64_t>::max()),
                                           .use_symmetry = symmetry,
                                           .checkpoint = checkpoint,
                                           .checkpoint_interval = checkpoint_interval};
             },
-            nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("node_limit") = nb::none(),
-            nb::arg("symmetry") = false, nb::arg("checkpoint") = "", nb::arg("checkpoint_interval") = 60.0);
+            nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("open_limit") = std::size_t{4} << 30,
+            nb::arg("node_limit") = nb::none(), nb::arg("symmetry") = false, nb::arg("checkpoint") = "",
+            nb::arg("checkpoint_interval") = 60.0);
 }
 
 void bind_results(nb::module_& m) {
@@ -93,11 +96,62 @@ void bind_results(nb::module_& m) {
                 "Why the checkpoint could not be written; empty if it was.");
 }
 
+nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+
+void bind_shared_tree(nb::module_& m) {
+    nb::class_<SharedTree>(m, "SharedTree", "A tree whose open nodes are worked on elsewhere, piece by piece.")
+        .def(
+            "__init__",
+            [](SharedTree* self, const Problem& problem, const BranchAndBoundOptions& options, TreeResult& root) {
+                new (self) SharedTree(problem, options, std::move(root));
+            },
+            nb::arg("problem"), nb::arg("options"), nb::arg("root"), nb::keep_alive<1, 2>(),
+            "What branch_and_bound left open; the result is empty afterwards.")
+        .def(
+            "take",
+            [](SharedTree& self, std::size_t count) {
+                auto [number, bytes] = self.take(count);
+                return std::pair(number, to_bytes(bytes));
+            },
+            nb::arg("count"), "A piece of at most `count` open nodes: its number and its bytes, empty if none is left.")
+        .def(
+            "absorb",
+            [](SharedTree& self, std::int64_t number, const nb::bytes& piece) {
+                self.absorb(number, std::string(piece.c_str(), piece.size()));
+            },
+            nb::arg("number"), nb::arg("piece"), "What grow_piece made of a piece.")
+        .def("give_back", &SharedTree::give_back, nb::arg("number"), "The piece was lost: its nodes are open again.")
+        .def_prop_ro("cost", &SharedTree::cost)
+        .def_prop_ro("bound", &SharedTree::bound)
+        .def_prop_ro("nodes", &SharedTree::nodes, "How many were bounded.")
+        .def_prop_ro("open", &SharedTree::open, "How many wait.")
+        .def_prop_ro("proof_nodes", &SharedTree::proof_nodes, "Nodes of the proof; 0 if it was dropped.")
+        .def_prop_ro("permutation",
+                     [](const SharedTree& self) { return to_numpy(self.permutation(), self.permutation().size()); })
+        .def("save", &SharedTree::save, nb::arg("path"), "Write the checkpoint, as if no piece were out.")
+        .def("finish", &SharedTree::finish, nb::arg("status"), "The result; the tree is empty afterwards.");
+    m.def(
+        "grow_piece",
+        [](const Problem& problem, const BranchAndBoundOptions& options, const nb::bytes& piece, BoundBudget budget) {
+            const std::string bytes(piece.c_str(), piece.size());
+            Run run(std::move(budget));
+            std::string grown;
+            {
+                nb::gil_scoped_release release;
+                grown = grow_piece(problem, options, bytes, run.stop);
+            }
+            return to_bytes(grown);
+        },
+        nb::arg("problem"), nb::arg("options"), nb::arg("piece"), nb::arg("budget"),
+        "Works on a piece of a SharedTree until the budget or node_limit ends it; returns what it is then.");
+}
+
 }  // namespace
 
 void bind_bounds(nb::module_& m) {
     bind_options(m);
     bind_results(m);
+    bind_shared_tree(m);
     m.def(
         "dual_ascent",
         [](const Problem& problem, DualAscentOptions options, const Indices& initial, const Stage* start,

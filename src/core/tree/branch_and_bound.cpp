@@ -29,11 +29,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kTurns = 32;
 constexpr int kMostSymmetries = 64;  // of each side
 
-std::size_t bytes_of(const Stage& stage) {
-    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() +
-           stage.forbidden.size();
-}
-
 // A node that was taken off the heap. The turns are committed in the order in which they were taken.
 struct Turn {
     OpenNode open;
@@ -54,7 +49,7 @@ class Tree {
           branching_(problem, result_.symmetries) {}
 
     TreeResult run(std::vector<int> initial) {
-        if (options_.use_symmetry) result_.symmetries = find_symmetries(problem_, kMostSymmetries);
+        result_.symmetries = symmetries_for(problem_, options_);
         if (!resume(initial)) grow_root(std::move(initial));
         if (!open_.empty()) work_on_all_threads();
         result_.bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
@@ -64,7 +59,27 @@ class Tree {
                          : stop_() || cut_short_ ? BoundStatus::time_limit
                                                  : BoundStatus::stalled;
         keep_state();
+        result_.open = std::move(open_);
+        result_.root_bound = root_bound_;
+        result_.closed_bound = closed_bound_;
         return std::move(result_);
+    }
+
+    TreeState grow(TreeState state) {
+        result_.symmetries = state.symmetries;
+        take_up(std::move(state));
+        if (!open_.empty()) work_on_all_threads();
+        return {true,
+                std::move(result_.permutation),
+                result_.cost,
+                root_bound_,
+                closed_bound_,
+                result_.nodes,
+                next_id_,
+                result_.proof_dropped,
+                std::move(result_.proof),
+                std::move(result_.symmetries),
+                std::move(open_)};
     }
 
  private:
@@ -83,6 +98,11 @@ class Tree {
             if (!state.proof.empty() && !state.proof[0].stages.empty()) start_ = state.proof[0].stages.back();
             return false;
         }
+        take_up(std::move(state));
+        return true;
+    }
+
+    void take_up(TreeState state) {
         result_.permutation = std::move(state.permutation);
         result_.cost = problem_.cost(result_.permutation.data());
         result_.nodes = state.nodes;
@@ -95,7 +115,6 @@ class Tree {
         next_id_ = state.next_id;
         root_done_ = true;
         for (OpenNode& node : state.open) push(std::move(node));
-        return true;
     }
 
     // Called with the lock held (or when no thread works). A full disk costs the checkpoint, not the run.
@@ -178,11 +197,11 @@ class Tree {
             result_.proof[proof].skipped = skipped;
         }
         const std::size_t bytes = bytes_of(node.duals) + node.assignments.size() * sizeof(std::uint16_t);
-        open_bytes_ += bytes;
-        // The last child to go frees the parent, on whatever thread.
+        *open_bytes_ += bytes;
+        // The last child to go frees the parent, on whatever thread, and maybe after this tree.
         const std::shared_ptr<const BranchedNode> parent(new BranchedNode(std::move(node)),
-                                                         [this, bytes](const BranchedNode* p) {
-                                                             open_bytes_ -= bytes;
+                                                         [total = open_bytes_, bytes](const BranchedNode* p) {
+                                                             *total -= bytes;
                                                              delete p;
                                                          });
         for (int other = 0; other < n; ++other) {
@@ -208,7 +227,7 @@ class Tree {
 
     // While the open nodes take too much memory: the newest first, which is depth first and opens few.
     OpenNode pop() {
-        if (open_bytes_ <= options_.open_limit) {
+        if (*open_bytes_ <= options_.open_limit) {
             std::pop_heap(open_.begin(), open_.end(), later);
         } else {
             const auto newest = std::max_element(open_.begin(), open_.end(),
@@ -349,10 +368,10 @@ class Tree {
     std::condition_variable changed_;
     TreeResult result_;
     Branching branching_;
-    std::atomic<std::size_t> open_bytes_{0};  // before open_: its nodes count themselves out
-    std::vector<OpenNode> open_;              // a heap
-    std::deque<Turn> turns_;                  // nodes that were taken off the heap, in that order
-    Stage start_;                             // duals of an unfinished root, from a checkpoint
+    std::shared_ptr<std::atomic<std::size_t>> open_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
+    std::vector<OpenNode> open_;  // a heap
+    std::deque<Turn> turns_;      // nodes that were taken off the heap, in that order
+    Stage start_;                 // duals of an unfinished root, from a checkpoint
     bool root_done_ = false;
     double next_checkpoint_ = kInfinity;
     double root_bound_ = -kInfinity;
@@ -366,9 +385,22 @@ class Tree {
 
 }  // namespace
 
+std::size_t bytes_of(const Stage& stage) {
+    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() +
+           stage.forbidden.size();
+}
+
+std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options) {
+    return options.use_symmetry ? find_symmetries(problem, kMostSymmetries) : std::vector<Symmetry>{};
+}
+
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
                             Stop& stop, const std::function<void(const TreeProgress&)>& report) {
     return Tree(problem, options, stop, report).run(std::move(initial));
+}
+
+TreeState grow(const Problem& problem, const BranchAndBoundOptions& options, TreeState state, Stop& stop) {
+    return Tree(problem, options, stop, {}).grow(std::move(state));
 }
 
 }  // namespace blindmatch

@@ -13,6 +13,7 @@
 #include "bound/dual_ascent.h"
 #include "tree/branching.h"
 #include "tree/symmetry.h"
+#include "tree/tree_node.h"
 
 namespace blindmatch {
 
@@ -58,6 +59,10 @@ struct TreeResult {
     bool proof_dropped = false;
     std::vector<Symmetry> symmetries;  // that the proof uses
     std::string checkpoint_error;      // why the last attempt to write the checkpoint failed; empty: it did not
+    // What is left to do, for a `SharedTree`.
+    std::vector<OpenNode> open;
+    double root_bound = -std::numeric_limits<double>::infinity();
+    double closed_bound = std::numeric_limits<double>::infinity();  // of everything that needs no further work
 };
 
 // With a checkpoint, what a run knows is kept in that file, and the next run with the same problem goes on from there.
@@ -65,5 +70,17 @@ struct TreeResult {
 // does not depend on the number of threads unless `stop` cut it short; `report` is called from the calling thread.
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
                             Stop& stop, const std::function<void(const TreeProgress&)>& report = {});
+
+// The symmetries that a run with these options uses; none if it uses none.
+std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options);
+
+// Memory of the duals.
+std::size_t bytes_of(const Stage& stage);
+
+struct TreeState;
+
+// Works on the open nodes of `state` until `options.node_limit` of them are bounded, `stop` says so, or none is left.
+// Returns what is known and open then.
+TreeState grow(const Problem& problem, const BranchAndBoundOptions& options, TreeState state, Stop& stop);
 
 }  // namespace blindmatch

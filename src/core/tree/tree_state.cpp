@@ -216,7 +216,7 @@ std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& optio
     return hash_bytes(&options.target.tolerance, sizeof options.target.tolerance, hash);
 }
 
-void save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint) {
+std::string encode_state(const TreeState& state, std::uint64_t fingerprint) {
     Writer body;
     describe(body, const_cast<TreeState&>(state));  // only read
     put_open(body, state.open);
@@ -225,29 +225,22 @@ void save_state(const std::filesystem::path& path, const TreeState& state, std::
     head.put(fingerprint);
     head.put(static_cast<std::uint64_t>(bytes.size()));
     head.put(hash_bytes(bytes.data(), bytes.size()));
-    try {
-        replace_file(path, {kMagic, head.buffer(), bytes});
-    } catch (const std::system_error& error) {
-        throw std::runtime_error("cannot write the checkpoint " + shown(path) + ": " + error.code().message());
-    }
+    return kMagic + head.buffer() + bytes;
 }
 
-TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
-                     std::uint64_t fingerprint) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    const std::string magic(kMagic);
-    if (bytes.compare(0, magic.size(), magic) != 0) throw std::invalid_argument(shown(path) + " is not a checkpoint");
+TreeState decode_state(std::string_view bytes, const std::string& name, const Problem& problem,
+                       const std::vector<Symmetry>& symmetries, std::uint64_t fingerprint) {
+    const std::string_view magic(kMagic);
+    if (!bytes.starts_with(magic)) throw std::invalid_argument(name + " is not a checkpoint");
     try {
-        const std::string_view rest = std::string_view(bytes).substr(magic.size());
+        const std::string_view rest = bytes.substr(magic.size());
         Reader head(rest);
         std::uint64_t owner = 0, size = 0, hash = 0;
         head.get(owner);
         head.get(size);
         head.get(hash);
         if (owner != fingerprint) {
-            throw std::invalid_argument(shown(path) +
-                                        " belongs to another problem, or to the same one with another seed");
+            throw std::invalid_argument(name + " belongs to another problem, or to the same one with another seed");
         }
         const std::string_view payload = rest.substr(3 * sizeof(std::uint64_t));
         if (payload.size() == size && hash_bytes(payload.data(), payload.size()) == hash) {
@@ -259,7 +252,22 @@ TreeState load_state(const std::filesystem::path& path, const Problem& problem, 
         }
     } catch (const std::out_of_range&) {
     }
-    throw std::invalid_argument(shown(path) + " is damaged");
+    throw std::invalid_argument(name + " is damaged");
+}
+
+void save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint) {
+    try {
+        replace_file(path, {encode_state(state, fingerprint)});
+    } catch (const std::system_error& error) {
+        throw std::runtime_error("cannot write the checkpoint " + shown(path) + ": " + error.code().message());
+    }
+}
+
+TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
+                     std::uint64_t fingerprint) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    return decode_state(bytes, shown(path), problem, symmetries, fingerprint);
 }
 
 }  // namespace blindmatch

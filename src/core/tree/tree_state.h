@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tree/branch_and_bound.h"
@@ -24,11 +26,17 @@ struct TreeState {
 // A number that tells problems (and what counts as solved) apart.
 std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& options);
 
+// The state as bytes: what a file holds, and what goes to another process.
+std::string encode_state(const TreeState& state, std::uint64_t fingerprint);
+
+// Throws std::invalid_argument if the bytes are damaged or belong to another problem, whose symmetries are given: what
+// they say of them must be that. `name` is what the error calls them.
+TreeState decode_state(std::string_view bytes, const std::string& name, const Problem& problem,
+                       const std::vector<Symmetry>& symmetries, std::uint64_t fingerprint);
+
 // A kill or a power cut leaves the old file or the new one, whole. Throws std::runtime_error where that fails.
 void save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint);
 
-// Throws std::invalid_argument if the file is damaged or belongs to another problem, whose symmetries are given: what
-// the file says of them must be that.
 TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
                      std::uint64_t fingerprint);
 
