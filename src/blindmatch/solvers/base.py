@@ -9,6 +9,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -123,7 +124,8 @@ class Outcome:
 
     `lower_bound` is for solvers without a certificate (enumeration, third-party branch and bound); with a certificate,
     the checker computes the bound. `on_checked` is called once the result has been checked, unless the run was
-    interrupted: files that the solver kept until then, such as a checkpoint, can be deleted.
+    interrupted: files that the solver kept until then, such as a checkpoint, can be deleted. `executor` is where the
+    solver worked and its proof may be checked; None: in this process.
     """
 
     permutation: IntArray
@@ -132,6 +134,7 @@ class Outcome:
     lower_bound: float | None = None
     message: str = ""
     on_checked: Callable[[], object] | None = None
+    executor: Executor | None = None
 
 
 def _first_nodes(certificate: Certificate, count: int | None) -> Certificate:

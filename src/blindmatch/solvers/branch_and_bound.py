@@ -20,9 +20,9 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
-from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work, as_executor, greet
+from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work, greet
 from blindmatch.solvers.strengthened import strengthened, worth_a_try
-from blindmatch.validation import at_least, positive
+from blindmatch.validation import as_executor, at_least, positive
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class BranchAndBound(Solver):
         at_least(self.memory_limit, 0, "memory_limit")
         at_least(self.proof_limit, 0, "proof_limit")
         positive(self.checkpoint_interval, "checkpoint_interval")
-        if self.executor is not None and not (hasattr(self.executor, "submit") or hasattr(self.executor, "get_executor")):
-            raise ValueError(f"executor={self.executor!r}: expected a concurrent.futures.Executor or a Dask client")
+        if self.executor is not None:
+            as_executor(self.executor)
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: its folder does not exist")
         if self.checkpoint is not None and Path(self.checkpoint).is_dir():
@@ -114,7 +114,8 @@ class BranchAndBound(Solver):
         result = tree.finish(stopped)
         outcome = self._outcome(problem, scaled, result, budget)
         notes = [outcome.message, f"{coordinator.redone} pieces were lost and done again" if coordinator.redone else ""]
-        return replace(outcome, message="; ".join(filter(None, [*notes, coordinator.checkpoint_error])))
+        message = "; ".join(filter(None, [*notes, coordinator.checkpoint_error]))
+        return replace(outcome, message=message, executor=coordinator.executor)
 
     def _options(
         self, problem: QAP, scaled: RescaledProblem, budget: Budget, rng: np.random.Generator, node_limit: int | None

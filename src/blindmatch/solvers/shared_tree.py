@@ -20,8 +20,8 @@ from blindmatch.solvers.core_problem import RescaledBudget, RescaledProblem
 
 ROOT_NODES = 64  # bounded by the coordinator before pieces go out
 _FIRST_ANSWER = 30.0  # seconds that the workers have to say that they are there
-_SHORTEST, _LONGEST = 0.5, 20.0  # seconds of work on a piece,
-_SHARE = 0.02  # which grow with the run: this share of its age
+_SHORTEST, _LONGEST = 2.0, 30.0  # seconds of work on a piece,
+_SHARE = 0.05  # which grow with the run: this share of its age
 _AHEAD = 2  # pieces a worker: one is worked on, one waits
 _LOSSES = 10  # pieces lost one after the other, without one that came back
 _TICK = 0.2  # seconds between looks at Ctrl-C and the clock
@@ -67,16 +67,6 @@ def tree_options(scaled: RescaledProblem, symmetry: bool, proof_limit: int) -> _
     """Depth first, since open nodes that come back have to be sent; one thread."""
     root = _core.DualAscentOptions(target=scaled.target, memory_limit=0, seed=0, threads=1)
     return _core.BranchAndBoundOptions(root=root, proof_limit=proof_limit, open_limit=0, symmetry=symmetry)
-
-
-def as_executor(executor: Any) -> Executor:
-    """An executor with the interface of ``concurrent.futures``; a Dask client is asked for one."""
-    if hasattr(executor, "get_executor"):
-        executor = executor.get_executor(pure=False)
-    if not hasattr(executor, "submit"):
-        raise ValueError(f"executor={executor!r}: expected a concurrent.futures.Executor or a Dask client")
-    made: Executor = executor
-    return made
 
 
 def places(executor: Any) -> int:
