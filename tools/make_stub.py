@@ -7,6 +7,7 @@ Needs nanobind 3 and ruff.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ def generated() -> str:
 
     generator = StubGen(blindmatch._core)
     generator.put(blindmatch._core)
-    return HEADER + generator.get().replace("os.PathLike = ", "os.PathLike[str] = ")  # nanobind leaves it bare
+    return HEADER + re.sub(r"os\.PathLike\b", "os.PathLike[str]", generator.get())  # nanobind leaves it bare
 
 
 def main() -> int:

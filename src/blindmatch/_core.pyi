@@ -297,7 +297,7 @@ class SharedTree:
 
     @property
     def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    def save(self, path: str) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the checkpoint, as if no piece were out."""
 
     def finish(self, status: BoundStatus) -> TreeResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -147,3 +148,13 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise ValueError(f"rng={shown(rng)}; expected a seed (an integer, at least 0) or a numpy Generator") from error
+
+
+def as_executor(executor: Any, name: str = "executor") -> Executor:
+    """An executor with the interface of ``concurrent.futures``; a Dask client is asked for its own."""
+    if hasattr(executor, "get_executor"):
+        executor = executor.get_executor(pure=False)
+    if not (hasattr(executor, "submit") and hasattr(executor, "shutdown")):
+        raise ValueError(f"{name}={shown(executor)}: expected a concurrent.futures.Executor or a Dask client")
+    made: Executor = executor
+    return made

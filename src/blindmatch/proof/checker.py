@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 import time
+from concurrent.futures import Executor
+from functools import partial
 
 import numpy as np
 
@@ -19,19 +21,23 @@ from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
 from blindmatch.proof.duration import projection_seconds, stage_seconds_at_least
+from blindmatch.proof.parallel import by_depth, map_chunks
 from blindmatch.proof.rounding import EPS, LARGEST_SIZE, TINY, guarded, lowered
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.proof.stage_check import Effort, OutOfTimeError, stage_bounds
-from blindmatch.validation import IntArray, at_least
+from blindmatch.validation import IntArray, as_executor, at_least
 
 
-def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None) -> float:
+def verify(
+    problem: QAP, certificate: Certificate, *, threads: int | None = None, executor: Executor | None = None
+) -> float:
     """Return the lower bound that a certificate proves for a problem, rounded down safely.
 
     Every permutation that the problem allows costs at least this much. A certificate that was damaged, forged or made
     for another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all. One that is no
     tree of this problem, or holds numbers out of range, is refused with a ValueError. The check uses all cores, or
-    `threads` of them.
+    `threads` of them. With an `executor` (of ``concurrent.futures``, or a Dask client), its workers check the nodes of
+    a tree.
 
     Examples
     --------
@@ -43,19 +49,25 @@ def verify(problem: QAP, certificate: Certificate, *, threads: int | None = None
     """
     if threads is not None:
         at_least(threads, 1, "threads")
-    return _verified(problem, certificate, Effort(threads=threads or usable_cores()))[0]
+    pool = None if executor is None else as_executor(executor)
+    return _verified(problem, certificate, Effort(threads=threads or usable_cores()), executor=pool)[0]
 
 
-def verify_in_time(problem: QAP, certificate: Certificate, seconds: float, threads: int = 1) -> tuple[float, bool]:
+def verify_in_time(
+    problem: QAP, certificate: Certificate, seconds: float, threads: int = 1, executor: Executor | None = None
+) -> tuple[float, bool]:
     """What `verify` returns, if it takes no more than so many seconds of computing time, and True.
 
     When they are over, or at Ctrl-C, what has been proved so far, and False: a bound that is as true, only weaker.
     """
-    effort = Effort(threads=threads) if seconds == math.inf else Effort(time.thread_time() + seconds)
-    return _verified(problem, certificate, effort, partial=True)
+    if seconds < math.inf:
+        return _verified(problem, certificate, Effort(time.thread_time() + seconds), in_part=True)
+    return _verified(problem, certificate, Effort(threads=threads), in_part=True, executor=executor)
 
 
-def _verified(problem: QAP, certificate: Certificate, effort: Effort, partial: bool = False) -> tuple[float, bool]:
+def _verified(
+    problem: QAP, certificate: Certificate, effort: Effort, in_part: bool = False, executor: Executor | None = None
+) -> tuple[float, bool]:
     if certificate.size != problem.n:
         raise ValueError(f"certificate is for n={certificate.size}, the problem has n={problem.n}")
     if problem.n > LARGEST_SIZE:
@@ -65,39 +77,69 @@ def _verified(problem: QAP, certificate: Certificate, effort: Effort, partial: b
     _check_forced(problem, certificate.forced)
     try:
         with guarded():
-            bound, whole = _root_bound(problem, certificate, effort, partial)
+            views, whole = _views(problem, certificate, effort, in_part, executor)
+            bound = _root_bound(problem, certificate, views)
     except FloatingPointError:  # a number that `rounding.py` rules out: whatever it is, it proves nothing
         return -math.inf, True
     # Where all numbers are zero, so are all costs, and nothing was rounded.
     return 0.0 if problem.vanishes else problem.round_up(bound), whole
 
 
-def _root_bound(problem: QAP, certificate: Certificate, effort: Effort, partial: bool) -> tuple[float, bool]:
-    """The bound of the root, before it is rounded up to a cost, and whether every node was looked at."""
+def _views(
+    problem: QAP, certificate: Certificate, effort: Effort, in_part: bool, executor: Executor | None
+) -> tuple[list[NodeView], bool]:
+    """The nodes as the checker sees them, and whether every node was looked at."""
+    for index, node in enumerate(certificate.nodes):
+        root = index == 0
+        if root != (node.parent == -1) or root != (node.pair is None) or not -1 <= node.parent < index:
+            raise ValueError(
+                f"certificate: node {index} has parent {node.parent}; expected the root, then earlier nodes"
+            )
     views: list[NodeView] = []
-    whole = True
     try:
-        for index, node in enumerate(certificate.nodes):  # parents first: what they rule out holds for their children
-            root = index == 0
-            if root != (node.parent == -1) or root != (node.pair is None) or not -1 <= node.parent < index:
-                raise ValueError(
-                    f"certificate: node {index} has parent {node.parent}; expected the root, then earlier nodes"
-                )
-            parent = None if index == 0 else views[node.parent]
+        if executor is not None and len(certificate.nodes) > 1:
+            return _views_on(executor, problem, certificate), True
+        for node in certificate.nodes:  # parents first: what they rule out holds for their children
+            parent = None if node.parent < 0 else views[node.parent]
             views.append(NodeView(problem, node, parent, certificate.forced))
             views[-1].use_proofs(node, effort)
     except (KeyboardInterrupt, OutOfTimeError):
-        if not partial:
+        if not in_part:
             raise
-        whole = False  # a node that nobody looked at proves nothing
+        return views, False  # a node that nobody looked at proves nothing
+    return views, True
+
+
+def _views_on(executor: Executor, problem: QAP, certificate: Certificate) -> list[NodeView]:
+    views: dict[int, NodeView] = {}
+    look = partial(_look, problem, certificate.forced)
+    for level in by_depth([node.parent for node in certificate.nodes]):
+        nodes = [certificate.nodes[index] for index in level]
+        found = map_chunks(executor, look, [(node, views.get(node.parent)) for node in nodes])
+        views.update(zip(level, found, strict=True))
+    return [views[index] for index in range(len(views))]
+
+
+def _look(problem: QAP, forced: tuple[Pair, ...], items: list[tuple[Node, NodeView | None]]) -> list[NodeView]:
+    """In the process of a worker: nodes with their parents."""
+    views = []
+    with guarded():
+        for node, parent in items:
+            views.append(NodeView(problem, node, parent, forced))
+            views[-1].use_proofs(node, Effort())
+    return views
+
+
+def _root_bound(problem: QAP, certificate: Certificate, views: list[NodeView]) -> float:
+    """The bound of the root, before it is rounded up to a cost."""
     if not views:
-        return -math.inf, False
+        return -math.inf
     symmetries = [(side, image) if _holds(problem, side, image) else None for side, image in certificate.symmetries]
     for view, node in zip(reversed(views), reversed(certificate.nodes[: len(views)]), strict=True):  # children first
         view.close(node, symmetries)
         if node.parent >= 0:
             views[node.parent].children[node.pair] = view.bound
-    return views[0].bound, whole
+    return views[0].bound
 
 
 def _holds(problem: QAP, side: int, image: IntArray) -> bool:

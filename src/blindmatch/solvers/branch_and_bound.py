@@ -105,7 +105,7 @@ class BranchAndBound(Solver):
         budget: Budget,
     ) -> Outcome:
         """Let the executor finish the tree that the first nodes left open."""
-        work = Work.on(problem, _may_have_symmetries(problem), self.proof_limit)
+        work = Work(problem, _may_have_symmetries(problem), self.proof_limit)
         tree = _core.SharedTree(scaled.core, options, root)
         coordinator = Coordinator(tree, as_executor(self.executor), work)
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import pickle
 import time
+import uuid
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +26,17 @@ _LOSSES = 10  # pieces lost one after the other, without one that came back
 _TICK = 0.2  # seconds between looks at Ctrl-C and the clock
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Work:
     """What a worker needs to know besides the piece; the same for all pieces of a run."""
 
-    problem: bytes
+    problem: QAP
     symmetry: bool
     proof_limit: int
-    version: str = field(default_factory=lambda: importlib.metadata.version("blindmatch"))
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)  # tells runs apart
 
-    @classmethod
-    def on(cls, problem: QAP, symmetry: bool, proof_limit: int) -> Work:
-        """Work on the pieces of this problem."""
-        return cls(pickle.dumps(problem), symmetry, proof_limit)
+
+_current: dict[str, tuple[RescaledProblem, _core.BranchAndBoundOptions]] = {}  # of a worker: what its run prepared
 
 
 def grow(work: Work, piece: bytes, seconds: float) -> bytes:
@@ -56,11 +53,14 @@ def refuse_version(version: str) -> None:
         raise ValueError(f"a worker has blindmatch {own}, this process has {version}; install the same version on both")
 
 
-@lru_cache(maxsize=2)
 def _prepared(work: Work) -> tuple[RescaledProblem, _core.BranchAndBoundOptions]:
-    refuse_version(work.version)
-    scaled = RescaledProblem.of(pickle.loads(work.problem))  # noqa: S301: it comes from the coordinator
-    return scaled, tree_options(scaled, work.symmetry, work.proof_limit)
+    found = _current.get(work.run)
+    if found is None:
+        scaled = RescaledProblem.of(work.problem)
+        found = scaled, tree_options(scaled, work.symmetry, work.proof_limit)
+        _current.clear()
+        _current[work.run] = found
+    return found
 
 
 def tree_options(scaled: RescaledProblem, symmetry: bool, proof_limit: int) -> _core.BranchAndBoundOptions:
@@ -151,7 +151,9 @@ class Coordinator:
             self.lost += 1
             killed = isinstance(error, CancelledError) or type(error).__name__ == "KilledWorker"  # Dask's
             if isinstance(error, BrokenExecutor):
-                raise RuntimeError(f"the executor broke down ({error}); a checkpoint would let a new run resume") from error
+                raise RuntimeError(
+                    f"the executor broke down ({error}); a checkpoint would let a new run resume"
+                ) from error
             if not killed or self.lost > _LOSSES:
                 raise
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import CancelledError, Executor
 from dataclasses import replace
 
 import numpy as np
@@ -134,7 +135,9 @@ def _solving_time(problem: QAP, solver: Solver, time_limit: float, threads: int)
     return time_limit - min(check_seconds(stage_work(n**2, n), n, threads), most)
 
 
-def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[Certificate | Proof, float, bool]:
+def _checked(
+    problem: QAP, proof: Proof, seconds: float, threads: int, executor: Executor | None
+) -> tuple[Certificate | Proof, float, bool]:
     """The certificate, its bound, and whether all of it was checked; if time is short, large ones are not built."""
     with keep_what_is_done() as interrupted:
         if proof.nbytes > _BYTES_A_SECOND * seconds:
@@ -143,7 +146,10 @@ def _checked(problem: QAP, proof: Proof, seconds: float, threads: int) -> tuple[
         certificate = proof.make(None)
     if interrupted:  # a second Ctrl-C: do not wait for the proof
         return proof, -math.inf, False
-    return certificate, *verify_in_time(problem, certificate, seconds, threads)
+    try:
+        return certificate, *verify_in_time(problem, certificate, seconds, threads, executor)
+    except (RuntimeError, CancelledError):  # the executor broke down or was shut down
+        return certificate, *verify_in_time(problem, certificate, seconds, threads)
 
 
 def _checking_time(problem: QAP, proof: Proof, budget: Budget, time_limit: float | None) -> float:
@@ -224,7 +230,7 @@ def _result(
     if proof is not None:
         seconds = _checking_time(problem, proof, budget, time_limit)
         try:
-            certificate, bound, whole = _checked(problem, proof, seconds, budget.threads)
+            certificate, bound, whole = _checked(problem, proof, seconds, budget.threads, outcome.executor)
         except ValueError as error:  # the match is kept even if its proof is refused
             bound, whole = -math.inf, True
             notes.append(f"the proof was refused: {error}; please report this")
