@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,15 +38,17 @@ class Request:
     solving: SolverOptions
     outputs: OutputOptions
     checkpoint: Path | None = None
+    executor: Executor | None = None
 
     @property
     def solver(self) -> Solver:
         """The solver with its options."""
-        if self.checkpoint is None:
+        if self.checkpoint is None and self.executor is None:
             return as_solver(self.solving.solver)
         if self.solving.solver not in ("auto", BranchAndBound.name):
-            raise ValueError(f"--checkpoint: solver={self.solving.solver!r} keeps none; only branch-and-bound does")
-        return BranchAndBound(checkpoint=self.checkpoint)
+            option = "--engine" if self.checkpoint is None else "--checkpoint"
+            raise ValueError(f"{option}: solver={self.solving.solver!r} cannot use it; only branch-and-bound can")
+        return BranchAndBound(checkpoint=self.checkpoint, executor=self.executor)
 
     def check(self, inputs: Sequence[Path] = ()) -> None:
         """Refuse now what would fail only after a long run."""

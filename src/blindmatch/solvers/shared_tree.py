@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import time
 import uuid
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from blindmatch import _core
+from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledBudget, RescaledProblem
@@ -73,7 +73,7 @@ def places(executor: Any) -> int:
     """How many pieces an executor works on at the same time; this machine's cores if it does not say."""
     if hasattr(executor, "_client"):  # Dask's
         return max(1, int(sum(executor._client.nthreads().values())))
-    return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
+    return int(getattr(executor, "_max_workers", 0) or usable_cores())
 
 
 def greet(executor: Executor) -> None:
