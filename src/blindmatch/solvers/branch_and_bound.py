@@ -42,7 +42,8 @@ class BranchAndBound(Solver):
         the run; the message of the result reports it.
     semidefinite
         Use the doubly nonnegative bound (the solver `semidefinite`) where the first nodes of the tree do not close the
-        gap and there is time for enough steps. A run with a checkpoint does not use it.
+        gap and there is time for enough steps. A run with a checkpoint or an executor does not
+        use it.
     executor
         Where to work on the tree: any ``concurrent.futures.Executor``, such as a pool of processes, or a Dask client.
         The root is computed here; then pieces of the tree go to the workers, which send back what they proved. None:
@@ -74,7 +75,8 @@ class BranchAndBound(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch; between the first nodes and the others, the semidefinite bound where it may help."""
-        if self.semidefinite and self.checkpoint is None and worth_a_try(problem, budget):
+        alone = self.checkpoint is None and self.executor is None
+        if self.semidefinite and alone and worth_a_try(problem, budget):
             return strengthened(self.tree, problem, budget, rng)
         return self.tree(problem, budget, rng)[0]
 
