@@ -11,7 +11,7 @@ _PROJECTION = 2e-8  # for the projection bound, over n^3, at most
 
 
 def stage_work(pairs: int, n: int, matrix: bool = False) -> float:
-    """The work that a stage with so many allowed pairs takes; `matrix` says whether it has one."""
+    """The work of checking a stage with `pairs` allowed pairs; `matrix` says whether the stage has one."""
     return _STAGE / _PAIR + pairs * n**2 + (_MATRIX / _PAIR * pairs**3 if matrix else 0.0)
 
 

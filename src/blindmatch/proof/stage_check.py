@@ -46,7 +46,7 @@ class Effort:
     threads: int = 1
 
     def check(self, seconds: float = 0.0) -> None:
-        """Raise an OutOfTimeError if so many more seconds are too many."""
+        """Raise an OutOfTimeError if less than `seconds` are left."""
         if self.deadline < math.inf and time.thread_time() + seconds > self.deadline:
             raise OutOfTimeError
 
