@@ -25,7 +25,7 @@ _SCREEN = Tabu(streams=2)  # no time limit, so that the same seed gives the same
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class CoarseStart:
     """One clustering of each side, and how well they match.
 
     Attributes
@@ -67,7 +67,9 @@ def clusterings(points: Points, clusters: int, count: int, rng: np.random.Genera
     return found
 
 
-def screened(sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: np.random.Generator) -> Iterable[Start]:
+def screened(
+    sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: np.random.Generator
+) -> Iterable[CoarseStart]:
     """Match every clustering of one side quickly with every clustering of the other.
 
     k-means partitions the same cloud differently from run to run. With s runs on each side there are s^2 chances that
@@ -75,15 +77,15 @@ def screened(sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: 
     """
     for i, source in enumerate(sources):
         for j, target in enumerate(targets):
-            start = Start((i, j), source, target, np.arange(len(source)), 0.0)
+            start = CoarseStart((i, j), source, target, np.arange(len(source)), 0.0)
             result = _solved(start, _SCREEN, rng=rng, threads=1)
             yield replace(start, permutation=result.permutation, cost=result.cost / len(source) ** 2)
 
 
-def matched(start: Start, solver: Solver, time_limit: float | None, seed: int, threads: int | None) -> Result:
+def matched(start: CoarseStart, solver: Solver, time_limit: float | None, seed: int, threads: int | None) -> Result:
     """The match of the centres with its proof."""
     return _solved(start, solver, time_limit=time_limit, rng=seed, threads=threads)
 
 
-def _solved(start: Start, solver: Solver, **options: Any) -> Result:
+def _solved(start: CoarseStart, solver: Solver, **options: Any) -> Result:
     return complete(solve(start.problem, solver, **options))

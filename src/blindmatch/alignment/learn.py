@@ -56,7 +56,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class LearningSchedule:
     """How a rotation is learned.
 
     Attributes
@@ -82,7 +82,7 @@ def learn(
     source: Points,
     target: Points,
     pairs: Pairs,
-    schedule: Schedule,
+    schedule: LearningSchedule,
     *,
     rng: np.random.Generator,
     crew: Crew,

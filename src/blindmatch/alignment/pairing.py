@@ -14,7 +14,7 @@ from blindmatch.alignment.assign import one_to_one, renumbered
 from blindmatch.alignment.coordinates import Coordinates
 from blindmatch.alignment.crew import Crew, Stopped
 from blindmatch.alignment.frame import Points
-from blindmatch.alignment.learn import NO_PAIRS, Learned, Pairs, Schedule, learn
+from blindmatch.alignment.learn import NO_PAIRS, Learned, LearningSchedule, Pairs, learn
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.alignment.starts import by_axes, by_centres, by_signatures
@@ -188,7 +188,7 @@ def _learned(
         pairs = _WAYS[kind](source, target, axes, rng, crew)
         if number == 0 and len(anchors.source) > 1:  # the first one begins with what is known, and nothing else
             pairs, axes = NO_PAIRS, min(axes, len(anchors.source))
-        learned = learn(a, b, pairs, Schedule(axes, keep), rng=rng, crew=crew, anchors=anchors)
+        learned = learn(a, b, pairs, LearningSchedule(axes, keep), rng=rng, crew=crew, anchors=anchors)
         found.append(Start(kind, learned, nearest(a[probes] @ learned.rotation, b, 1, crew)[1][:, 0]))
         yield found[-1]
         best = max(found, key=lambda start: start.learned.score)

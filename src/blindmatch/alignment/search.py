@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blindmatch.alignment.coarse import Start, clusterings, matched, screened
+from blindmatch.alignment.coarse import CoarseStart, clusterings, matched, screened
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import agreement, procrustes, refine, sample, unit
@@ -101,7 +101,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     rotation = grown[best][1]
     # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
     size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
-    schedule = _told([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
+    schedule = _reported([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
     if not interrupted:
         with keep_what_is_done() as interrupted:
             rotation = refine(source, target, rotation, schedule=schedule, size=size, rng=rng, memory=_MEMORY)
@@ -123,7 +123,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
 
 
 def _grown(
-    start: Start,
+    start: CoarseStart,
     source: Points,
     target: Points,
     plan: Plan,
@@ -133,7 +133,7 @@ def _grown(
 ) -> tuple[Result, Points]:
     """The match of the centres of a start, and the rotation refined from it."""
     rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
-    schedule = _told(rounds, "refining candidates", turn, report)
+    schedule = _reported(rounds, "refining candidates", turn, report)
     report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
     result = matched(start, plan.solver, plan.time_limit, int(rng.integers(2**31)), plan.threads)
     rough = procrustes(start.source_centres, start.target_centres[result.permutation])
@@ -142,12 +142,12 @@ def _grown(
     return result, refine(source, target, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
 
 
-def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> list[Start]:
+def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> list[CoarseStart]:
     """The cheapest matches of centres among all pairs of clusterings."""
     leading = min(_COARSE, source.shape[1])
     sides: list[list[FloatArray]] = []
     for points in (unit(source[:, :leading]), unit(target[:, :leading])):
-        runs = _told(range(plan.clusterings), "clustering", (len(sides), 2), report)
+        runs = _reported(range(plan.clusterings), "clustering", (len(sides), 2), report)
         sides.append([centres for _ in runs for centres in clusterings(points, plan.clusters, 1, rng)])
     starts, total = [], len(sides[0]) * len(sides[1])
     report("matching centres", 0, total)
@@ -157,7 +157,7 @@ def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator
     return sorted(starts, key=lambda start: start.cost)[: plan.candidates]
 
 
-def _told(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:
+def _reported(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:
     """Yield the parts of a step and report each; a step has several turns with equally many parts."""
     before, turns = turn
     for done, part in enumerate(parts):

@@ -20,7 +20,7 @@ UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # pandas' names
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class TableColumn:
     """One column of a table.
 
     Attributes
@@ -88,14 +88,14 @@ class NamedRows:
     ignored: tuple[str, ...] = ()
 
 
-def named_rows(columns: Sequence[Column]) -> NamedRows:
+def named_rows(columns: Sequence[TableColumn]) -> NamedRows:
     """Separate the embedding from the columns that describe the rows.
 
     The names are `name`, or else the first of these that is different in every row: a column of text, a text `label`,
     `id` or `index`, the index of a data frame. If there are columns called 0, 1, 2, ..., the other numeric columns are
     not dimensions.
     """
-    found: dict[str, list[Column]] = {"name": [], "label": [], "id": [], "text": [], "number": []}
+    found: dict[str, list[TableColumn]] = {"name": [], "label": [], "id": [], "text": [], "number": []}
     for column in columns:
         if not column.counts_rows:
             found[column.role].append(column)
@@ -120,12 +120,12 @@ def named_rows(columns: Sequence[Column]) -> NamedRows:
     )
 
 
-def _why(column: Column) -> str:
+def _why(column: TableColumn) -> str:
     """Why a column is not part of the embedding."""
     return {"number": "beside numbered columns", "id": "an index"}.get(column.role, column.role)
 
 
-def _numbered(columns: list[Column]) -> list[Column]:
+def _numbered(columns: list[TableColumn]) -> list[TableColumn]:
     """The columns called 0, 1, 2, ... if there are any; the other columns then describe the row."""
     numbered = [column for column in columns if column.title.isdecimal()]
     counted = {column.title for column in numbered} == {str(k) for k in range(len(numbered))}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.io.columns import UNNAMED, WORDS, Column, NamedRows, as_number, has_titles, named_rows
+from blindmatch.io.columns import UNNAMED, WORDS, NamedRows, TableColumn, as_number, has_titles, named_rows
 from blindmatch.io.files import reading, refuse_bomb
 
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
@@ -50,7 +50,7 @@ def read_text(path: Path) -> NamedRows:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _text_column(place: int, title: str | None, cells: Sequence[str], lines: list[int]) -> Column:
+def _text_column(place: int, title: str | None, cells: Sequence[str], lines: list[int]) -> TableColumn:
     values = [as_number(cell) for cell in cells]
     bad = [row for row, value in enumerate(values) if value is None]
     filled = [cells[row] for row in bad if cells[row]]
@@ -64,7 +64,7 @@ def _text_column(place: int, title: str | None, cells: Sequence[str], lines: lis
     index = title is not None and (UNNAMED.fullmatch(title) is not None or (place == 0 and not title))
     fault = f"line {lines[bad[0]]}, column {place + 1}: {cells[bad[0]][:80]!r} is not a number" if bad else ""
     numbers = None if bad else np.array(values, dtype=np.float64)
-    return Column("" if index else (title or "").lower(), cells, numbers, text, index, fault, title or "")
+    return TableColumn("" if index else (title or "").lower(), cells, numbers, text, index, fault, title or "")
 
 
 def read_parquet(path: Path) -> NamedRows:
@@ -102,12 +102,12 @@ def read_parquet(path: Path) -> NamedRows:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _beside(column: Column, lists: list[Column]) -> bool:
+def _beside(column: TableColumn, lists: list[TableColumn]) -> bool:
     """Whether it is a column of numbers beside the column of lists that is the embedding."""
     return column not in lists and column.role == "number"
 
 
-def _arrow_column(title: str, column: Any, index: bool) -> Column | None:
+def _arrow_column(title: str, column: Any, index: bool) -> TableColumn | None:
     """A column of a parquet file; None for a type that is not used here, such as a date."""
     from pyarrow import float64, types
 
@@ -115,23 +115,23 @@ def _arrow_column(title: str, column: Any, index: bool) -> Column | None:
     text = any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_boolean))
     called = "" if UNNAMED.fullmatch(title) else title.strip().lower()
     if text or index or called in WORDS:
-        return Column(called, column.to_pylist(), None, text, index, heading=title)
+        return TableColumn(called, column.to_pylist(), None, text, index, heading=title)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         rows = np.array(column.to_pylist(), dtype=np.float64)
         if rows.ndim != 2:
             raise ValueError(f"column {title!r} holds lists of lists, or nothing; expected one list for each row")
-        return Column(called, (), rows, False, heading=title)
+        return TableColumn(called, (), rows, False, heading=title)
     if types.is_decimal(kind) or types.is_null(kind):
         column = column.cast(float64())
     elif not types.is_integer(kind) and not types.is_floating(kind):
         return None
-    return Column(called, (), column.to_numpy(zero_copy_only=False).astype(np.float64), False, heading=title)
+    return TableColumn(called, (), column.to_numpy(zero_copy_only=False).astype(np.float64), False, heading=title)
 
 
-def _range_column(index: dict[str, Any], rows: int) -> Column | None:
+def _range_column(index: dict[str, Any], rows: int) -> TableColumn | None:
     """The index that pandas stores only as a range; None if its length does not fit the table."""
     span = range(index["start"], index["stop"], index["step"])
-    return None if len(span) != rows else Column(str(index["name"] or "").lower(), span, None, False, index=True)
+    return None if len(span) != rows else TableColumn(str(index["name"] or "").lower(), span, None, False, index=True)
 
 
 def _decoded_bytes(metadata: Any) -> int:
