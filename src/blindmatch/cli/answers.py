@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,7 @@ import typer
 from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
 from blindmatch.cli.options import OutputOptions, SolverOptions
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
-from blindmatch.cli.progress import live_progress, watched
+from blindmatch.cli.progress import Telling, live_progress, watched
 from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
@@ -28,7 +28,7 @@ from blindmatch.solving.run import as_solver
 from blindmatch.trust import Trust
 from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_task
-from blindmatch.validation import as_generator, at_least, positive
+from blindmatch.validation import IntArray, as_generator, at_least, positive
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Request:
     outputs: OutputOptions
     checkpoint: Path | None = None
     executor: Executor | None = None
+    start: IntArray | None = None
 
     @property
     def solver(self) -> Solver:
@@ -50,19 +51,18 @@ class Request:
             raise ValueError(f"{option}: solver={self.solving.solver!r} cannot use it; only branch-and-bound can")
         return BranchAndBound(checkpoint=self.checkpoint, executor=self.executor)
 
-    def check(self, inputs: Sequence[Path] = ()) -> None:
+    def check(self, inputs: Sequence[Path] = (), others: Mapping[str, Path | None] | None = None) -> None:
         """Refuse now what would fail only after a long run."""
         out = self.outputs
         check_certificate(out.certificate, self.solver)
-        check_outputs(
-            {"--certificate": out.certificate, "--report": out.report, "--checkpoint": self.checkpoint}, inputs
-        )
+        written = {"--certificate": out.certificate, "--report": out.report, **(others or {})}
+        check_outputs({**written, "--checkpoint": self.checkpoint, "--log": self.solving.log}, inputs)
 
     def solved(self, solve: Callable[[SolveOptions], Result]) -> Result:
         """Solve with live progress."""
         given = self.solving
-        with live_progress(given.time_limit) as callback:
-            return solve(SolveOptions(self.solver, given.time_limit, given.seed, callback, given.threads))
+        with live_progress(given.seconds, Telling(given.verbose, given.log)) as callback:
+            return solve(SolveOptions(self.solver, given.time_limit, given.seed, callback, given.threads, self.start))
 
 
 def check_certificate(path: Path | None, solver: Solver) -> None:
@@ -99,7 +99,7 @@ def assess_with_progress(
     result: Result, task: Task, plan: AssessmentPlan, solving: SolverOptions, time_limit: float = 60.0
 ) -> Trust:
     """Assess with a line of progress on the terminal."""
-    with watched("assessing") as line:
+    with watched("assessing", telling=Telling(solving.verbose, solving.log)) as line:
         told = None if line is None else line.share
         schedule = Schedule(as_generator(solving.seed), solving.threads, time_limit, told)
         return assess_task(result, task, plan, schedule)
@@ -150,13 +150,18 @@ class Answer:
             kept = "" if least is None else " and all its pairs are kept"
             self._cut.append(f"{'it' if self._cut else 'the match is complete, but'} was not assessed{kept}")
 
+    def write(self, what: str, path: Path | None, write_it: Callable[[Path], object]) -> None:
+        """Print the match, and write a further file if it was asked for."""
+        self._print()
+        if self._delivery.write(path, write_it) and not self._request.outputs.json:
+            self._delivery.show(lambda: output().print(f"{what}: {path}", markup=False, soft_wrap=True))
+
     def finish(self) -> None:
         """Print the match, write the files that were asked for, and end with the right exit code."""
         out, delivery, result = self._request.outputs, self._delivery, self._told.result
         self._print()
         self._write_certificate()
-        if delivery.write(out.report, partial(write_page, self._page)) and not out.json:
-            delivery.show(lambda: output().print(f"Report: {out.report}", markup=False, soft_wrap=True))
+        self.write("Report", out.report, partial(write_page, self._page))
         if self._cut:
             complain(f"interrupted; {', and '.join(self._cut)}")
         unproved = out.certificate is not None and result.certificate is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
@@ -24,6 +25,19 @@ _IMAGES = (
     "them, one per line."
 )
 FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv"
+
+
+def time_limit(text: Any) -> Any:
+    """Seconds, None for the word none, or "auto", from the command line or from a default."""
+    if text in (None, "none", "auto"):
+        return None if text == "none" else text
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise typer.BadParameter(f"{text!r}; expected a number of seconds above 0, or none")
+    return seconds
 
 
 def expanded(function: Callable[..., None]) -> Callable[..., None]:
@@ -102,11 +116,19 @@ Solver = Annotated[
     str, typer.Option("-s", "--solver", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers)
 ]
 TimeLimit = Annotated[
-    float | None,
-    typer.Option("-t", "--time-limit", metavar="SECONDS", help="Return the best match found within this time."),
+    Any,
+    typer.Option(
+        "-t",
+        "--time-limit",
+        metavar="SECONDS",
+        parser=time_limit,
+        help="Return the best found within this time; 'none' for no limit.",
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Tell the progress every second, on stderr.")]
+Log = Annotated[File, typer.Option(metavar="FILE", help="Append the progress to this file, every second.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Certificate = Annotated[
     File, typer.Option("-c", "--certificate", metavar="FILE", help="Write the proof of the bound (.npz).")
@@ -114,6 +136,10 @@ Certificate = Annotated[
 Report = Annotated[File, typer.Option("-r", "--report", metavar="FILE", help="Write a report (.html).")]
 Checkpoint = Annotated[
     File, typer.Option(metavar="FILE", help="Keep the state of branch-and-bound here, and resume from it.")
+]
+Start = Annotated[
+    File,
+    typer.Option(metavar="FILE", help="A solution to begin with: a QAPLIB .sln file, or what --json printed (.json)."),
 ]
 Assess = Annotated[bool, typer.Option("--assess", help="Tell whether to believe the match, as the command 'assess'.")]
 MinConfidence = Annotated[
@@ -173,16 +199,26 @@ class SolverOptions:
     """How to solve."""
 
     solver: Solver = "auto"
-    time_limit: TimeLimit = None
+    time_limit: TimeLimit = "auto"
     seed: Seed = 0
     threads: Threads = None
+    verbose: Verbose = False
+    log: Log = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The time limit; None for no limit."""
+        from blindmatch.solving.limits import as_seconds
+
+        return as_seconds(self.time_limit)
 
     @property
     def settings(self) -> dict[str, str]:
         """What was asked for, for the report."""
+        seconds = self.seconds
         return {
             "solver": self.solver,
-            "time limit": "none" if self.time_limit is None else f"{self.time_limit:g} s",
+            "time limit": "none" if seconds is None else f"{seconds:g} s",
             "seed": str(self.seed),
             "threads": "all cores" if self.threads is None else str(self.threads),
         }

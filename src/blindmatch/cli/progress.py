@@ -1,4 +1,4 @@
-"""What a long command shows while it runs: on stderr, and only on a terminal."""
+"""What a long command shows while it runs: a line on a terminal; `told.py` tells it elsewhere."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from blindmatch.cli.told import Teller, moment_text, teller
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -107,7 +111,6 @@ class Line:
 
     def moment(self, now: Progress) -> None:
         """Show the progress of a solver."""
-        from blindmatch.report.verdict import number, percent
         from blindmatch.solving.result import relative_gap
 
         if now.seconds - self._shown < REFRESH:
@@ -116,7 +119,7 @@ class Line:
         gap = None if now.cost is None else relative_gap(now.cost, now.lower_bound)
         if gap is not None:
             self._pace.see(now.seconds, gap)
-        text = f"bound {number(now.lower_bound)}  cost {number(now.cost)}  gap {percent(gap)}"
+        text = moment_text(now)
         here, guess = time.monotonic(), self._pace.seconds_left
 
         def left() -> str:
@@ -137,18 +140,57 @@ def _left_of_step(end: float) -> str:
     return f"about {clock(max(0.0, end - time.monotonic()))} left of this step" if math.isfinite(end) else ""
 
 
+@dataclass(frozen=True)
+class Telling:
+    """How progress is told: `verbose` writes a line every second, `log` is a file for these lines."""
+
+    verbose: bool = False
+    log: Path | None = None
+
+
+QUIETLY = Telling()
+
+
+class Both:
+    """A line on the terminal, and somebody who is told the same."""
+
+    def __init__(self, line: Line, teller: Teller) -> None:
+        self._all = (line, teller)
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """Show how many parts of a step are done."""
+        for one in self._all:
+            one.step(name, done, total)
+
+    def share(self, name: str, share: float) -> None:
+        """Show which share of a step is done."""
+        for one in self._all:
+            one.share(name, share)
+
+    def moment(self, now: Progress) -> None:
+        """Show the progress of a solver."""
+        for one in self._all:
+            one.moment(now)
+
+
 @contextmanager
-def live_progress(time_limit: float | None = None) -> Iterator[Callable[[Progress], None] | None]:
-    """Give a callback that shows bound, cost, gap and times on stderr; None if stderr is no terminal."""
-    with watched("starting", time_limit) as line:
+def live_progress(
+    time_limit: float | None = None, telling: Telling = QUIETLY
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Give a callback that shows bound, cost, gap and times on stderr; None if nobody looks."""
+    with watched("starting", time_limit, telling) as line:
         yield None if line is None else line.moment
 
 
 @contextmanager
-def watched(what: str, time_limit: float | None = None) -> Iterator[Line | None]:
-    """Show steps on a terminal; None if stderr is no terminal."""
-    with _quiet_stdout(), _bar(what) as bar:
-        yield None if bar is None else Line(bar, time_limit)
+def watched(
+    what: str, time_limit: float | None = None, telling: Telling = QUIETLY
+) -> Iterator[Line | Teller | Both | None]:
+    """Show steps on a terminal, or tell them in lines; None if nobody looks."""
+    shown = nullcontext() if telling.verbose else _bar(what)
+    with teller(telling.verbose, telling.log) as told, _quiet_stdout(), shown as bar:
+        line = None if bar is None else Line(bar, time_limit)
+        yield Both(line, told) if line is not None and told is not None else line or told
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from typing import Any, get_args
 import numpy as np
 
 from blindmatch.io.files import reading
+from blindmatch.io.qaplib import read_sln
+from blindmatch.problem.files import load_solution
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
@@ -19,7 +21,7 @@ from blindmatch.report import Match
 from blindmatch.report.write import check_cost
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.solving.result import Result
-from blindmatch.validation import as_array
+from blindmatch.validation import IntArray, as_array
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,18 @@ def _result(values: dict[str, Any]) -> Result:
         seconds=float(values.get("seconds", math.nan)),
         trace=tuple(Progress(float(seconds), 0, low, cost) for seconds, low, cost in values.get("trace", ())),
         message=str(values.get("message", "")),
+        bound=str(values.get("bound", "")),
     )
+
+
+def read_start(path: Path, problem: QAP | None = None) -> IntArray:
+    """A match to begin with, from a QAPLIB solution or from a saved result."""
+    suffix = path.suffix.lower()
+    if suffix not in (".sln", ".json"):
+        raise ValueError(f"--start {path}: unknown file type {suffix!r}; expected .sln (QAPLIB) or .json")
+    if suffix == ".json":
+        return Saved.load(path).result.permutation
+    return read_sln(path)[1] if problem is None else load_solution(path, problem)
 
 
 def saved_match(path: Path, match: Match) -> Match:

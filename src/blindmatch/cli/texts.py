@@ -13,7 +13,7 @@ from rich.text import Text
 from blindmatch.cli.console import plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
-from blindmatch.report.verdict import number, pairs_are, percent
+from blindmatch.report.verdict import ENDED, number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
 from blindmatch.trust import Trust
@@ -29,6 +29,23 @@ def match_text(match: Match) -> list[object]:
         Text(f"Gap {percent(result.gap)}."),
     ]
     lines = [_pairs(match), *_unmatched_text(match), *_right(match), *sentences]
+    return [*lines, Text(plain(result.message))] if result.message else [*lines]
+
+
+def assignment_text(match: Match) -> list[object]:
+    """The assignment of a quadratic assignment problem, in the words of that field."""
+    result, n = match.result, len(match.result.pairs)
+    cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
+    if result.status == "optimal":
+        found = f"Optimal assignment of {n} facilities: cost {cost}, proved by {result.bound} in {seconds}."
+    elif result.gap is None:
+        found = f"Assignment of {n} facilities: cost {cost}, no bound; {seconds}, {ENDED[result.status]}."
+    else:
+        found = (
+            f"Assignment of {n} facilities: cost {cost}, lower bound {bound} ({result.bound}), gap "
+            f"{percent(result.gap)}; {seconds}, {ENDED[result.status]}."
+        )
+    lines = [_pairs(match, "facility", "location"), Text(found, style="bold")]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
 
 
@@ -116,10 +133,10 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
     ]
 
 
-def _pairs(match: Match) -> Table:
+def _pairs(match: Match, source: str = "source", target: str = "target") -> Table:
     table = Table(show_edge=False, pad_edge=False)
-    table.add_column("source", overflow="fold")
-    table.add_column("target", overflow="fold")
+    table.add_column(source, overflow="fold")
+    table.add_column(target, overflow="fold")
     if match.truth is not None:
         table.add_column("right?")
     for i, j, source, target in match.named_pairs:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from blindmatch.io.files import write_atomically
 from blindmatch.validation import FloatArray, IntArray
 
 _LIMIT = 10_000  # a larger size means a broken or hostile file
@@ -34,6 +35,13 @@ def read_sln(path: str | Path) -> tuple[float, IntArray]:
     if not np.array_equal(np.sort(indices), np.arange(n)):
         raise ValueError(f"{path}: the {n} indices are not a permutation")
     return float(numbers[1]), indices.astype(np.intp)
+
+
+def write_sln(path: str | Path, cost: float, permutation: IntArray) -> None:
+    """Write a ``.sln`` file: the size and the cost, then the location of each facility, counted from 1."""
+    words = " ".join(str(j + 1) for j in permutation.tolist())
+    text = f"{len(permutation)} {cost:.17g}\n{words}\n"
+    write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def _numbers(path: str | Path) -> FloatArray:

@@ -25,6 +25,7 @@ from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solving.limits import TimeLimit, as_seconds
 from blindmatch.validation import FloatArray, IntArray, at_least
 
 Step = Callable[[str, int, int], None]
@@ -109,7 +110,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         distortion: str | Distortion = "gw",
         solver: str | Solver = "auto",
         standardize: bool = True,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = "auto",
         random_state: int | None = None,
         threads: int | None = None,
     ) -> None:
@@ -154,7 +155,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         self.task_ = Task.of(self.centres_, texts, distortion=self.distortion, standardize=self.standardize)
         limit = self.time_limit
         if self.n_init_ < starts:  # Ctrl-C
-            limit = min(_AFTER_INTERRUPT, limit or math.inf)
+            limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)
         options = SolveOptions(self.solver, limit, self.random_state, match_callback, self.threads)
         self.result_ = match_task(self.task_, options)
         self.cluster_class_ = _adopt(self.centres_, self.result_.permutation)

@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.errors import shown
 from blindmatch.matching.match_large import match_large, too_large
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
-from blindmatch.problem.task import Task, as_task
+from blindmatch.problem.task import Task, as_task, with_dummies
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.limits import TimeLimit, as_seconds, told
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
 from blindmatch.trust.abstention import abstained_by, assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_share, assess_task
-from blindmatch.validation import as_generator, positive
+from blindmatch.validation import IntArray, as_array, as_generator
 
 Pairs = Iterable[tuple[int, int]]
 
@@ -45,7 +47,8 @@ def match(
     unmatched_cost: float | None = None,
     max_unmatched: int | None = None,
     min_confidence: float | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = "auto",
+    start: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     callback: Callback | None = None,
     threads: int | None = None,
@@ -70,7 +73,13 @@ def match(
         matrices of two graphs. ``bm.fill_missing`` completes relations of which some are missing (nan).
     distortion
         "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object.
-    solver, time_limit, rng, callback, threads
+    time_limit
+        Seconds; when they run out, the best match so far is returned. "auto" is 60 s, and no limit for thousands of
+        items, which are matched without a proof (``docs/large.md``). None: no limit.
+    start
+        A match to begin with, for example ``permutation`` of an earlier result: the target of each source, -1 for none.
+        The result costs no more, except that beyond 100 items a match on which several starts agree is preferred.
+    solver, rng, callback, threads
         As in ``bm.solve``.
     standardize
         Bring both kernels to a common scale first, so that the two sides may have different units. The columns of one
@@ -141,14 +150,16 @@ def match(
     )
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
     warn_of_units(task)
-    result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads))
+    result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads, start))
     if least is None:
         return result
     if result.support is not None:  # a large match: it has confidences of its own
         return abstained_by(result, result.confidence, least)
     plan = AssessmentPlan(regret=False)
     return assessed_or_kept(
-        result, lambda: assess_task(result, task, plan, Schedule(as_generator(rng), threads, time_limit)), least
+        result,
+        lambda: assess_task(result, task, plan, Schedule(as_generator(rng), threads, as_seconds(time_limit))),
+        least,
     )[0]
 
 
@@ -205,13 +216,14 @@ def matching_problem(
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How to solve; the attributes are the arguments of ``bm.solve``."""
+    """How to solve; the attributes are the arguments of ``bm.match``."""
 
     solver: str | Solver = "auto"
-    time_limit: float | None = None
+    time_limit: TimeLimit = "auto"
     rng: int | np.random.Generator | None = None
     callback: Callback | None = None
     threads: int | None = None
+    start: ArrayLike | None = None
 
     @property
     def automatic(self) -> bool:
@@ -235,12 +247,14 @@ def outweighs(share: float) -> str:
 def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
     if options.automatic and too_large(task.sizes, task.hints.max_unmatched):
+        if options.start is not None:
+            raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
         result = match_large(
             task.sides if task.euclidean else task.relations,
             task.distortion,
             task.hints,
             precomputed=not task.euclidean,
-            time_limit=None if options.time_limit is None else positive(options.time_limit, "time_limit"),
+            time_limit=as_seconds(options.time_limit, None),
             rng=as_generator(options.rng),
             callback=options.callback,
             threads=options.threads,
@@ -253,14 +267,13 @@ def match_task(task: Task, options: SolveOptions) -> Result:
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
             attach_result(error, _without_dummies(found, task))
         raise
-    return _noted(_without_dummies(result, task), task)
+    return told(_noted(_without_dummies(result, task), task), options.time_limit)
 
 
 def _solved(task: Task, options: SolveOptions) -> Result:
     """Solve the problem of a task, with no more dummies than needed, within the time limit."""
-    problem, left = task.problem, options.time_limit
-    if left is not None:
-        positive(left, "time_limit")
+    problem, left = task.problem, as_seconds(options.time_limit)
+    own = None if options.start is None else task.reduced(task.completed(_as_partners(options.start, task)))
     if task.enough_dummies() < task.hints.max_unmatched:
         start = time.perf_counter()
         found = quick_search(task, options)
@@ -279,7 +292,9 @@ def _solved(task: Task, options: SolveOptions) -> Result:
             rng=options.rng,
             callback=options.callback,
             threads=options.threads,
+            start=own,
         )
+    full = None if own is None else with_dummies(own, task.sizes[1], problem.n)  # None: it needs more dummies
     return solve(
         problem,
         options.solver,
@@ -287,12 +302,26 @@ def _solved(task: Task, options: SolveOptions) -> Result:
         rng=options.rng,
         callback=options.callback,
         threads=options.threads,
+        start=full,
     )
+
+
+def _as_partners(start: ArrayLike, task: Task) -> IntArray:
+    """The target of each source, -1 for none, checked."""
+    n, m = task.sizes
+    partners = as_array(start, "start")
+    if partners.shape != (n,) or partners.dtype.kind not in "iu" or partners.min() < -1 or partners.max() >= m:
+        raise ValueError(f"start={shown(start)}; expected {n} integers: targets below {m}, or -1")
+    used = partners[partners >= 0]
+    if len(np.unique(used)) < len(used):
+        raise ValueError(f"start={shown(start)} uses a target twice")
+    return partners.astype(np.intp)
 
 
 def quick_search(task: Task, options: SolveOptions) -> Result:
     """A good match in which any number of items may stay unmatched, in a tenth of the time."""
-    limit = None if options.time_limit is None else 0.1 * options.time_limit
+    limit = as_seconds(options.time_limit)
+    limit = None if limit is None else 0.1 * limit
     solver = Tabu(iterations=20 * task.problem.n)
     return solve(task.problem, solver, time_limit=limit, rng=options.rng, threads=options.threads)
 

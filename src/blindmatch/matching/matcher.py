@@ -17,6 +17,7 @@ from blindmatch.matching.projection import Partners, chosen_count, distances_to_
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
+from blindmatch.solving.limits import TimeLimit
 from blindmatch.validation import FloatArray, IntArray, as_array
 
 
@@ -74,7 +75,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         unmatched_cost: float | None = None,
         max_unmatched: int | None = None,
         partners: Partners = 1,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = "auto",
         random_state: int | None = None,
         threads: int | None = None,
     ) -> None:

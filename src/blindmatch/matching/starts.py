@@ -15,6 +15,7 @@ from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, m
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import with_dummies
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback
 from blindmatch.solving.result import Result
@@ -38,6 +39,7 @@ def solve_from_coordinates(
     rng: int | np.random.Generator | None = None,
     callback: Callback | None = None,
     threads: int | None = None,
+    start: IntArray | None = None,
 ) -> Result:
     """Solve with "auto", beginning with matches by coordinates.
 
@@ -48,7 +50,10 @@ def solve_from_coordinates(
     ----------
     sides
         Points, or square matrices of relations if `precomputed`.
+    start
+        Another match to begin with: the target of each source, -1 for none.
     """
+    own = None if start is None else with_dummies(start, hints.sizes[1], problem.n)
     begin = time.perf_counter()
     limit = math.inf if time_limit is None else time_limit
 
@@ -57,7 +62,7 @@ def solve_from_coordinates(
 
     found = _matches(sides, distortion, hints, precomputed, as_generator(rng), threads, lambda: remaining(_STARTING))
     if found is None:
-        return solve(problem, "auto", time_limit=time_limit, rng=rng, callback=callback, threads=threads)
+        return solve(problem, "auto", time_limit=time_limit, rng=rng, callback=callback, threads=threads, start=own)
     starts = [completed(partners, hints.sizes[1], problem.n) for partners in found.all]
     if found.found.ended == "interrupted":
         return _interrupted(problem, starts, time.perf_counter() - begin)
@@ -67,7 +72,9 @@ def solve_from_coordinates(
     left = None if time_limit is None else max(remaining(), 1e-3)
     # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.
     with nullcontext() if solver.search or problem.n <= solver.largest else threadpool_limits(1, "blas"):
-        result = solve(problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads, starts=given)
+        result = solve(
+            problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads, start=own, starts=given
+        )
     if problem.n > _BY_COST:
         result = _believed(result, problem, believed)
     partners = _partners(result.permutation, hints.sizes)

@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from blindmatch.errors import unknown_name
 from blindmatch.io.files import read_npz
+from blindmatch.io.qaplib import read_sln
 from blindmatch.problem.qap import QAP
+from blindmatch.validation import IntArray
 
 _PROBLEM = ("source_cost", "target_cost", "linear", "constant", "forbidden")  # arrays of a problem
+
+
+def load_solution(path: str | Path, problem: QAP) -> IntArray:
+    """Read the permutation of a QAPLIB ``.sln`` file for a problem.
+
+    Some public files list the inverse permutation. The one that costs what the file says is taken, or else the cheaper
+    one.
+    """
+    cost, listed = read_sln(path)
+    if len(listed) != problem.n:
+        raise ValueError(f"{path}: a solution of n={len(listed)}; the problem has n={problem.n}")
+    both = (listed, np.argsort(listed))
+    costs = [problem.objective(p) for p in both]
+    stated = [p for p, found in zip(both, costs, strict=True) if np.isclose(found, cost, rtol=1e-9)]
+    return stated[0] if stated else both[int(np.argmin(costs))]
 
 
 def load_problem(path: str | Path) -> QAP:

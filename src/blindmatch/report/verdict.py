@@ -6,6 +6,13 @@ import math
 
 from blindmatch.solving.result import Result
 
+ENDED = {
+    "time_limit": "the time limit ended the run",
+    "interrupted": "the run was interrupted",
+    "stalled": "the bound rises no further",
+    "heuristic": "this solver proves nothing",
+}
+
 
 def number(value: float | None) -> str:
     """A number for people: seven digits are enough to compare, and a missing one is a dash.
@@ -77,12 +84,8 @@ def _proof_sentence(result: Result) -> str:
     cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
     if result.status == "optimal":
         return f"The match costs {cost} and no pairing costs less than {bound}: proved in {seconds} by {result.solver}."
-    ended = {
-        "time_limit": "the time limit ended the run",
-        "interrupted": "the run was interrupted",
-        "stalled": "the bound rises no further",
-        "heuristic": "this solver proves nothing",
-    }[result.status]
+    ended = ENDED[result.status]
     if result.gap is None:
         return f"The match costs {cost}; found in {seconds} by {result.solver} ({ended})."
-    return f"The match costs {cost}, the best possible at least {bound}; {seconds} by {result.solver} ({ended})."
+    which = f" ({result.bound})" if result.bound else ""
+    return f"The match costs {cost}, the best possible at least {bound}{which}; {seconds} by {result.solver} ({ended})."

@@ -189,6 +189,8 @@ class Budget:
         self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; all of them were offered
         self._callback = callback
         self._bound: float | None = None
+        self._bound_name = ""
+        self.naming = ""  # what the bounds that are reported are called
 
     @property
     def seconds(self) -> float:
@@ -238,13 +240,16 @@ class Budget:
         if self.kept is None or cost < self.kept[0]:
             self.kept = (cost, np.array(permutation, dtype=np.intp))
 
-    def report(self, lower_bound: float | None, cost: float | None, iteration: int = 0) -> bool:
-        """Record progress and report it to the caller; return whether to continue."""
-        if lower_bound is not None and math.isfinite(lower_bound):
-            self._bound = lower_bound if self._bound is None else max(self._bound, lower_bound)
+    def report(
+        self, lower_bound: float | None, cost: float | None, iteration: int = 0, bound: str | None = None
+    ) -> bool:
+        """Record progress and report it to the caller; return whether to continue. `bound` is the bound's name."""
+        before = -math.inf if self._bound is None else self._bound
+        if lower_bound is not None and before < lower_bound < math.inf:
+            self._bound, self._bound_name = lower_bound, self.naming if bound is None else bound
         known = [found[0] for found in (self.best, self.kept) if found is not None]
         cost = min([cost, *known] if cost is not None else known, default=None)
-        progress = Progress(self.seconds, iteration, self._bound, cost)
+        progress = Progress(self.seconds, iteration, self._bound, cost, bound=self._bound_name)
         self.trace.append(progress)
         if self._callback is not None and not self.interrupted:
             try:

@@ -36,10 +36,11 @@ class BranchAndBound(Solver):
     proof_limit
         Bytes of the proof tree; a larger tree is dropped, and the result (with its bound) is kept.
     checkpoint
-        A file with the state of the run (open nodes, duals, incumbent), written every `checkpoint_interval` seconds, at
-        a time limit, on Ctrl-C and on SIGTERM. A run that finds this file resumes from it; the problem and the seed
-        must be the same. A run that completes removes it after its proof has been checked. A full disk does not stop
-        the run; the message of the result reports it.
+        A file with the state of the run (open nodes, duals, incumbent), written at a time limit, on Ctrl-C, on SIGTERM
+        and every `checkpoint_interval` seconds; less often if that would take more than a tenth of the time, or more
+        than 4 MB a second on average. A run that finds this file resumes from it; the problem and the seed must be the
+        same. A run that completes removes it after its proof has been checked. A full disk does not stop the run; the
+        message of the result reports it.
     semidefinite
         Use the doubly nonnegative bound (the solver `semidefinite`) where the first nodes of the tree do not close the
         gap and there is time for enough steps. A run with a checkpoint or an executor does not

@@ -10,6 +10,8 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
+from blindmatch.proof.duration import projection_seconds
+from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import root_proof
@@ -103,8 +105,11 @@ def final_status(status: _core.BoundStatus, budget: Budget) -> Status:
 def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int32]]:
     """A good starting match: a short tabu search with a fixed number of steps, so that the seed determines it.
 
-    If the caller gave starts and one of them leads to a better match, that one.
+    If the caller gave starts and one of them leads to a better match, that one. The projection bound is reported first:
+    it is cheap and part of every proof, and level 1 may take long to get beyond it.
     """
+    if projection_seconds(problem.n) < 0.1 * budget.remaining:
+        budget.report(problem.round_up(projection_bound(problem)), None, bound="projection")
     found = Tabu(iterations=200 * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng).permutation
     if budget.best is not None and budget.best[0] < problem.objective(found):
         found = budget.best[1]

@@ -17,3 +17,4 @@ class Progress:
     lower_bound: float | None
     cost: float | None
     phase: str = ""  # of a large match: what is being done
+    bound: str = ""  # which lower bound it is

@@ -40,6 +40,9 @@ class Result:
         ``problem.objective(permutation)``.
     lower_bound
         No permutation costs less: ``lower_bound <= optimum <= cost``. None if the solver proves nothing.
+    bound
+        Which bound that is: "projection", "level-1 RLT", "semidefinite", "branch and bound", "enumeration", or the name
+        of a third-party solver; empty if there is none.
     status
         "optimal": proved that no permutation is cheaper by more than one part in a million of the cost (or 1e-12 of the
         magnitude of the summed numbers). "time_limit" and "interrupted": the run was stopped early. "stalled": the
@@ -67,6 +70,7 @@ class Result:
     proof: Certificate | Proof | None = field(default=None, repr=False)
     trace: tuple[Progress, ...] = field(default=(), repr=False)
     message: str = ""
+    bound: str = ""
     support: int | None = None
     confidence: FloatArray | None = field(default=None, repr=False)
     ranking: Ranking | None = field(default=None, repr=False)
@@ -110,6 +114,7 @@ class Result:
             "permutation": self.permutation.tolist(),
             "cost": self.cost,
             "lower_bound": self.lower_bound,
+            "bound": self.bound,
             "gap": self.gap,
             "status": self.status,
             "solver": self.solver,

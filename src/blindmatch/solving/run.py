@@ -32,6 +32,15 @@ _LARGEST_ROOT_IN_HASTE = 100  # largest size for a check of the root of a proof 
 _BYTES_A_SECOND = 5.6e7  # of duals: where a certificate takes longer to build, it is built only when it is accessed
 _CHECKING = 0.45  # share of a time limit that is reserved for the check, at most
 _OVERRUN = 0.1  # share of a time limit by which the check may exceed it
+# What the bounds of a solver are called.
+BOUNDS = {
+    "auto": "branch and bound",
+    "branch-and-bound": "branch and bound",
+    "dual-ascent": "level-1 RLT",
+    "factorized-hahn-grant": "level-1 RLT",
+    "hahn-grant": "level-1 RLT",
+    "brute-force": "enumeration",
+}
 
 
 def solve(
@@ -42,6 +51,7 @@ def solve(
     rng: int | np.random.Generator | None = None,
     callback: Callback | None = None,
     threads: int | None = None,
+    start: ArrayLike | None = None,
     starts: Sequence[ArrayLike] = (),
 ) -> Result:
     """Solve a quadratic assignment problem.
@@ -61,10 +71,10 @@ def solve(
         result so far as its attribute ``result``.
     threads
         Number of threads; all cores by default.
-    starts
-        Permutations to begin with, for example the match of an earlier run or of another program. The result costs no
-        more than any of them. Solvers that search (auto, branch-and-bound, dual-ascent, tabu, two-opt, faq) improve
-        them, beside starts of their own. A start with a forbidden pair is not used.
+    start, starts
+        A permutation to begin with, for example the result of an earlier run or of another program; or several. The
+        result costs no more than any of them. Solvers that search (auto, branch-and-bound, dual-ascent, tabu, two-opt,
+        faq) improve them, beside starts of their own. A start with a forbidden pair is not used.
 
     Examples
     --------
@@ -87,12 +97,14 @@ def solve(
     generator = as_generator(rng)
     budget = Budget(time_limit, threads, callback)
     budget.time_limit = _solving_time(problem, chosen, budget.time_limit, budget.threads)
+    budget.naming = BOUNDS.get(chosen.name, chosen.name)
 
-    given = [as_permutation(start, problem.n, f"starts[{at}]") for at, start in enumerate(starts)]
+    given = [] if start is None else [as_permutation(start, problem.n, "start")]
+    given += [as_permutation(one, problem.n, f"starts[{at}]") for at, one in enumerate(starts)]
     forced = forced_pairs(problem)
     rest, rows, columns = problem.reduced(forced) if forced else (problem, np.arange(problem.n), np.arange(problem.n))
     _refuse(rest, chosen)
-    inside = [_renumbered(start, rows, columns) for start in given if problem.allows(start)]
+    inside = [_renumbered(one, rows, columns) for one in given if problem.allows(one)]
     outcome = _run_shuffled(rest, chosen, budget, generator, inside)
 
     permutation = np.empty(problem.n, dtype=np.intp)
@@ -259,4 +271,23 @@ def _result(
         proof=certificate,
         trace=tuple(budget.trace),
         message="; ".join(notes),
+        bound=_bound_name(problem, bound, certificate, name),
     )
+
+
+def _bound_name(problem: QAP, bound: float | None, proof: Certificate | Proof | None, solver: str) -> str:
+    """Which lower bound this is; empty if nothing is proved."""
+    if bound is None or bound == -math.inf:
+        return ""
+    if proof is None:
+        return BOUNDS.get(solver, solver)
+    if problem.n <= _LARGEST_IN_HASTE and bound <= problem.round_up(projection_bound(problem)):
+        return "projection"
+    if not isinstance(proof, Certificate):
+        return "level-1 RLT" if BOUNDS.get(solver) == "level-1 RLT" else "branch and bound"
+    stages = [stage for node in proof.nodes for stage in node.stages]
+    if not stages:
+        return "projection"
+    if len(proof.nodes) > 1:
+        return "branch and bound"
+    return "semidefinite" if any(stage.matrix is not None for stage in stages) else "level-1 RLT"

@@ -23,6 +23,9 @@
 namespace blindmatch {
 namespace {
 
+// Checkpoints take at most a tenth of the time, and 4 MB a second on average.
+constexpr double kCheckpointPause = 10.0, kCheckpointRate = 4e6;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Nodes that may be worked on at the same time. A constant: which nodes are taken, and what is known by then, must not
 // depend on the number of threads.
@@ -121,16 +124,20 @@ class Tree {
     void keep_state() {
         next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
         if (options_.checkpoint.empty() || result_.permutation.empty()) return;
+        const double begin = stop_.elapsed();
+        std::size_t bytes = 0;
         try {
             TreeState state{root_done_,    result_.permutation, result_.cost, root_bound_,
                             closed_bound_, result_.nodes,       next_id_,     result_.proof_dropped,
                             result_.proof, result_.symmetries,  open_};
             for (const Turn& turn : turns_) state.open.push_back(turn.open);
-            save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
+            bytes = save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
             result_.checkpoint_error.clear();
         } catch (const std::exception& error) {
             result_.checkpoint_error = error.what();
         }
+        const double end = stop_.elapsed(), pause = std::max(kCheckpointPause * (end - begin), bytes / kCheckpointRate);
+        next_checkpoint_ = end + std::max(options_.checkpoint_interval, pause);
     }
 
     void grow_root(std::vector<int> initial) {

@@ -255,12 +255,14 @@ TreeState decode_state(std::string_view bytes, const std::string& name, const Pr
     throw std::invalid_argument(name + " is damaged");
 }
 
-void save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint) {
+std::size_t save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint) {
+    const std::string bytes = encode_state(state, fingerprint);
     try {
-        replace_file(path, {encode_state(state, fingerprint)});
+        replace_file(path, {bytes});
     } catch (const std::system_error& error) {
         throw std::runtime_error("cannot write the checkpoint " + shown(path) + ": " + error.code().message());
     }
+    return bytes.size();
 }
 
 TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,

@@ -34,8 +34,9 @@ std::string encode_state(const TreeState& state, std::uint64_t fingerprint);
 TreeState decode_state(std::string_view bytes, const std::string& name, const Problem& problem,
                        const std::vector<Symmetry>& symmetries, std::uint64_t fingerprint);
 
-// A kill or a power cut leaves the old file or the new one, whole. Throws std::runtime_error where that fails.
-void save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint);
+// Returns the bytes of the file. A kill or a power cut leaves the old file or the new one, whole. Throws
+// std::runtime_error where that fails.
+std::size_t save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint);
 
 TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
                      std::uint64_t fingerprint);

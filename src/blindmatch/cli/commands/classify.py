@@ -15,6 +15,7 @@ from blindmatch.cli.app import command
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from blindmatch.cli.progress import Telling
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import Embeddings
     from blindmatch.matching.classifier import BlindClassifier
@@ -66,9 +67,10 @@ def classify(
 ) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
     from blindmatch.cli.outputs import check_outputs
+    from blindmatch.cli.progress import Telling
     from blindmatch.matching.classifier import BlindClassifier
 
-    check_outputs({"--output": output, "--report": report}, [images, classes])
+    check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
     model = BlindClassifier(
         **vars(how),
         solver=solving.solver,
@@ -76,7 +78,7 @@ def classify(
         random_state=solving.seed,
         threads=solving.threads,
     )
-    found, points = _fitted(model, images, classes)
+    found, points = _fitted(model, images, classes, Telling(solving.verbose, solving.log))
     cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
     cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
     if assess:
@@ -103,7 +105,7 @@ class Classified:
     trust: Trust | None = None
 
 
-def _fitted(model: BlindClassifier, images: Path, classes: Path) -> tuple[Classified, Embeddings]:
+def _fitted(model: BlindClassifier, images: Path, classes: Path, telling: Telling) -> tuple[Classified, Embeddings]:
     """Cluster, match, and say what each image is."""
     import numpy as np
 
@@ -111,6 +113,7 @@ def _fitted(model: BlindClassifier, images: Path, classes: Path) -> tuple[Classi
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
     from blindmatch.report import Clusters
+    from blindmatch.solving.limits import as_seconds
 
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
@@ -118,7 +121,7 @@ def _fitted(model: BlindClassifier, images: Path, classes: Path) -> tuple[Classi
     tables = Tables((points, texts), names=("images", "classes"))
     if model.scale == "none":
         tables.warn()
-    with watched("starting", model.time_limit) as line:
+    with watched("starting", as_seconds(model.time_limit), telling) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
     scores = None if labels is None else model.evaluate(points.values, labels)

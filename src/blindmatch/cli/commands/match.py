@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,7 @@ def match(
     solving: opt.SolverOptions,
     outputs: opt.OutputOptions,
     items: opt.ItemOptions,
+    start: opt.Start = None,
     checkpoint: opt.Checkpoint = None,
     assess: opt.Assess = False,
     min_confidence: opt.MinConfidence = None,
@@ -34,15 +36,18 @@ def match(
     from blindmatch.cli.answers import Answer, Assessment, Request
     from blindmatch.cli.inputs import TaskInput, command_line
     from blindmatch.cli.items import check_items
+    from blindmatch.cli.saved import read_start
     from blindmatch.matching.match import match_task
 
     check_items(items, outputs.report)
     inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
-    request.check(inputs.paths)
+    request.check([*inputs.paths, *([start] if start else [])])
     assessment = Assessment(min_confidence)
     assessment.check()
     task = inputs.task
     inputs.tables.warn()
+    if start is not None:
+        request = replace(request, start=read_start(start))
     found = request.solved(partial(match_task, task))
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())

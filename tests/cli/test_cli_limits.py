@@ -1,0 +1,134 @@
+"""The command line: time limits, progress in lines, starts and solutions."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import rng_of
+from typer.testing import CliRunner
+
+import blindmatch as bm
+from blindmatch.cli import app
+from blindmatch.cli.told import Listener, Teller
+from blindmatch.io.qaplib import read_sln
+from blindmatch.solvers.progress import Progress
+from blindmatch.solving.limits import told
+
+NUG5 = "5  0 1 1 2 3 1 0 2 1 2 1 2 0 1 2 2 1 1 0 1 3 2 2 1 0  0 5 2 4 1 5 0 3 0 2 2 3 0 0 0 4 0 0 0 5 1 2 0 5 0"
+
+
+def run(*arguments):
+    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("nug5.dat").write_text(NUG5)
+    X = rng_of(0).standard_normal((6, 3))
+    np.save("a.npy", X)
+    np.save("b.npy", X[::-1])
+
+
+def test_a_match_has_a_limit_of_a_minute_unless_somebody_says_otherwise():
+    assert json.loads(run("match", "a.npy", "b.npy", "--json").stdout)["settings"]["time limit"] == "60 s"
+    none = json.loads(run("match", "a.npy", "b.npy", "--json", "--time-limit", "none").stdout)
+    assert none["settings"]["time limit"] == "none"
+    assert json.loads(run("solve", "nug5.dat", "-t", 5, "--json").stdout)["settings"]["time limit"] == "5 s"
+
+
+@pytest.mark.parametrize("command", [("match", "a.npy", "b.npy"), ("solve", "nug5.dat")])
+@pytest.mark.parametrize("limit", ["0", "-3", "nan", "soon", ""])
+def test_a_bad_limit_is_refused_by_the_name_of_the_option(command, limit):
+    done = run(*command, "--time-limit", limit)
+    assert done.exit_code == 2
+    assert "--time-limit" in done.stderr
+    assert "seconds above 0, or none" in done.stderr
+
+
+def test_lines_come_now_and_then():
+    stream = io.StringIO()
+    listener = Listener(stream, 10.0, "blindmatch: ")
+    for seconds in (0.5, 9.0, 11.0, 12.0, 20.9, 21.5):
+        listener.hear(seconds, "busy")
+    assert stream.getvalue() == "blindmatch: 11 s: busy\nblindmatch: 22 s: busy\n"
+
+
+def test_a_line_says_which_bound_it_is():
+    stream = io.StringIO()
+    Teller([Listener(stream, 0.0)]).moment(Progress(1.0, 0, 90.0, 100.0, bound="projection"))
+    assert stream.getvalue() == "0 s: bound 90 (projection)  cost 100  gap 10 %\n"
+
+
+def test_a_closed_stream_ends_the_lines_and_not_the_run():
+    stream = io.StringIO()
+    stream.close()
+    listener = Listener(stream, 0.0)
+    listener.hear(1.0, "busy")
+    listener.hear(2.0, "busy")
+
+
+def test_a_log_names_the_run():
+    assert run("solve", "nug5.dat", "--log", "run.log").exit_code == 0
+    assert len(Path("run.log").read_text().splitlines()) >= 1
+    assert run("solve", "nug5.dat", "--log", "nug5.dat").exit_code == 2
+
+
+def test_solutions_are_read_and_written():
+    done = run("solve", "nug5.dat", "--solution", "s.sln")
+    assert "Optimal assignment of 5 facilities" in done.stdout
+    assert "location" in done.stdout
+    assert "pairs matched" not in done.stdout
+    cost, permutation = read_sln("s.sln")
+    assert bm.QAP.from_qaplib("nug5.dat").objective(permutation) == cost
+    again = json.loads(run("solve", "nug5.dat", "--start", "s.sln", "-s", "random", "--json").stdout)
+    assert again["cost"] == cost
+    inverse = np.argsort(permutation) + 1
+    Path("i.sln").write_text(f"5 {cost}\n{' '.join(map(str, inverse))}\n")
+    again = json.loads(run("solve", "nug5.dat", "--start", "i.sln", "-s", "random", "--json").stdout)
+    assert again["cost"] == cost
+
+
+def test_the_match_of_an_earlier_run_is_a_start():
+    Path("m.json").write_text(run("match", "a.npy", "b.npy", "--json").stdout)
+    again = json.loads(run("match", "a.npy", "b.npy", "--start", "m.json", "-s", "random", "--json").stdout)
+    assert again["permutation"] == [5, 4, 3, 2, 1, 0]
+    wrong = run("match", "a.npy", "b.npy", "--start", "a.npy")
+    assert wrong.exit_code == 2
+    assert "--start a.npy" in wrong.stderr
+
+
+def test_the_cheap_bound_comes_first_and_has_a_name():
+    rng = rng_of(4)
+    A, B = (np.triu(rng.integers(0, 9, (14, 14)), 1) for _ in range(2))
+    seen = []
+    result = bm.solve(bm.QAP(A + A.T, B + B.T), rng=0, callback=seen.append)
+    first = next(now for now in seen if now.lower_bound is not None)
+    assert first.bound == "projection"
+    assert first.lower_bound <= result.lower_bound
+    assert result.bound in ("branch and bound", "level-1 RLT")
+    assert result.to_dict()["bound"] == result.bound
+    assert bm.solve(bm.QAP(A + A.T, B + B.T), "tabu", rng=0).bound == ""
+
+
+def test_starts_of_a_match():
+    X = rng_of(1).standard_normal((7, 3))
+    order = rng_of(2).permutation(7)
+    truth = np.argsort(order)
+    assert bm.match(X, X[order], start=truth, solver="random", rng=0).permutation.tolist() == truth.tolist()
+    for bad in ([0, 1], [0, 0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5, 9], "words"):
+        with pytest.raises(ValueError, match="start="):
+            bm.match(X, X[order], start=bad)
+
+
+def test_the_default_limit_is_told():
+    result = bm.match([[0.0], [1.0], [3.0]], [[0.0], [1.0], [3.0]], rng=0)
+    assert told(result, "auto") is result
+    cut = told(replace(result, status="time_limit"), "auto")
+    assert "default time limit of 60 s" in cut.message
+    assert told(replace(result, status="time_limit"), 60.0).message == result.message
+    with pytest.raises(ValueError, match="time_limit='soon'"):
+        bm.match([[0.0], [1.0]], [[0.0], [1.0]], time_limit="soon")
