@@ -183,7 +183,7 @@ def test_report_is_written(run) -> None:
         (("match", "bad.npy", "b.npy"), "bad.npy"),
         (("match", "none.npy", "b.npy"), "none.npy: no such file"),
         (("match", "a.npy", "b.npy", "--distortion", "mutual-kn"), "did you mean 'mutual-knn'?"),
-        (("match", "a.npy", "b.npy", "--time-limit", "-1"), "time_limit"),
+        (("match", "a.npy", "b.npy", "--time-limit", "-1"), "--time-limit"),
         (("match", "a.npy", "b.npy", "--seed", "-1"), "rng=-1"),
         (("match", "a.npy", "b.npy", "--threads", "0"), "threads"),
         (("solve", "p.dat", "--solver", "two-op"), "did you mean 'two-opt'?"),

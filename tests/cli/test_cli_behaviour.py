@@ -319,7 +319,7 @@ def test_joined_letters_stay_joined() -> None:
 def test_one_is_no_plural() -> None:
     Path("one.dat").write_text("1\n0\n0\n")
     done = run("solve", "one.dat").stdout.decode()
-    assert "1 pair matched" in done
+    assert "assignment of 1 facility:" in done
     assert "1 nodes" not in run("solve", "p.dat", "--solver", "branch-and-bound").stdout.decode()
 
 

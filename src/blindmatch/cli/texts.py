@@ -35,14 +35,15 @@ def match_text(match: Match) -> list[object]:
 def assignment_text(match: Match) -> list[object]:
     """The assignment of a quadratic assignment problem, in the words of that field."""
     result, n = match.result, len(match.result.pairs)
+    whole = f"{n} facilit{'y' if n == 1 else 'ies'}"
     cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
     if result.status == "optimal":
-        found = f"Optimal assignment of {n} facilities: cost {cost}, proved by {result.bound} in {seconds}."
+        found = f"Optimal assignment of {whole}: cost {cost}, proved by {result.bound} in {seconds}."
     elif result.gap is None:
-        found = f"Assignment of {n} facilities: cost {cost}, no bound; {seconds}, {ENDED[result.status]}."
+        found = f"Assignment of {whole}: cost {cost}, no bound; {seconds}, {ENDED[result.status]}."
     else:
         found = (
-            f"Assignment of {n} facilities: cost {cost}, lower bound {bound} ({result.bound}), gap "
+            f"Assignment of {whole}: cost {cost}, lower bound {bound} ({result.bound}), gap "
             f"{percent(result.gap)}; {seconds}, {ENDED[result.status]}."
         )
     lines = [_pairs(match, "facility", "location"), Text(found, style="bold")]
