@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from blindmatch.geometry.prototypes import class_means, prompt_means
     from blindmatch.geometry.relations import fill_missing
     from blindmatch.io.cells import annotate_cells
+    from blindmatch.matching.choice import RelationChoice, choose_relation
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.matching.evaluation import evaluate, matching_accuracy
     from blindmatch.matching.match import match, matching_problem
@@ -51,6 +52,7 @@ __all__ = [
     "MutualKNN",
     "Progress",
     "Projection",
+    "RelationChoice",
     "Result",
     "SolverUnavailable",
     "Subsets",
@@ -59,6 +61,7 @@ __all__ = [
     "annotate_cells",
     "assess",
     "best_subsets",
+    "choose_relation",
     "class_means",
     "embed_images",
     "embed_texts",
@@ -90,6 +93,7 @@ _PLACES = {
     "geometry.prototypes": ("class_means", "prompt_means"),
     "geometry.relations": ("fill_missing",),
     "io.cells": ("annotate_cells",),
+    "matching.choice": ("RelationChoice", "choose_relation"),
     "matching.classifier": ("BlindClassifier",),
     "matching.evaluation": ("evaluate", "matching_accuracy"),
     "matching.match": ("match", "matching_problem"),
