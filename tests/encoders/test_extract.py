@@ -114,6 +114,7 @@ def test_a_damaged_shard_is_computed_again(tmp_path):
     assert np.array_equal(load_embeddings(path).values, embed_images(noise(300), "pixels").values)
 
 
+@pytest.mark.slow
 def test_kill_9_and_resume_on_the_command_line(tmp_path):
     """A real process, killed for good while it works, then started again."""
     from PIL import Image

@@ -55,6 +55,7 @@ def test_a_dask_cluster_that_loses_a_worker_loses_no_run(tmp_path, expected):
     assert len(workers) > 1
 
 
+@pytest.mark.slow
 def test_slurm_arrays_with_submitits_local_executor(tmp_path):
     pytest.importorskip("submitit")
     what = plan("ablation", {**SMALL, "seeds": 6})

@@ -90,6 +90,7 @@ def test_a_run_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
     assert status(what, tmp_path).done == 3
 
 
+@pytest.mark.slow
 def test_killed_twice_and_run_again_gives_the_results_of_an_unbroken_sweep(tmp_path, unbroken):
     kept = 0
     for _ in range(2):
