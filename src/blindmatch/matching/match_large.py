@@ -19,7 +19,7 @@ from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.solvers.base import Callback
 from blindmatch.solvers.progress import Progress, Status
-from blindmatch.solving.result import Result
+from blindmatch.solving.result import Result, attach_result
 from blindmatch.validation import FloatArray, IntArray
 
 QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes for each pair of items
@@ -81,7 +81,7 @@ def match_large(
     result = found.judged(result, partners, lambda: run.remaining(_ENDING))
     result = replace(result, seconds=run.seconds, message="; ".join([*notes, _words(found, result)]))
     if run.error is not None:
-        run.error.result = result  # type: ignore[attr-defined]
+        attach_result(run.error, result)
         raise run.error
     return result
 

@@ -1,0 +1,145 @@
+"""The file of a certificate: one ``.npz`` archive of plain arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.io.files import read_npz, write_atomically
+from blindmatch.proof.certificate import Certificate, Node, Pair, Stage
+
+_LARGEST_STAGE = 2**16
+_FIELDS = (
+    *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
+    *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
+)
+_OPTIONAL = ("matrix_stage", "matrix")  # files of earlier versions have none
+
+
+def write_certificate(path: str | Path, certificate: Certificate) -> None:
+    """Write to an ``.npz`` file, whole or not at all."""
+    stages = [(index, stage) for index, node in enumerate(certificate.nodes) for stage in node.stages]
+
+    def flat(values: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+        return np.concatenate([np.empty(0, dtype), *(value.ravel() for value in values)]).astype(dtype, copy=False)
+
+    dual_type = np.result_type(*(array.dtype for _, s in stages for array in (s.U, s.V)), np.float16)
+    none = (-1, -1)
+    matrices = {index: stage.matrix for index, (_, stage) in enumerate(stages) if stage.matrix is not None}
+    matrix_type = np.result_type(*(matrix.dtype for matrix in matrices.values()), np.float16)
+    write_atomically(
+        path,
+        lambda file: np.savez_compressed(
+            file,
+            format=np.array("blindmatch certificate 1"),
+            size=np.array(certificate.size),
+            forced=np.array(certificate.forced, dtype=np.int64).reshape(-1, 2),
+            parent=np.array([node.parent for node in certificate.nodes], dtype=np.int64),
+            pair=np.array([node.pair or none for node in certificate.nodes], dtype=np.int64).reshape(-1, 2),
+            line=np.array([node.line or none for node in certificate.nodes], dtype=np.int64).reshape(-1, 2),
+            spectral=np.array([node.spectral for node in certificate.nodes], dtype=bool),
+            symmetry_side=np.array([side for side, _ in certificate.symmetries], dtype=np.int64),
+            symmetry_image=np.array([image for _, image in certificate.symmetries], dtype=np.int64).reshape(
+                -1, certificate.size
+            ),
+            skipped=np.array(
+                [(index, *child) for index, node in enumerate(certificate.nodes) for child in node.skipped],
+                dtype=np.int64,
+            ).reshape(-1, 4),
+            stage_node=np.array([index for index, _ in stages], dtype=np.int64),
+            stage_size=np.array([stage.size for _, stage in stages], dtype=np.int64),
+            U=flat([stage.U for _, stage in stages], dual_type),
+            V=flat([stage.V for _, stage in stages], dual_type),
+            column_duals=flat([stage.column_duals for _, stage in stages], np.float64),
+            forbidden=np.packbits(flat([stage.forbidden for _, stage in stages], bool)),
+            matrix_stage=np.array(list(matrices), dtype=np.int64),
+            matrix=flat([matrix[np.tril_indices(len(matrix))] for matrix in matrices.values()], matrix_type),
+        ),
+    )
+
+
+def read_certificate(path: str | Path) -> Certificate:
+    """Read a certificate; a file that is not one gets a ValueError."""
+    try:
+        arrays = read_npz(path, (*_FIELDS, *_OPTIONAL))
+        missing = [name for name in _FIELDS if name not in arrays]
+        if missing:
+            raise ValueError(f"no array {missing[0]!r} in it")
+        return _from_arrays(arrays)
+    except Exception as error:  # forged arrays raise anything: OverflowError, TypeError, ...
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        what = str(error).removeprefix(f"{path}: ")
+        raise ValueError(f"{path}: not a blindmatch certificate ({what})") from None
+
+
+def _from_arrays(arrays: dict[str, NDArray[Any]]) -> Certificate:
+    if str(arrays["format"]) != "blindmatch certificate 1":
+        raise ValueError(f"format {str(arrays['format'])!r}")
+    sizes = arrays["stage_size"].astype(np.int64)
+    if ((sizes < 1) | (sizes > _LARGEST_STAGE)).any():  # larger cubes would wrap around
+        raise ValueError(f"stages of sizes {sizes.min()} to {sizes.max()}; expected 1 to {_LARGEST_STAGE}")
+    squares, cubes = sizes**2, sizes**3
+    if len(arrays["forbidden"]) != -(-int(squares.sum()) // 8):
+        raise ValueError(f"{len(arrays['forbidden'])} bytes of forbidden pairs")
+    bits = np.unpackbits(arrays["forbidden"], count=int(squares.sum())).astype(bool)
+    parts = {
+        "U": _cut(arrays["U"], cubes),
+        "V": _cut(arrays["V"], cubes),
+        "column_duals": _cut(arrays["column_duals"].astype(np.float64), sizes),
+        "forbidden": _cut(bits, squares),
+    }
+    matrices = _matrices(arrays, parts["forbidden"])
+    stages: dict[int, list[Stage]] = {}
+    for index, (node, m) in enumerate(zip(arrays["stage_node"].tolist(), sizes.tolist(), strict=True)):
+        stage = Stage(
+            parts["U"][index].reshape(m, m, m),
+            parts["V"][index].reshape(m, m, m),
+            parts["column_duals"][index],
+            parts["forbidden"][index].reshape(m, m),
+            matrices.get(index),
+        )
+        stages.setdefault(node, []).append(stage)
+    skipped: dict[int, list[tuple[int, int, int]]] = {}
+    for index, child, sibling, symmetry in arrays["skipped"].astype(np.int64).tolist():
+        skipped.setdefault(index, []).append((child, sibling, symmetry))
+    nodes = []
+    rows = zip(*(arrays[name].tolist() for name in ("parent", "pair", "line", "spectral")), strict=True)
+    for index, (parent, pair, line, spectral) in enumerate(rows):
+        left_out = tuple(skipped.get(index, ()))
+        nodes.append(Node(parent, _pair(pair), tuple(stages.get(index, ())), _pair(line), bool(spectral), left_out))
+    if not nodes or any(isinstance(value, float) for node in nodes for value in (node.parent, *(node.pair or ()))):
+        raise ValueError("no nodes, or nodes that are not numbered by integers")
+    images = arrays["symmetry_image"].astype(np.intp)
+    symmetries = tuple(zip(arrays["symmetry_side"].astype(int).tolist(), images, strict=True))
+    forced = tuple((int(i), int(j)) for i, j in arrays["forced"].tolist())
+    return Certificate(int(arrays["size"]), tuple(nodes), forced, symmetries)
+
+
+def _matrices(arrays: dict[str, NDArray[Any]], forbidden: list[NDArray[Any]]) -> dict[int, NDArray[Any]]:
+    """The matrices of the stages that have one, from their lower triangles."""
+    if any(name not in arrays for name in _OPTIONAL):
+        return {}
+    numbers = arrays["matrix_stage"].astype(np.int64).tolist()
+    if len(set(numbers)) < len(numbers) or not all(0 <= number < len(forbidden) for number in numbers):
+        raise ValueError(f"matrices of the stages {numbers}")
+    sizes = np.array([1 + np.count_nonzero(~forbidden[number]) for number in numbers], dtype=np.int64)
+    result = {}
+    for number, size, values in zip(numbers, sizes, _cut(arrays["matrix"], sizes * (sizes + 1) // 2), strict=True):
+        matrix = np.zeros((size, size), dtype=values.dtype)
+        matrix[np.tril_indices(size)] = values
+        result[number] = matrix + np.tril(matrix, -1).T
+    return result
+
+
+def _pair(values: list[int]) -> Pair | None:
+    return None if values[0] < 0 else (int(values[0]), int(values[1]))
+
+
+def _cut(values: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
+    if (lengths < 0).any() or values.ndim != 1 or len(values) != lengths.sum():
+        raise ValueError(f"{len(values)} numbers where {lengths.sum()} are announced")
+    return np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []
