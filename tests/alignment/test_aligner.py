@@ -85,7 +85,7 @@ def test_the_match_of_centres_is_proved(aligner):
     problem = bm.GromovWasserstein().problem(aligner.source_centres_, aligner.target_centres_)
     assert problem.objective(aligner.result_.permutation) == pytest.approx(aligner.result_.cost)
     assert bm.verify(problem, aligner.result_.certificate) >= aligner.result_.lower_bound - 1e-9
-    assert chosen.agreement == max(candidate.agreement for candidate in aligner.candidates_)
+    assert chosen.overlap == max(candidate.overlap for candidate in aligner.candidates_)
     costs = [candidate.result.cost for candidate in aligner.candidates_]
     assert costs == sorted(costs)
 
@@ -213,7 +213,7 @@ def test_small_sets_are_judged_on_all_points_and_have_no_score(world, sizes, tmp
     X, Y = (world.seen(world.items(count), side) for side, count in enumerate(sizes))
     aligner = bm.BlindAligner(**QUICK).fit(X, Y)
     assert np.isnan([aligner.score_, aligner.ceiling_]).all()
-    assert np.isfinite([aligner.agreement_, aligner.floor_]).all()
+    assert np.isfinite([aligner.overlap_, aligner.floor_]).all()
     judged = [count if count < 50 else count // 5 for count in sizes]
     shares = np.array([candidate.likeness for candidate in aligner.candidates_]) * judged[0]
     np.testing.assert_allclose(shares, shares.round(), atol=1e-6)
@@ -226,7 +226,7 @@ def test_clouds_without_a_shape_have_no_score(n, d):
     rng = np.random.default_rng(0)
     aligner = bm.BlindAligner(**QUICK).fit(rng.normal(size=(n, d)), rng.normal(size=(n, d)))
     assert np.isnan(aligner.score_)
-    assert np.isfinite([aligner.agreement_, aligner.floor_, aligner.ceiling_]).all()
+    assert np.isfinite([aligner.overlap_, aligner.floor_, aligner.ceiling_]).all()
 
 
 def test_nearest_agrees_with_sorting():

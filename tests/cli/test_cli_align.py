@@ -58,9 +58,9 @@ def test_json_and_every_file(run, files):
     assert told["score"] > 0.7
     assert told["support"] == sum(candidate["likeness"] > 0.2 for candidate in told["candidates"]) - 1
     assert told["support"] >= 1
-    assert told["score"] == (told["agreement"] - told["floor"]) / (told["ceiling"] - told["floor"])
+    assert told["score"] == (told["overlap"] - told["floor"]) / (told["ceiling"] - told["floor"])
     kept = told["candidates"][told["best"]]
-    assert kept["agreement"] == max(candidate["agreement"] for candidate in told["candidates"])
+    assert kept["overlap"] == max(candidate["overlap"] for candidate in told["candidates"])
     assert kept["lower_bound"] <= kept["cost"]
     loaded = bm.BlindAligner.load(told["out"])
     np.testing.assert_array_equal(np.load("mapped.npy"), loaded.transform(files[0]))
@@ -75,7 +75,7 @@ def test_a_person_reads_what_the_map_is_worth(run):
     assert "900 x 9 aligned with 800 x 12 in 8 dimensions" in out
     assert "of 2 other starts led to the same map." in out
     assert out.count("kept") == 1
-    assert "Map: map.npz" in out
+    assert "Map: map.npz; in Python: bm.BlindAligner.load('map.npz').transform(X)" in out
 
 
 def test_sets_that_have_nothing_in_common_are_told_so(run):
@@ -85,9 +85,12 @@ def test_sets_that_have_nothing_in_common_are_told_so(run):
     assert "None of 2 other starts led to the same map: do not trust it" in out
 
 
-def test_one_candidate_shows_nothing(run):
+def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
     code, out, _ = run("a.npy", "b.npz", *QUICK, "--candidates", 1)
     assert code == 0
+    assert "one candidate only, but unseen points overlap nearly as two halves" in " ".join(out.split())
+    np.save("noise.npy", np.random.default_rng(1).normal(size=(800, 12)))
+    code, out, _ = run("a.npy", "noise.npy", *QUICK, "--candidates", 1)
     assert "nothing shows whether the map is right" in " ".join(out.split())
 
 

@@ -28,12 +28,17 @@ class Doubt:
     ambiguous: Sequence[Sequence[int]] = ()
     regret: np.ndarray | None = None
     better: float = 0.0
+    chance_agreement: float | None = 0.61
 
     @property
     def judgement(self) -> Judgement:
         if self.better:
             return Judgement("no", "No: a cheaper match exists", "By 0.5.")
         return judge(self.p_value, self.p_value_error, self.confidence, len(self.confidence))
+
+    @property
+    def significant(self) -> bool:
+        return self.p_value is not None and self.p_value <= 0.05
 
     def to_dict(self) -> dict[str, Any]:
         return {"p_value": self.p_value, "confidence": self.confidence.tolist()}

@@ -63,6 +63,6 @@ def test_whether_to_believe_it(scores: ClassifierScores, level: str) -> None:
         truth[truth >= 0] = np.roll(truth[truth >= 0], 1)
         match = replace(match, truth=truth.tolist())
     match = replace(match, clusters=replace(match.clusters, scores=scores))
-    found = belief(match, 0.9)
+    found = belief(match)
     assert found.level == level
     assert f"{100 * scores.ceiling:.1f} %" in found.text

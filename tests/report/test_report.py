@@ -20,12 +20,13 @@ from report.pages import EVIL, PROBLEM, Doubt, found, sets
 import blindmatch as bm
 from blindmatch.cli import main
 from blindmatch.cli.texts import trust_text
+from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.report import Match, proof_sentence, render, verdict
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, moments
 from blindmatch.report.images import ALL_OF_THEM, addresses
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
-from blindmatch.report.measures import agreement, pair_agreement, pair_costs, random_costs
+from blindmatch.report.measures import pair_costs, random_costs
 from blindmatch.report.provenance import fingerprint
 from blindmatch.report.thumbnails import thumbnails
 from blindmatch.solvers.progress import Progress
@@ -232,13 +233,14 @@ def test_random_pairings_where_an_item_has_no_partner_left() -> None:
 def test_agreement() -> None:
     kernel = square(6)
     result = replace(RESULT, permutation=np.arange(6))
-    assert agreement(Match(result, (kernel, 3 * kernel + 1))) == pytest.approx(1.0)
-    assert agreement(Match(result, (kernel, -kernel))) == pytest.approx(-1.0)
-    assert agreement(Match(result, (kernel, np.ones((6, 6))))) is None
-    assert pair_agreement(Match(result, (kernel, kernel))) == pytest.approx([1.0] * 6)
+    assert Match(result, (kernel, 3 * kernel + 1)).agreement == pytest.approx(1.0)
+    assert Match(result, (kernel, -kernel)).agreement == pytest.approx(-1.0)
+    assert Match(result, (kernel, np.ones((6, 6)))).agreement is None
+    assert pair_agreement((kernel, kernel), np.arange(6)) == pytest.approx([1.0] * 6)
     changed = kernel.copy()
     changed[0, 1:] = changed[1:, 0] = -kernel[0, 1:]
-    assert np.argmin(pair_agreement(Match(result, (kernel, changed))) or []) == 0
+    assert np.argmin(pair_agreement((kernel, changed), np.arange(6))) == 0
+    assert np.isnan(pair_agreement((kernel, kernel), np.array([0, 1, 2, -1, -1, -1]))).all()
 
 
 def test_moments_are_those_where_something_changed() -> None:
@@ -308,7 +310,7 @@ def test_belief_by_truth_of_many_pairs(wrong: int, headline: str) -> None:
     permutation = np.arange(500)
     permutation[:wrong] = np.roll(permutation[:wrong], 1)
     match = Match(replace(RESULT, permutation=permutation), (np.eye(500), np.eye(500)), truth=list(range(500)))
-    assert belief(match, None).headline.startswith(headline)
+    assert belief(match).headline.startswith(headline)
 
 
 def test_truth_of_some_sources_is_counted_among_those() -> None:
@@ -327,8 +329,8 @@ def test_belief_by_truth(wrong: int, level: str) -> None:
     permutation[:wrong] = np.roll(permutation[:wrong], 1)
     match = Match(replace(RESULT, permutation=permutation), (square(20), square(20)), truth=list(range(20)))
     right = 20 - wrong if wrong != 1 else 20
-    assert f"{right} of 20" in belief(match, None).text
-    assert belief(match, None).level == level
+    assert f"{right} of 20" in belief(match).text
+    assert belief(match).level == level
 
 
 @pytest.mark.parametrize(
@@ -337,24 +339,26 @@ def test_belief_by_truth(wrong: int, level: str) -> None:
 def test_belief_by_trust(p: float, confidence: float, level: str) -> None:
     trust = Doubt(np.full(3, confidence), p_value=p, ambiguous=[[0, 2]])
     match = Match(RESULT, (square(3), square(3)), source_names="abc", trust=trust)
-    assert belief(match, None).level == level
+    assert belief(match).level == level
     page = Page(render(match))
     assert "a, c" in page.text
     assert [row[2] for row in page.rows if len(row) == 3] == [f"{100 * confidence:.0f} %"] * 3
 
 
 def test_terminal_page_and_json_have_one_verdict() -> None:
-    trust = bm.Trust(0.03, 0.01, 2.0, 99, np.full(3, 0.97), None, np.ones(3), np.ones(3), np.ones(3), [], 0.0, 1.0)
+    ones = np.ones(3)
+    trust = bm.Trust(0.03, 0.01, 2.0, 99, 0.97 * ones, None, ones, ones, ones, ones, 0.8, 0.7, [], 0.0, 1.0)
     match = Match(RESULT, (square(3), square(3)), trust=trust)
     shown = [str(part) for part in trust_text(trust, match)]
     assert trust.verdict.startswith("The two spaces probably have structure in common (p = 0.03 ± 0.01): check it.")
     assert trust.verdict in shown
-    assert trust.verdict == belief(match, None).text == trust.to_dict()["verdict"]
-    assert belief(match, None).headline == "Probably, but check it"
+    assert "Agreement of all relations: 0.80; unrelated spaces reach 0.70." in shown
+    assert trust.verdict == belief(match).text == trust.to_dict()["verdict"]
+    assert belief(match).headline == "Probably, but check it"
 
 
 def test_trust_without_a_single_confidence_is_not_counted() -> None:
-    believed = belief(Match(RESULT, (square(3), square(3)), trust=Doubt(np.full(3, np.nan))), None)
+    believed = belief(Match(RESULT, (square(3), square(3)), trust=Doubt(np.full(3, np.nan))))
     assert believed.level == "care"
     assert "0 of 0" not in believed.text
     assert "Time ran out before the confidence of any pair was known" in believed.text
@@ -370,11 +374,19 @@ def test_long_names_are_cut_in_the_table_and_whole_elsewhere() -> None:
 
 def test_belief_without_evidence_claims_nothing() -> None:
     match = Match(replace(RESULT, status="optimal"), (square(3), square(3)))
-    assert belief(match, 0.9).level == "open"
+    assert belief(match).level == "open"
     unsure = Doubt(np.array([0.5, np.nan, 0.5]), p_value=None)
-    assert belief(replace(match, trust=unsure), 0.9).level == "open"
+    assert belief(replace(match, trust=unsure)).level == "open"
     beaten = Doubt(np.ones(3), better=0.5)
-    assert belief(replace(match, trust=beaten), 0.9).level == "no"
+    assert belief(replace(match, trust=beaten)).level == "no"
+
+
+@pytest.mark.parametrize(("p_value", "kind"), [(0.01, "high"), (0.4, "chance"), (None, "chance")])
+def test_no_pair_is_green_in_a_match_that_could_be_chance(p_value: float | None, kind: str) -> None:
+    trust = Doubt(np.full(3, 0.9), p_value=p_value)
+    page = render(Match(RESULT, (square(3), square(3)), trust=trust))
+    assert ('class="high"' in page, 'class="key high"' in page) == (kind == "high",) * 2
+    assert 'class="key middling"' in page
 
 
 def test_regret_of_given_pairs() -> None:

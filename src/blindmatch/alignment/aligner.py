@@ -75,9 +75,12 @@ class BlindAligner(BaseEstimator):
         any two clouds can be made to overlap quite well, so only compare scores of the same two sets. nan if the score
         would mean nothing: two halves of a shapeless cloud overlap hardly better than after a random rotation, and
         fewer than 50 points leave none to keep unseen.
+    chance_
+        The score that an unrelated cloud reaches: one with the target's spread along each axis and no shape, refined in
+        the same way.
     interrupted_
         Whether Ctrl-C stopped the search: fewer candidates, or a best candidate that is less refined.
-    agreement_, floor_, ceiling_
+    overlap_, floor_, ceiling_
         The parts of the score; `ceiling_` is nan for fewer than 50 points.
 
     Examples
@@ -138,9 +141,11 @@ class BlindAligner(BaseEstimator):
         chosen = found.candidates[found.best]
         self.result_ = chosen.result
         self.source_centres_, self.target_centres_ = chosen.source_centres, chosen.target_centres
-        self.agreement_, self.floor_, self.ceiling_ = found.agreement, found.floor, found.ceiling
+        self.overlap_, self.floor_, self.ceiling_ = found.overlap, found.floor, found.ceiling
         room = found.ceiling - found.floor
-        self.score_ = (found.agreement - found.floor) / room if room > _CLEAR * abs(found.ceiling) else math.nan
+        clear = room > _CLEAR * abs(found.ceiling)
+        self.score_ = (found.overlap - found.floor) / room if clear else math.nan
+        self.chance_ = (found.chance - found.floor) / room if clear else math.nan
         alike = sum(candidate.likeness > _ALIKE for candidate in found.candidates)
         self.support_ = alike - 1  # do not count the one that was kept
         self.target_directions_: Points | None = b

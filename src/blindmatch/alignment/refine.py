@@ -97,7 +97,7 @@ def refine(
     return rotation
 
 
-def agreement(a: Points, b: Points) -> float:
+def overlap(a: Points, b: Points) -> float:
     """How well two sets overlap: the mean adjusted similarity of each point's best partner, in both directions."""
     similarity = adjusted_similarity(a, b)
     return float(similarity.max(axis=1).mean() + similarity.max(axis=0).mean()) / 2

@@ -11,7 +11,7 @@ import numpy as np
 from blindmatch.alignment.coarse import CoarseStart, clusterings, matched, screened
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
-from blindmatch.alignment.refine import agreement, procrustes, refine, sample, unit
+from blindmatch.alignment.refine import overlap, procrustes, refine, sample, unit
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
@@ -38,7 +38,7 @@ class Candidate:
         (k, c) centres, as directions along the leading axes.
     result
         The match of the centres, with its bound and its certificate.
-    agreement
+    overlap
         How well held-out points of the two sides overlap after the refinement.
     likeness
         Share of the held-out points that this alignment and the one that was kept map to the same nearest target.
@@ -48,7 +48,7 @@ class Candidate:
     source_centres: FloatArray
     target_centres: FloatArray
     result: Result
-    agreement: float
+    overlap: float
     likeness: float
 
 
@@ -70,15 +70,18 @@ class Plan:
 class Found:
     """The rotation, its candidates and how good it is.
 
-    `ceiling` is nan if no points were held out; `interrupted` means that Ctrl-C stopped the search.
+    The overlap of unseen points is told beside that of a random rotation (`floor`), that of two halves of one set
+    (`ceiling`), and that of a cloud with the target's spread and nothing in common, aligned in the same way (`chance`).
+    `ceiling` and `chance` are nan if no points were held out; `interrupted` means that Ctrl-C stopped the search.
     """
 
     rotation: Points
     candidates: tuple[Candidate, ...]
     best: int
-    agreement: float
+    overlap: float
     floor: float
     ceiling: float
+    chance: float
     interrupted: bool = False
 
 
@@ -94,8 +97,8 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
         for number, start in enumerate(starts):
             grown.append(_grown(start, source, target, plan, (number, len(starts)), rng, report))
     carried = [unseen_source @ rotation for _, rotation in grown]
-    agreements = [agreement(points, unseen_target) for points in carried]
-    best = int(np.argmax(agreements))
+    overlaps = [overlap(points, unseen_target) for points in carried]
+    best = int(np.argmax(overlaps))
     partners = [nearest(points, unseen_target, 1)[1] for points in carried]
     likenesses = [float((mine == partners[best]).mean()) for mine in partners]
     rotation = grown[best][1]
@@ -108,18 +111,36 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     return Found(
         rotation,
         tuple(
-            Candidate(start.clusterings, start.source_centres, start.target_centres, result, agreed, likeness)
-            for start, (result, _), agreed, likeness in zip(starts, grown, agreements, likenesses, strict=False)
+            Candidate(start.clusterings, start.source_centres, start.target_centres, result, overlapping, likeness)
+            for start, (result, _), overlapping, likeness in zip(starts, grown, overlaps, likenesses, strict=False)
         ),
         best,
-        agreement(unseen_source @ rotation, unseen_target),
-        floor=agreement(unseen_source @ _random_rotation(source.shape[1], rng), unseen_target),
+        overlap(unseen_source @ rotation, unseen_target),
+        floor=overlap(unseen_source @ _random_rotation(source.shape[1], rng), unseen_target),
         ceiling=sum(
-            math.nan if unseen is seen else agreement(unseen, sample(seen, len(unseen), rng)) / 2
+            math.nan if unseen is seen else overlap(unseen, sample(seen, len(unseen), rng)) / 2
             for unseen, seen in ((unseen_source, source), (unseen_target, target))
         ),
+        chance=math.nan if interrupted else _by_chance((unseen_source, source), (unseen_target, target), plan, rng),
         interrupted=bool(interrupted),
     )
+
+
+def _by_chance(
+    sources: tuple[Points, Points], targets: tuple[Points, Points], plan: Plan, rng: np.random.Generator
+) -> float:
+    """The overlap of unseen points with an unrelated cloud, after as many rounds; nan if no points were held out.
+
+    The cloud has the values of the target along each axis, but each axis is shuffled by itself: its shape is gone.
+    """
+    (unseen, source), (held, target) = sources, targets
+    if unseen is source or held is target:
+        return math.nan
+    cloud = unit(rng.permuted(np.vstack([held, target]), axis=0))
+    rounds = [source.shape[1]] * plan.iterations
+    start = _random_rotation(source.shape[1], rng)
+    found = refine(source, cloud[len(held) :], start, schedule=rounds, size=_QUICK, rng=rng, memory=_MEMORY)
+    return overlap(unseen @ found, cloud[: len(held)])
 
 
 def _grown(

@@ -13,7 +13,7 @@ from rich.text import Text
 from blindmatch.cli.console import plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
-from blindmatch.report.verdict import ENDED, number, pairs_are, percent
+from blindmatch.report.verdict import ENDED, gap_sentence, number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
 from blindmatch.trust import Trust
@@ -26,7 +26,7 @@ def match_text(match: Match) -> list[object]:
     sentences = [
         Text(verdict(result, match.told_by)),
         Text(proof_sentence(result, match.told_by)),
-        Text(f"Gap {percent(result.gap)}."),
+        *([Text(gap)] if (gap := gap_sentence(result)) else []),
     ]
     lines = [_pairs(match), *_unmatched_text(match), *_right(match), *sentences]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
@@ -86,14 +86,27 @@ def trust_text(trust: Trust, match: Match) -> list[object]:
     table.add_column("target", overflow="fold")
     columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
     columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
-    columns += [("agreement", trust.agreement, as_percent)]
+    columns += [("consensus", trust.consensus, as_percent), ("agreement", trust.agreement, _two_digits)]
     columns += [] if trust.regret is None else [("regret (proved)", trust.regret, _regret)]
     for title, *_ in columns:
         table.add_column(title, justify="right")
     for i, _, source, target in match.named_pairs:
         table.add_row(Text(plain(source)), Text(plain(target)), *(show(values[i]) for _, values, show in columns))
     names = None if match.source_names is None else [plain(name) for name in match.source_names]
-    return [table, Text(trust.verdict, style="bold"), *(Text(line) for line in trust.ambiguities(names))]
+    lines = [*_agreement(trust), *trust.ambiguities(names)]
+    return [table, Text(trust.verdict, style="bold"), *(Text(line) for line in lines)]
+
+
+def _agreement(trust: Trust) -> list[str]:
+    """How far the relations agree, beside what chance gives."""
+    if trust.whole_agreement is None:
+        return []
+    chance = "" if trust.chance_agreement is None else f"; unrelated spaces reach {trust.chance_agreement:.2f}"
+    return [f"Agreement of all relations: {trust.whole_agreement:.2f}{chance}."]
+
+
+def _two_digits(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 def as_percent(value: float) -> str:
@@ -129,7 +142,7 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
         _pairs(match),
         Text(f"{match.right} of {n} pairs are right (chance: 1).", style="bold"),
         Text(verdict(result)),
-        Text(f"{proof_sentence(result)} Gap {percent(result.gap)}. {check}"),
+        Text(" ".join(filter(None, [proof_sentence(result), gap_sentence(result), check]))),
         Text(honest),
     ]
 

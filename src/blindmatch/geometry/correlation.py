@@ -19,13 +19,32 @@ def correlation(a: FloatArray, b: FloatArray) -> float | None:
     return float(x @ y) / size if size > 1e-12 * len(a) * float(np.abs(a).max() * np.abs(b).max()) else None
 
 
-def kernel_correlation(kernels: tuple[FloatArray, FloatArray], rows: IntArray, columns: IntArray) -> float | None:
-    """Correlation of the relations among `rows` of one set with those among their partners, `columns` of the other.
+def agreement(kernels: tuple[FloatArray, FloatArray], partners: IntArray) -> float | None:
+    """How far two sets agree under a match: the correlation of the relations on the one side with those on the other.
 
-    What an item is to itself does not count. None for fewer than three pairs, or where one side is constant.
+    `partners` has the target of each source, -1 for none. It is 1 if the relations are the same up to scale, and about
+    0 for a random match. None for fewer than three pairs, or where one side is constant.
     """
+    rows = np.flatnonzero(partners >= 0)
     if len(rows) < 3:
         return None
-    off = ~np.eye(len(rows), dtype=bool)
+    off = ~np.eye(len(rows), dtype=bool)  # what an item is to itself does not count
     K, G = kernels
-    return correlation(K[np.ix_(rows, rows)][off], G[np.ix_(columns, columns)][off])
+    return correlation(K[np.ix_(rows, rows)][off], G[np.ix_(partners[rows], partners[rows])][off])
+
+
+def pair_agreement(kernels: tuple[FloatArray, FloatArray], partners: IntArray) -> FloatArray:
+    """(n,) the same for the relations of each pair to all other pairs; nan where it is undefined, or without a partner.
+
+    With fewer than four pairs it is nan as well: two relations always correlate perfectly.
+    """
+    rows = np.flatnonzero(partners >= 0)
+    found = np.full(len(partners), np.nan)
+    if len(rows) < 4:
+        return found
+    K, G = (kernel[np.ix_(items, items)] for kernel, items in zip(kernels, (rows, partners[rows]), strict=True))
+    others = ~np.eye(len(rows), dtype=bool)
+    for at, row in enumerate(rows):
+        value = correlation(K[at][others[at]], G[at][others[at]])
+        found[row] = np.nan if value is None else value
+    return found

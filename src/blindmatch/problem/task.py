@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.geometry.columns import ColumnScaling, heaviest
-from blindmatch.geometry.correlation import kernel_correlation
+from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.metrics import Metric
 from blindmatch.geometry.scaling import classical_scaling
@@ -158,8 +158,8 @@ class Task:
         """Whether there are points with these kernels. Inner products given as distances, for example, have none."""
         if not self.precomputed:
             return True
-        pairs = [(self.kernels[side], self._kernel(self.points[side], side)) for side in (0, 1)]
-        alike = [kernel_correlation(pair, np.arange(len(pair[0])), np.arange(len(pair[0]))) for pair in pairs]
+        pairs = [(self.kernels[side], self.kernel_of(self.points[side], side)) for side in (0, 1)]
+        alike = [agreement(pair, np.arange(len(pair[0]))) for pair in pairs]
         return all(value is not None and value > _SAME_KERNEL for value in alike)
 
     @cached_property
@@ -171,11 +171,12 @@ class Task:
         self, source: FloatArray | None = None, target: FloatArray | None = None, *, dummies: int | None = None
     ) -> QAP:
         """The assignment problem with other points on one side or both, or with fewer dummies."""
-        K = self.kernels[0] if source is None else self._kernel(source, 0)
-        G = self.kernels[1] if target is None else self._kernel(target, 1)
+        K = self.kernels[0] if source is None else self.kernel_of(source, 0)
+        G = self.kernels[1] if target is None else self.kernel_of(target, 1)
         return self.hints.problem(self.distortion, K, G, dummies)
 
-    def _kernel(self, points: FloatArray, side: int) -> FloatArray:
+    def kernel_of(self, points: FloatArray, side: int) -> FloatArray:
+        """The kernel of points of the source (0) or the target (1), on the scale of `kernels`."""
         given = unit_rows(points) if self.distortion.normalize else points
         # The points of a precomputed kernel were made to have these relations: their own are Euclidean.
         own = replace(self.distortion, metric="euclidean", neighbors=None) if self.precomputed else self.distortion

@@ -9,7 +9,7 @@ from typing import Literal
 from blindmatch.report.clusters import Clusters, Scores
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
-from blindmatch.report.verdict import pairs_are, percent
+from blindmatch.report.verdict import at_most, pairs_are, percent
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
 FEW = 0.25  # and one with less than this share is called wrong, even if it is better than chance
@@ -35,7 +35,7 @@ class Belief:
     question: str = "Can I believe it?"
 
 
-def belief(match: Match, agreement: float | None) -> Belief:
+def belief(match: Match) -> Belief:
     """The answer from the best evidence that there is: the truth, then a trust report, then none."""
     if match.kernels is None:
         return _about_cost(match)
@@ -46,7 +46,7 @@ def belief(match: Match, agreement: float | None) -> Belief:
     if match.trust is not None:
         judged = match.trust.judgement
         return Belief(judged.level, judged.headline, judged.text)
-    return _not_assessed(agreement)
+    return _not_assessed(match.agreement)
 
 
 def _by_truth(match: Match) -> Belief:
@@ -113,7 +113,7 @@ def _not_assessed(agreement: float | None) -> Belief:
         "good fit alone says little. A test tells more: --assess on the command line, bm.assess in Python."
     )
     if agreement is not None:
-        text = f"{text} What is near what agrees to {agreement:.2f} under this match (1: the same, 0: unrelated)."
+        text = f"{text} Here the agreement is {agreement:.2f} (1: the same relations, 0: a random pairing)."
     return Belief("open", "Not tested yet", text)
 
 
@@ -121,7 +121,7 @@ def _about_cost(match: Match) -> Belief:
     """A plain problem has no truth beside its cost."""
     result, question, told_by = match.result, "Is it the best?", match.told_by
     if told_by is not None and (result.status == "optimal" or result.gap is not None):
-        least = "" if result.status == "optimal" else f" by more than {percent(result.gap)}"
+        least = "" if result.status == "optimal" else f" by more than {at_most(result.gap)}"
         text = (
             f"{told_by} says that no other assignment costs less{least}. Its certificate, with --certificate, shows it."
         )
@@ -133,7 +133,7 @@ def _about_cost(match: Match) -> Belief:
         return Belief("yes", "Yes: proved", f"No other assignment costs less. {checked}", question)
     if result.gap is not None:
         text = f"A better assignment may exist, within the gap that is left. {checked}"
-        return Belief("care", f"At most {percent(result.gap)} of the cost could be saved", text, question)
+        return Belief("care", f"At most {at_most(result.gap)} of the cost could be saved", text, question)
     text = (
         "Nothing is proved about the best possible cost; a solver that proves a bound can tell ('blindmatch solvers')."
     )

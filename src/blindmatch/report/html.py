@@ -9,7 +9,6 @@ from blindmatch.io.json_values import json_finite
 from blindmatch.report.belief import belief, chance_sentence
 from blindmatch.report.content import drawings
 from blindmatch.report.match import Match
-from blindmatch.report.measures import agreement
 from blindmatch.report.page import fill
 from blindmatch.report.pairs import columns, left_over, rows
 from blindmatch.report.provenance import record
@@ -22,7 +21,7 @@ SCRIPTS = ("page.js", "table.js", "matrices.js", "plane.js", "charts.js", "start
 
 def render(match: Match) -> str:
     """Return the report as the text of an HTML page."""
-    drawn, agreed, run, shown = drawings(match), agreement(match), record(match), columns(match)
+    drawn, run, shown = drawings(match), record(match), columns(match)
     return fill(
         "match.html",
         SCRIPTS,
@@ -32,8 +31,8 @@ def render(match: Match) -> str:
         title=match.title,
         verdict=headline(match),
         about=about(match),
-        belief=belief(match, agreed),
-        tiles=tiles(match, agreed),
+        belief=belief(match),
+        tiles=tiles(match),
         proof=proof_sentence(match.result, match.told_by),
         chance=match.trust and chance_sentence(match.trust),
         shares=match.trust and shares(match.trust),

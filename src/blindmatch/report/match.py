@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.report.clusters import Clusters
@@ -149,6 +150,11 @@ class Match:
     def right(self) -> int | None:
         """How many pairs are true; None if the truth is not known."""
         return None if self.truth is None else sum(self.truth[i] == j for i, j in self.result.pairs)
+
+    @cached_property
+    def agreement(self) -> float | None:
+        """How far the relations inside both sets agree under the match, as ``Trust.whole_agreement`` has it."""
+        return None if self.kernels is None else agreement(self.kernels, np.asarray(self.result.permutation))
 
     def cost_of(self, partners: Sequence[int] | IntArray) -> float | None:
         """The cost of another pairing; None if there is no problem, or it does not allow as many unmatched items."""

@@ -1,10 +1,9 @@
-"""What the report measures: bound and cost over time, how well relations agree, what random pairings cost."""
+"""What the report measures: bound and cost over time, what random pairings cost."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from blindmatch.geometry.correlation import correlation, kernel_correlation
 from blindmatch.io.json_values import json_finite
 from blindmatch.problem.qap import QAP
 from blindmatch.report.match import Match
@@ -38,21 +37,6 @@ def matched_kernels(match: Match) -> tuple[FloatArray, FloatArray] | None:
         return None
     rows, columns = match.pairs
     return match.kernels[0][np.ix_(rows, rows)], match.kernels[1][np.ix_(columns, columns)]
-
-
-def agreement(match: Match) -> float | None:
-    """Correlation of the relations inside both sets under the match: 1 if they are the same up to scale."""
-    return None if match.kernels is None else kernel_correlation(match.kernels, *match.pairs)
-
-
-def pair_agreement(match: Match) -> list[float | None] | None:
-    """For each pair, the correlation of its relations to the other pairs in one set and in the other."""
-    kernels = matched_kernels(match)
-    if kernels is None or len(kernels[0]) < 4:
-        return None
-    K, G = kernels
-    others = ~np.eye(len(K), dtype=bool)
-    return [correlation(K[a][others[a]], G[a][others[a]]) for a in range(len(K))]
 
 
 def pair_costs(match: Match) -> list[float] | None:

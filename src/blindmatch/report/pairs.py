@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.report.images import addresses
 from blindmatch.report.match import Match
-from blindmatch.report.measures import pair_agreement, pair_costs
+from blindmatch.report.measures import pair_costs
 from blindmatch.report.verdict import number
 
 LONGEST = 120  # characters of a name in the table
@@ -102,16 +103,17 @@ def columns(match: Match) -> list[Column]:
     if match.truth is not None:
         found.append(Column("right?", "Whether this is the true partner", [_truth(match, i, j) for i, j, *_ in pairs]))
     if match.trust is not None:
-        hint = "How sure this pair is, from 0 to 100 %"
+        hint = "The probability that this pair is right"
         shares = [float(match.trust.confidence[i]) for i, *_ in pairs]
         found.append(Column("confidence", hint, [_bar(share, f"{100 * share:.0f} %") for share in shares]))
         if match.trust.regret is not None:
             hint, regret = "Proved: any match without this pair costs at least this much more", match.trust.regret
-            found.append(Column("regret", hint, [_number(float(regret[i])) for i, *_ in pairs]))
-    agreement, costs = pair_agreement(match), pair_costs(match)
-    if agreement is not None:
+            found.append(Column("regret", hint, [_regret(float(regret[i])) for i, *_ in pairs]))
+    costs = pair_costs(match)
+    if match.kernels is not None and len(pairs) >= 4:
+        agreed = pair_agreement(match.kernels, np.asarray(match.result.permutation))[match.pairs[0]].tolist()
         hint = "How alike the relations of this item to all others are in both sets: 1 is the same, 0 is unrelated"
-        found.append(Column("agreement", hint, [_bar(value, f"{value or 0.0:.2f}") for value in agreement]))
+        found.append(Column("agreement", hint, [_bar(value, f"{value:.2f}") for value in agreed]))
     if costs is not None:
         found.append(Column("cost", "Its share of the cost", [_number(value) for value in costs]))
     return found
@@ -161,7 +163,12 @@ def _bar(value: float | None, text: str) -> Cell:
     return Cell(text, "figure", f"{value:.6g}", bar=f"{100 * min(max(value, 0.0), 1.0):.1f}%")
 
 
+def _regret(value: float) -> Cell:
+    if value == math.inf:
+        return Cell("given", "figure", "1e+300")
+    # Below zero a cheaper match is not ruled out: nothing is proved.
+    return _number(value) if value >= 0 else Cell("-", "figure", "-1e+300")
+
+
 def _number(value: float) -> Cell:
-    if not math.isfinite(value):  # an infinite regret: the pair was given
-        return Cell("given", "figure", "1e+300") if value > 0 else Cell("-", "figure", "-1e+300")
     return Cell(number(value), "figure", f"{value:.9g}")

@@ -11,12 +11,12 @@ import numpy as np
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import given_pairs, hints
 from blindmatch.report.verdict import number
-from blindmatch.trust.report import SURE
+from blindmatch.trust.report import HIGH
 
 
 @dataclass(frozen=True)
 class Share:
-    """One part of the bar that shows how many pairs are sure, likely and doubtful."""
+    """One part of the bar that shows how many pairs have a high, middling and low confidence."""
 
     kind: str
     text: str
@@ -25,14 +25,22 @@ class Share:
 
 
 def shares(trust: Trust) -> list[Share]:
-    """How many pairs are sure, likely and doubtful; empty where no confidence is known."""
+    """How many pairs have a high, middling and low confidence; empty where no confidence is known.
+
+    The kind "high" is green on the page. Where the match as a whole could be chance, no pair is.
+    """
     values = np.asarray(trust.confidence, dtype=float)
     values = values[np.isfinite(values)]
     if not len(values):
         return []
-    sure, likely = int((values >= SURE).sum()), int((values >= 0.5).sum())
-    counts = [sure, likely - sure, len(values) - likely]
-    words = {"sure": f"sure ({100 * SURE:.0f} % or more)", "likely": "likely (50 % or more)", "doubtful": "doubtful"}
+    high, half = int((values >= HIGH).sum()), int((values >= 0.5).sum())
+    counts = [high, half - high, len(values) - half]
+    percent = f"{100 * HIGH:.0f} %"
+    words = {
+        "high" if trust.significant else "chance": f"with {percent} confidence or more",
+        "middling": f"with 50 to {percent}",
+        "low": "with less",
+    }
     percents = [100 * count / len(values) for count in counts]
     return [
         Share(kind, f"{count} {words[kind]}", f"{sum(percents[:at]):.2f}%", f"{percents[at]:.2f}%")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from blindmatch.report.match import Match
+from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import number, percent, quality, verdict
-from blindmatch.trust.report import SURE
+from blindmatch.trust.report import HIGH
 
 _EXAMPLES = 3  # names shown for each side
 _LONG = 24  # characters of a name
@@ -51,7 +51,7 @@ def _examples(count: int, name: Callable[[int], str]) -> str:
     return f" ({between.join([*shown, *(['…'] if count > _EXAMPLES else [])])})"
 
 
-def tiles(match: Match, agreed: float | None) -> list[tuple[str, str, str]]:
+def tiles(match: Match) -> list[tuple[str, str, str]]:
     """The figures at a glance: title, value, what it means."""
     result, shown = match.result, _counted(match)
     told_by, claimed = match.told_by, result.status == "optimal" or result.gap is not None
@@ -64,8 +64,8 @@ def tiles(match: Match, agreed: float | None) -> list[tuple[str, str, str]]:
         shown.append(("gap", percent(result.gap), "the most that could be saved"))
     else:
         shown.append(("proof", "none", "this run proves nothing"))
-    if agreed is not None:
-        shown.append(("agreement", f"{agreed:.2f}", "of relations: 1 is the same, 0 unrelated"))
+    if match.agreement is not None:
+        shown.append(("agreement", f"{match.agreement:.2f}", beside_chance(match.trust)))
     best = "" if result.gap is None or told_by is not None else f"best possible: at least {number(result.lower_bound)}"
     shown.append(("cost", number(result.cost), best))
     seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
@@ -73,8 +73,15 @@ def tiles(match: Match, agreed: float | None) -> list[tuple[str, str, str]]:
     return shown
 
 
+def beside_chance(trust: Trust | None) -> str:
+    """What sets without anything in common reach, beside the agreement of a match."""
+    if trust is None or trust.chance_agreement is None:
+        return "of relations; 0 is a random pairing, but the best pairing of unrelated sets is far above it"
+    return f"of relations; unrelated sets, matched in the same way, reach {trust.chance_agreement:.2f}"
+
+
 def _counted(match: Match) -> list[tuple[str, str, str]]:
-    """How many pairs there are, and how many of them are right or sure: title, value, what it means."""
+    """How many pairs there are, and how many are right or have a high confidence: title, value, what it means."""
     (n, m), pairs = match.sizes, len(match.result.pairs)
     every = "every item has a partner" if n == m == pairs else f"of {n} sources and {m} targets"
     shown = [("pairs", str(pairs), every)] if match.clusters is None else match.clusters.tiles()
@@ -83,6 +90,6 @@ def _counted(match: Match) -> list[tuple[str, str, str]]:
         what = "compared with the known truth" if known == n else "of the sources that have a true partner"
         shown.append(("right", f"{match.right} of {known}", what))
     elif match.trust is not None and match.truth is None:
-        sure = int((np.nan_to_num(np.asarray(match.trust.confidence)) >= SURE).sum())
-        shown.append(("sure", f"{sure} of {pairs}", f"pairs with {100 * SURE:.0f} % confidence or more"))
+        high = int((np.nan_to_num(np.asarray(match.trust.confidence)) >= HIGH).sum())
+        shown.append(("confidence", f"{high} of {pairs}", f"pairs have a confidence of {100 * HIGH:.0f} % or more"))
     return shown

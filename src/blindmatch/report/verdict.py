@@ -29,11 +29,27 @@ def percent(gap: float | None) -> str:
     """A gap for people; one that is not zero never shows as zero.
 
     >>> percent(0.0), percent(0.01699), percent(3e-8), percent(12.3)
-    ('0 %', '1.7 %', '3e-06 %', '1230 %')
+    ('0 %', '1.7 %', '< 0.001 %', '1230 %')
     """
     if gap is None:
         return "-"
+    if 0 < gap < 1e-5:
+        return "< 0.001 %"
     return f"{100 * gap:.2g} %" if gap < 1 else f"{100 * gap:.0f} %"
+
+
+def at_most(gap: float | None) -> str:
+    """The same as a limit, for the middle of a sentence.
+
+    >>> at_most(0.017), at_most(3e-8)
+    ('1.7 %', '0.001 %')
+    """
+    return percent(gap).removeprefix("< ")
+
+
+def gap_sentence(result: Result) -> str:
+    """The gap as a sentence; empty where nothing is proved."""
+    return "" if result.gap is None else f"Gap {percent(result.gap)}."
 
 
 def counted(count: int, word: str) -> str:
@@ -68,7 +84,7 @@ def quality(result: Result, told_by: str | None = None) -> str:
         return "with no proof of how good the match is"
     claim = "no other pairing costs less"
     if result.status != "optimal":
-        claim += f" by more than {percent(result.gap)}"
+        claim += f" by more than {at_most(result.gap)}"
     if told_by is not None:
         return f"and {told_by} says that {claim}, which was not checked here"
     return f"proved optimal: {claim}" if result.status == "optimal" else claim

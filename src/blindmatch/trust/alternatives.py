@@ -43,7 +43,7 @@ class Alternatives:
     costs: FloatArray
 
     @property
-    def agreement(self) -> FloatArray:
+    def consensus(self) -> FloatArray:
         """(n,) share of the matches of nearly the same cost in which a pair occurs.
 
         Their weight decreases with their cost, and is zero from the cost of a typical swap on.

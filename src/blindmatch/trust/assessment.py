@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from blindmatch.geometry.correlation import agreement, pair_agreement
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.task import Task, as_task
 from blindmatch.solving.result import Result
 from blindmatch.trust import regret as regrets
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
-from blindmatch.trust.confidence import correlation, features, probability
+from blindmatch.trust.confidence import features, probability
 from blindmatch.trust.null import Null, from_background, rotated
 from blindmatch.trust.report import Trust
 from blindmatch.trust.search import Part
@@ -157,7 +158,10 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         regret=proved,
         found_regret=_of_rows(extra, rows, n),
         stability=None if evidence.stability is None else np.where(matched, evidence.stability, np.nan),
-        agreement=np.where(matched, found.agreement[:n], np.nan),
+        consensus=np.where(matched, found.consensus[:n], np.nan),
+        agreement=pair_agreement(task.kernels, match),
+        whole_agreement=agreement(task.kernels, match),
+        chance_agreement=None if test is None else test.agreement,
         ambiguous=ambiguous,
         better=found.better if found.better > tolerance(problem, found.cost) else 0.0,
         seconds=schedule.seconds,
@@ -255,7 +259,7 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     test = significance(task, nulls, plan.draws, part) if plan.null is not None or task.has_points else None
     known = None
     if stable is not None and test is not None:
-        known = features(found, stable, test.z, correlation(task.kernels, match), task.sizes)
+        known = features(found, stable, test.z, agreement(task.kernels, match) or 0.0, task.sizes)
     return Evidence(rows, found, stable, test, known)
 
 

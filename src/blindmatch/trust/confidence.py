@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.geometry.correlation import kernel_correlation
 from blindmatch.trust.alternatives import Alternatives
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.validation import FloatArray
 
-FEATURES = ("stability", "agreement", "regret", "signal", "correlation", "size")
+FEATURES = ("stability", "consensus", "regret", "signal", "correlation", "size")
 
 
 def features(
@@ -22,7 +21,7 @@ def features(
     """(n, 6) what the probability depends on; the columns are named in `FEATURES`.
 
     - stability: share of resamples in which the pair comes back
-    - agreement: share of the matches of nearly the same cost in which it occurs
+    - consensus: share of the matches of nearly the same cost in which it occurs
     - regret: log(1 + what the best match without it that was found costs more, in typical swaps)
     - signal: how far the cost is below that of unrelated spaces, in standard deviations, from -2 to 10
     - correlation: of the relations of the one set with those of the other, by Fisher's transform
@@ -32,14 +31,8 @@ def features(
     extra = found.without[:n] - found.cost
     regret = np.clip(extra, 0.0, None) / found.unit if found.unit > 0 else np.zeros(n)
     whole = [np.clip(z, -2.0, 10.0), np.arctanh(np.clip(correlation, -0.99, 0.99)), np.log(max(sizes))]
-    pair = [stability, found.agreement[:n], np.log1p(np.minimum(regret, 1e3))]
+    pair = [stability, found.consensus[:n], np.log1p(np.minimum(regret, 1e3))]
     return np.column_stack([*pair, *(np.full(n, value) for value in whole)])
-
-
-def correlation(kernels: tuple[FloatArray, FloatArray], match: IntArray) -> float:
-    """Correlation of the relations inside the source with those between their partners; 0.0 if one is constant."""
-    rows = np.flatnonzero(match >= 0)
-    return kernel_correlation(kernels, rows, match[rows]) or 0.0
 
 
 def probability(values: FloatArray) -> FloatArray:

@@ -23,17 +23,16 @@ def proved_regret(
     """(n,) for each source of `rows`: no match without its pair costs less than the match plus this.
 
     For each pair the problem is solved by branch and bound with the pair forbidden, and the checker's bound is taken.
-    The time is shared evenly. If the time of a pair runs out, its regret is smaller than it could be, at worst the
-    bound of the whole problem minus the cost: 0 if the match is proved optimal, negative if a cheaper match is not
-    ruled out. It is inf if no match can do without the pair, and nan for other sources. Pairs with a small regret, as
-    far as that is known, come first.
+    The time is shared evenly. If the time of a pair runs out, its regret is smaller than it could be, and nan if
+    nothing was proved about it; so it is for other sources. It is inf if no match can do without the pair, 0 if another
+    match costs the same, and negative if a cheaper match without the pair is not ruled out. Pairs with a small regret,
+    as far as that is known, come first.
     """
     match, cost = found.matches[0], found.cost
     floor = -math.inf if lower_bound is None else min(lower_bound, cost) - cost
     if -floor <= tolerance(problem, cost):
         floor = 0.0
     regret = np.full(problem.n, math.nan)
-    regret[rows] = floor
     order = rows[np.argsort(found.without[rows], kind="stable")]
     for at, row in enumerate(order):
         left = part.seconds_left
@@ -45,7 +44,8 @@ def proved_regret(
             continue
         share = None if math.isinf(left) else max(left / (len(order) - at), 0.01)
         best = complete(solve(other, "auto", time_limit=share, rng=part.rng, threads=part.threads))
-        if best.lower_bound is not None:
-            regret[row] = max(floor, best.lower_bound - cost)
+        least = floor if best.lower_bound is None else max(floor, best.lower_bound - cost)
+        if least > 0 or best.status == "optimal":
+            regret[row] = least
         part.progress((at + 1) / len(order))
     return regret

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from blindmatch.io.json_values import json_finite
 from blindmatch.validation import FloatArray
 
-SURE = 0.8  # a pair with at least this confidence is called sure
+HIGH = 0.8  # a confidence from here on is called high
 LIKELY, CERTAIN = 0.05, 0.01  # p-values up to which spaces probably have, or have, structure in common
 
 
@@ -38,7 +38,7 @@ def judge(p_value: float | None, p_value_error: float | None, confidence: FloatA
     """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known."""
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
-    sure, about_pairs = int((known >= SURE).sum()), _pairs_sentence(known, pairs)
+    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs)
     if p_value is None:
         why = "too little time, or kernels that are not distances between points"
         text = f"The test for structure in common was not made: {why}. {about_pairs}"
@@ -52,7 +52,7 @@ def judge(p_value: float | None, p_value_error: float | None, confidence: FloatA
         text = f"The two spaces probably have structure in common (p = {p_value:.2g}{error}): check it. {about_pairs}"
         return Judgement("care", "Probably, but check it", text)
     text = f"The two spaces have structure in common (p = {p_value:.2g}{error}). {about_pairs}"
-    if not len(known) or sure < len(known) / 2:
+    if not len(known) or high < len(known) / 2:
         return Judgement("care", "As a whole, not each pair", text)
     return Judgement("yes", "Yes: far better than chance", text)
 
@@ -63,7 +63,7 @@ def _pairs_sentence(known: FloatArray, pairs: int) -> str:
         which = "any pair" if not len(known) else f"{pairs - len(known)} of {pairs} pairs"
         return f"Time ran out before the confidence of {which} was known."
     return (
-        f"{int((known >= SURE).sum())} of {pairs} pairs have a confidence of at least {100 * SURE:.0f} %, "
+        f"{int((known >= HIGH).sum())} of {pairs} pairs have a confidence of at least {100 * HIGH:.0f} %, "
         f"about {known.sum():.0f} should be right."
     )
 
@@ -84,14 +84,21 @@ class Trust:
     confidence
         (n,) the probability that the pair of each source is right; nan if it has none, or time ran out.
     regret
-        (n,) proved: no match without this pair costs less than the cost plus this. 0 where nothing more is proved,
-        negative where a cheaper match is not ruled out, inf where the pair was given. None if not computed.
+        (n,) proved: no match without this pair costs less than the cost plus this. nan where time ran out before
+        anything was proved, 0 where another match costs the same, negative where a cheaper one is not ruled out, inf
+        where the pair was given. None if not computed.
     found_regret
         (n,) how much more the best match found without this pair costs: an upper bound on the true regret.
     stability
         (n,) share of resamples in which the pair came back. None if time ran out first.
-    agreement
+    consensus
         (n,) share of the matches of nearly the same cost in which the pair occurs.
+    agreement
+        (n,) for each pair, the correlation of its relations to all other pairs in one set and in the other: 1 if they
+        are the same, 0 if they are unrelated. nan for fewer than four pairs.
+    whole_agreement, chance_agreement
+        The same correlation over all relations, and its mean over the unrelated spaces, which are matched by the same
+        search: also without anything in common it is far above 0. None if it is not known.
     ambiguous
         Groups of sources that are interchangeable: exchanging their partners costs (nearly) nothing.
     better
@@ -108,7 +115,10 @@ class Trust:
     regret: FloatArray | None
     found_regret: FloatArray
     stability: FloatArray | None
+    consensus: FloatArray
     agreement: FloatArray
+    whole_agreement: float | None
+    chance_agreement: float | None
     ambiguous: list[list[int]]
     better: float
     seconds: float
@@ -119,7 +129,12 @@ class Trust:
         if self.better > 0:
             text = f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
             return Judgement("no", "No: a cheaper match exists", text)
-        return judge(self.p_value, self.p_value_error, self.confidence, int(np.isfinite(self.agreement).sum()))
+        return judge(self.p_value, self.p_value_error, self.confidence, int(np.isfinite(self.consensus).sum()))
+
+    @property
+    def significant(self) -> bool:
+        """Whether the match as a whole is better than those of unrelated spaces; if not, no pair is shown as good."""
+        return self.p_value is not None and self.p_value <= LIKELY and self.better == 0
 
     @property
     def verdict(self) -> str:
@@ -129,7 +144,7 @@ class Trust:
     @property
     def unknown(self) -> NDArray[np.bool_]:
         """(n,) the pairs whose confidence is not known because time ran out."""
-        return np.isfinite(self.agreement) & np.isnan(self.confidence)
+        return np.isfinite(self.consensus) & np.isnan(self.confidence)
 
     def ambiguities(self, names: Sequence[str] | None = None) -> list[str]:
         """A sentence for each group of interchangeable sources."""
@@ -150,7 +165,10 @@ class Trust:
             "regret": json_finite(self.regret),
             "found_regret": json_finite(self.found_regret),
             "stability": json_finite(self.stability),
+            "consensus": json_finite(self.consensus),
             "agreement": json_finite(self.agreement),
+            "whole_agreement": self.whole_agreement,
+            "chance_agreement": self.chance_agreement,
             "ambiguous": [list(group) for group in self.ambiguous],
             "better": self.better,
             "seconds": self.seconds,

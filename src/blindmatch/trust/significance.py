@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.task import Task
 from blindmatch.trust.null import Null
 from blindmatch.trust.search import Part, search
@@ -29,12 +30,15 @@ class Significance:
         How many unrelated spaces were matched.
     z
         How many standard deviations the cost is below the mean cost of unrelated spaces.
+    agreement
+        The mean agreement of the unrelated spaces under their best match; None if it is undefined.
     """
 
     p_value: float
     p_value_error: float
     draws: int
     z: float
+    agreement: float | None
 
 
 def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> Significance | None:
@@ -52,10 +56,11 @@ def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> S
     slack = 1e-9 * problem.scale  # a tie counts against the match
     worst: Significance | None = None
     for null in nulls:
-        costs = _sampled(task, null, draws, observed + slack, part)
+        costs, agreements = _sampled(task, null, draws, observed + slack, part)
         if not costs:  # without a draw of this kind nothing can be said
             return None
-        test = _test(np.array(costs), observed, slack)
+        agreed = float(np.mean(agreements)) if agreements else None
+        test = _test(np.array(costs), observed, slack, agreed)
         if worst is None or test.p_value >= worst.p_value:
             worst = test
         if worst.p_value > DOUBT:
@@ -63,21 +68,25 @@ def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> S
     return worst
 
 
-def _sampled(task: Task, null: Null, draws: int, limit: float, part: Part) -> list[float]:
-    """Costs of unrelated spaces: `draws`, or fewer if `ENOUGH` of them are within the limit before."""
+def _sampled(task: Task, null: Null, draws: int, limit: float, part: Part) -> tuple[list[float], list[float]]:
+    """Costs and agreements of unrelated spaces: `draws`, or fewer if `ENOUGH` of them are within the limit before."""
     costs: list[float] = []
+    agreements: list[float] = []
     hits = 0
     while len(costs) < draws and hits < ENOUGH:
-        found = search(task.problem_with(target=null(part.rng)), part)
+        copy = null(part.rng)
+        found = search(task.problem_with(target=copy), part)
         if found is None:
             break
+        agreed = agreement((task.kernels[0], task.kernel_of(copy, 1)), task.reduced(found[0]))
+        agreements += [] if agreed is None else [agreed]
         costs.append(found[1])
         hits += costs[-1] <= limit
         part.progress(max(len(costs) / draws, hits / ENOUGH))
-    return costs
+    return costs, agreements
 
 
-def _test(costs: FloatArray, observed: float, slack: float) -> Significance:
+def _test(costs: FloatArray, observed: float, slack: float, agreement: float | None) -> Significance:
     """Besag and Clifford (1991): p = hits / draws where `ENOUGH` hits ended it, or else (1 + hits) / (1 + draws).
 
     Either is a valid p-value.
@@ -86,4 +95,4 @@ def _test(costs: FloatArray, observed: float, slack: float) -> Significance:
     p = hits / count if hits >= ENOUGH else (1 + hits) / (1 + count)
     spread = float(np.std(costs, ddof=1)) if count > 1 else 0.0
     z = (float(costs.mean()) - observed) / spread if spread > slack else 0.0
-    return Significance(p, math.sqrt(p * (1 - p) / count), count, z)
+    return Significance(p, math.sqrt(p * (1 - p) / count), count, z, agreement)

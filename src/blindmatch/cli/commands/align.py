@@ -125,7 +125,8 @@ def _run(
         files.append(("Points of --transform in the target's space", written["--to"], partial(_write, aligner, new)))
     for what, path, write in files:
         if delivery.write(path, write) and not json:
-            delivery.show(partial(output().print, Text(f"{what}: {path}"), soft_wrap=True))
+            use = f"; in Python: bm.BlindAligner.load({str(path)!r}).transform(X)" if what == "Map" else ""
+            delivery.show(partial(output().print, Text(f"{what}: {path}{use}"), soft_wrap=True))
     if proof is not None:
         delivery.write(written["--certificate"], proof.save)
     delivery.end()
@@ -157,13 +158,20 @@ def _new_points(path: Path, source: Embeddings) -> FloatArray:
     return values
 
 
-def _verdict(support: int, others: int) -> str:
+def _verdict(aligner: BlindAligner) -> str:
     """What can be said about the map without knowing a pair."""
+    support, others, score, chance = aligner.support_, len(aligner.candidates_) - 1, aligner.score_, aligner.chance_
+    if support > 0:
+        return f"{support} of {others} other starts led to the same map."
+    alone = "There was one candidate only" if others == 0 else f"None of {others} other starts led to the same map"
+    if score > (1 + chance) / 2:  # False where one of them is nan
+        return (
+            f"{alone}, but unseen points overlap nearly as two halves of one set do (score {score:.2f}; an unrelated "
+            f"cloud reaches {chance:.2f}): the map is probably right. Check a few pairs."
+        )
     if others == 0:
-        return "There was one candidate only, so nothing shows whether the map is right: try more with --candidates."
-    if support == 0:
-        return f"None of {others} other starts led to the same map: do not trust it without a check."
-    return f"{support} of {others} other starts led to the same map."
+        return f"{alone}, so nothing shows whether the map is right: try more with --candidates."
+    return f"{alone}: do not trust it without a check."
 
 
 def _text(aligner: BlindAligner, source: Embeddings, target: Embeddings, seconds: float) -> list[object]:
@@ -173,34 +181,36 @@ def _text(aligner: BlindAligner, source: Embeddings, target: Embeddings, seconds
     from blindmatch.report.verdict import number, percent
 
     table = Table(show_edge=False, pad_edge=False)
-    for title in ("clusterings", "cost", "gap", "status", "agreement", "likeness", ""):
+    for title in ("clusterings", "cost", "gap", "status", "overlap", "likeness", ""):
         table.add_column(title, justify="left" if title in ("status", "") else "right")
     for index, candidate in enumerate(aligner.candidates_):
         result = candidate.result
         i, j = candidate.clusterings
         kept = "kept" if index == aligner.best_ else ""
         proof = (number(result.cost), percent(result.gap), result.status)
-        table.add_row(f"{i} and {j}", *proof, f"{candidate.agreement:.4f}", percent(candidate.likeness), kept)
+        table.add_row(f"{i} and {j}", *proof, f"{candidate.overlap:.4f}", percent(candidate.likeness), kept)
     shapes = [f"{len(side)} x {side.values.shape[1]}" for side in (source, target)]
     components = aligner.alignment_.source.components
     return [
         Text(f"{shapes[0]} aligned with {shapes[1]} in {components} dimensions, {seconds:.0f} s.\n"),
         table,
-        Text(f"\n{_agreement(aligner)}"),
-        Text(_verdict(aligner.support_, len(aligner.candidates_) - 1), style="bold"),
+        Text(f"\n{_overlap(aligner)}"),
+        Text(_verdict(aligner), style="bold"),
     ]
 
 
-def _agreement(aligner: BlindAligner) -> str:
-    best, floor, ceiling = aligner.agreement_, aligner.floor_, aligner.ceiling_
+def _overlap(aligner: BlindAligner) -> str:
+    best, floor, ceiling = aligner.overlap_, aligner.floor_, aligner.ceiling_
     if math.isnan(ceiling):
         return (
-            f"Agreement after the last refinement: {best:.4f}; of a random rotation {floor:.4f}. Too few points for a "
+            f"Overlap after the last refinement: {best:.4f}; of a random rotation {floor:.4f}. Too few points for a "
             "score."
         )
     score = "too near to each other for a score" if math.isnan(aligner.score_) else f"score {aligner.score_:.2f}"
+    if not math.isnan(aligner.chance_):
+        score += f" (an unrelated cloud reaches {aligner.chance_:.2f})"
     return (
-        f"Agreement of unseen points after the last refinement: {best:.4f}; of a random rotation {floor:.4f}, of two "
+        f"Overlap of unseen points after the last refinement: {best:.4f}; of a random rotation {floor:.4f}, of two "
         f"halves of one set {ceiling:.4f}: {score}."
     )
 
@@ -215,7 +225,7 @@ def _as_json(
             "lower_bound": candidate.result.lower_bound,
             "gap": candidate.result.gap,
             "status": candidate.result.status,
-            "agreement": candidate.agreement,
+            "overlap": candidate.overlap,
             "likeness": candidate.likeness,
         }
         for candidate in aligner.candidates_
@@ -226,7 +236,8 @@ def _as_json(
         "components": aligner.alignment_.source.components,
         "score": aligner.score_,
         "support": aligner.support_,
-        "agreement": aligner.agreement_,
+        "chance": aligner.chance_,
+        "overlap": aligner.overlap_,
         "floor": aligner.floor_,
         "ceiling": aligner.ceiling_,
         "best": aligner.best_,
