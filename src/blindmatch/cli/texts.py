@@ -128,7 +128,7 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
         check = f"Verified: the independent checker recomputed the bound {number(min(proved, result.cost))}."
     if truth_cost > result.cost:
         honest = (
-            f"The true pairing costs {number(truth_cost)}, more than this one: in these embeddings the cheapest "
+            f"The true pairing costs {number(truth_cost)}, more than this one: in these data the cheapest "
             "pairing is not the true one, and no solver can change that."
         )
     elif match.right == n:
@@ -144,6 +144,7 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
         Text(verdict(result)),
         Text(" ".join(filter(None, [proof_sentence(result), gap_sentence(result), check]))),
         Text(honest),
+        *([Text(demo.why)] if demo.why else []),
     ]
 
 

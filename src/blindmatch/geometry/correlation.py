@@ -33,6 +33,28 @@ def agreement(kernels: tuple[FloatArray, FloatArray], partners: IntArray) -> flo
     return correlation(K[np.ix_(rows, rows)][off], G[np.ix_(partners[rows], partners[rows])][off])
 
 
+def centred_agreement(kernels: tuple[FloatArray, FloatArray], partners: IntArray) -> float | None:
+    """The agreement of what is left of the relations without the mean of each item: outliers alone give none.
+
+    None for fewer than four pairs, or where one side is constant.
+    """
+    rows = np.flatnonzero(partners >= 0)
+    if len(rows) < 4:
+        return None
+    both = [kernel[np.ix_(items, items)] for kernel, items in zip(kernels, (rows, partners[rows]), strict=True)]
+    return agreement((_without_means(both[0]), _without_means(both[1])), np.arange(len(rows)))
+
+
+def _without_means(kernel: FloatArray) -> FloatArray:
+    """The relations less the part that each item has in common with all others; what an item is to itself is 0."""
+    n = len(kernel)
+    off = kernel - np.diag(np.diag(kernel))
+    own = off.sum(axis=1) / (n - 2)
+    left = off - own - own[:, None] + off.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(left, 0.0)
+    return np.asarray(left)
+
+
 def pair_agreement(kernels: tuple[FloatArray, FloatArray], partners: IntArray) -> FloatArray:
     """(n,) the same for the relations of each pair to all other pairs; nan where it is undefined, or without a partner.
 

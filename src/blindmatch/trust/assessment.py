@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from blindmatch.geometry.correlation import agreement, pair_agreement
+from blindmatch.geometry.correlation import agreement, centred_agreement, pair_agreement
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.task import Task, as_task
@@ -143,8 +143,6 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         proved[given] = np.inf
     ambiguous = interchangeable(found, rows, 1e-9 * problem.scale)
     confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features)
-    if test is not None:  # if unrelated spaces match as well, no pair can be trusted
-        confidence = np.minimum(confidence, 1 - test.p_value)
     for group in ambiguous:
         confidence[group] = np.minimum(confidence[group], 1 / len(group))
     confidence[given] = 1.0
@@ -259,7 +257,7 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     test = significance(task, nulls, plan.draws, part) if plan.null is not None or task.has_points else None
     known = None
     if stable is not None and test is not None:
-        known = features(found, stable, test.z, agreement(task.kernels, match) or 0.0, task.sizes)
+        known = features(found, stable, test, centred_agreement(task.kernels, match) or 0.0, task.sizes)
     return Evidence(rows, found, stable, test, known)
 
 

@@ -1,4 +1,4 @@
-"""One probability for each pair: a logistic regression of few numbers, fitted on real problems."""
+"""One probability for each pair: the level of the whole match times that of the pair, fitted on real problems."""
 
 from __future__ import annotations
 
@@ -10,35 +10,51 @@ from typing import Any
 import numpy as np
 
 from blindmatch.trust.alternatives import Alternatives
+from blindmatch.trust.significance import Significance
 from blindmatch.validation import FloatArray
 
-FEATURES = ("stability", "consensus", "regret", "signal", "correlation", "size")
+PAIR = ("stability", "consensus", "regret", "size")
+WHOLE = ("signal", "agreement")
+FEATURES = (*PAIR, *WHOLE, "p")
 
 
 def features(
-    found: Alternatives, stability: FloatArray, z: float, correlation: float, sizes: tuple[int, int]
+    found: Alternatives, stability: FloatArray, test: Significance, agreement: float, sizes: tuple[int, int]
 ) -> FloatArray:
-    """(n, 6) what the probability depends on; the columns are named in `FEATURES`.
+    """(n, 7) what the probability depends on; the columns are named in `FEATURES`.
 
     - stability: share of resamples in which the pair comes back
     - consensus: share of the matches of nearly the same cost in which it occurs
-    - regret: log(1 + what the best match without it that was found costs more, in typical swaps)
-    - signal: how far the cost is below that of unrelated spaces, in standard deviations, from -2 to 10
-    - correlation: of the relations of the one set with those of the other, by Fisher's transform
+    - regret: root of log(1 + what the best match without it that was found costs more, in typical swaps)
     - size: logarithm of the number of items to choose from
+    - signal: how far the cost is below that of unrelated spaces, in standard deviations, from -2 to 10
+    - agreement: of the relations without the mean of each item (`centred_agreement`), by Fisher's transform
+    - p: how often unrelated spaces match as well
     """
     n = len(stability)
     extra = found.without[:n] - found.cost
     regret = np.clip(extra, 0.0, None) / found.unit if found.unit > 0 else np.zeros(n)
-    whole = [np.clip(z, -2.0, 10.0), np.arctanh(np.clip(correlation, -0.99, 0.99)), np.log(max(sizes))]
-    pair = [stability, found.consensus[:n], np.log1p(np.minimum(regret, 1e3))]
+    pair = [stability, found.consensus[:n], np.sqrt(np.log1p(np.minimum(regret, 1e3)))]
+    alike = np.arctanh(np.clip(agreement, -0.99, 0.99))
+    whole = [np.log(max(sizes)), np.clip(test.z, -2.0, 10.0), alike, test.p_value]
     return np.column_stack([*pair, *(np.full(n, value) for value in whole)])
 
 
 def probability(values: FloatArray) -> FloatArray:
-    """The probability that a pair is right, for each row of features."""
+    """The probability that a pair is right, for each row of features.
+
+    It is (1 - p) x level(signal, agreement) x share(stability, consensus, regret, size), where level and share are
+    logistic. The first two are the same for all pairs of a match: whatever a pair looks like, it is never above them.
+    """
     fitted = calibration()
-    logit = values @ np.array([fitted["coefficients"][name] for name in FEATURES]) + fitted["intercept"]
+    columns = dict(zip(FEATURES, values.T, strict=True))
+    level = _logistic(fitted["level"], {name: columns[name] for name in WHOLE})
+    share = _logistic(fitted["pair"], {name: columns[name] for name in PAIR})
+    return np.asarray((1 - columns["p"]) * level * share)
+
+
+def _logistic(weights: dict[str, float], columns: dict[str, FloatArray]) -> FloatArray:
+    logit = sum((weights[name] * values for name, values in columns.items()), start=np.float64(weights["intercept"]))
     return np.asarray(1 / (1 + np.exp(-np.clip(logit, -30, 30))))
 
 

@@ -12,10 +12,11 @@ from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
 
-@command("blindmatch demo", "blindmatch demo --data colours --seed 3 --report report.html")
+@command("blindmatch demo", "blindmatch demo --data countries", "blindmatch demo --seed 3 --report report.html")
 def demo(
     data: Annotated[
-        str, typer.Option(help="Which bundled data: cifar10 or colours.", autocompletion=completion.demo_data)
+        str,
+        typer.Option(help="Which bundled data: cifar10, colours, countries.", autocompletion=completion.demo_data),
     ] = "cifar10",
     solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
     outputs: opt.OutputOptions = opt.OutputOptions(),  # noqa: B008
@@ -33,13 +34,26 @@ def demo(
     request = Request(solving, outputs)
     request.check()
     shown = load_demo(data, solving.seed)
-    task = Task.of(shown.source, shown.target, source_names=shown.source_names, target_names=shown.target_names)
+    task = Task.of(
+        shown.source,
+        shown.target,
+        scale=shown.scale,
+        source_names=shown.source_names,
+        target_names=shown.target_names,
+    )
     result = request.solved(partial(match_task, task))
-    settings = {"data": data, "source": shown.source_model, "target": shown.target_model, "distortion": "gw"}
+    settings = {
+        "data": data,
+        "source": shown.source_model,
+        "target": shown.target_model,
+        "distortion": "gw",
+        "scale": shown.scale,
+    }
     match = Match.of(
         result,
         task,
         truth=shown.truth.tolist(),
+        source_images=None if shown.source_images is None else list(shown.source_images),
         settings={**settings, **solving.settings},
         title=f"{shown.about[0].upper()}{shown.about[1:]}",
         command=command_line(),
