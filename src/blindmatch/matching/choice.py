@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from blindmatch.geometry.correlation import kernel_correlation
+from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import distances
 from blindmatch.matching.projection import chosen_count
 from blindmatch.problem.distortion import Distortion, Gaussian, GromovWasserstein
@@ -129,8 +129,8 @@ def choose_relation(
             found = task.reduced(solve(task.problem, solver, rng=seed, threads=threads).permutation)
         rows = np.flatnonzero(found >= 0)
         error = (_error(apart[0], rows, Y[found[rows]]) + _error(apart[1], found[rows], X[rows])) / 2
-        agreement = kernel_correlation(task.kernels, rows, found[rows])
-        scores.append((error, at, RelationScore(distortion, error, agreement, found)))
+        agreed = agreement(task.kernels, found)
+        scores.append((error, at, RelationScore(distortion, error, agreed, found)))
     return RelationChoice(tuple(score for _, _, score in sorted(scores, key=lambda entry: entry[:2])))
 
 
