@@ -89,7 +89,7 @@ def _among(found: Links, n: int, m: int, bars: IntArray) -> IntArray:
     """The best assignment that uses as many links as possible; -1 for rows without one."""
     good = ~np.isin(found.rows * m + found.columns, bars[:, 0] * m + bars[:, 1])
     rows, columns, scores = found.rows[good], found.columns[good], found.scores[good]
-    # One dear link for each row, all to different columns, so that there is a solution.
+    # One expensive link for each row, all to different columns, so that there is a solution.
     spare = np.arange(n)
     spare = spare[~np.isin(spare * m + (spare + 1) % m, rows * m + columns)]
     costs = np.concatenate([scores.max(initial=0.0) + 1 - scores, np.full(len(spare), _DEAR)])

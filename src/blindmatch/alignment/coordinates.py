@@ -55,7 +55,7 @@ def coordinates(
         Scale the points to unit length, before and after they are centred. What models of text or images learn is in
         the directions for the most part.
     components
-        At most so many axes; by default one for 4 points, between 32 and 256.
+        Maximum number of axes; by default one for 4 points, between 32 and 256.
     """
     sides = [_directed(side) if cosine else _centred(side) for side in (source, target)]
     few = min(len(source), len(target)) // _POINTS
@@ -106,7 +106,7 @@ def kernel_coordinates(
 
 
 def scaled_points(kernel: FloatArray, components: int, similarities: bool) -> FloatArray:
-    """At most so many coordinates of each item, so that distances (or inner products) are about those given.
+    """At most `components` coordinates of each item, whose distances (or inner products) are about those given.
 
     >>> points = scaled_points(np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 2.0], [1.0, 2.0, 0.0]]), 2, similarities=False)
     >>> round(float(np.linalg.norm(points[0] - points[1])), 9)

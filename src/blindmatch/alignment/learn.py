@@ -17,7 +17,7 @@ _PATIENCE = 3  # rounds without a better score
 _BETTER = 5e-4  # what counts as better
 _GROWTH = 2.5  # of the share of similarities that a round may look at
 _CELLS = 2**26  # similarities of a round: 256 MB
-_BLOCK = 2**21  # of which a thread takes so many at once
+_BLOCK = 2**21  # of them a thread takes at once
 _BARRED = np.float32(10)  # more than similarities differ by
 
 
@@ -69,7 +69,7 @@ class LearningSchedule:
     sample
         Sources that a round looks at.
     rounds
-        At most so many.
+        Maximum number of rounds.
     """
 
     first: int

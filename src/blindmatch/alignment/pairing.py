@@ -76,7 +76,7 @@ class Pairing:
 
 @dataclass(frozen=True, eq=False)
 class Pairings:
-    """Matches that were found, the best first; `ended` tells what cut the search short, if anything did."""
+    """Matches that were found, the best first; `ended` is what cut the search short, or None."""
 
     found: tuple[Pairing, ...]
     starts: int
@@ -213,7 +213,7 @@ def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) ->
 
 
 def with_known(partners: IntArray, given: Given) -> IntArray:
-    """A match in which the known pairs are used: whoever had their partners takes what becomes free."""
+    """A match in which the known pairs are used: items that lose their partner take one that becomes free."""
     fixed = partners.copy()
     for i, j in zip(given.anchors.source, given.anchors.target, strict=True):
         owner = np.flatnonzero(fixed == j)

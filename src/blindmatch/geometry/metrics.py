@@ -23,7 +23,7 @@ _BOOLEAN = ("dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 PATHS = ("geodesic", "hops")
 METRICS = (*DIRECT, *PATHS)
 _TINY = 1e-300
-_NEIGHBORS, _SHARE = 50, 5  # by default so many neighbours, but at most one item in five: the rule of SCOT
+_NEIGHBORS, _SHARE = 50, 5  # default number of neighbours, but at most one item in five: the rule of SCOT
 
 
 @dataclass(frozen=True)

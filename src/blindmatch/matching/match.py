@@ -87,13 +87,13 @@ def match(
     scale
         How to scale the columns of each side, for tables whose columns have units: "none"; "columns", z-scores;
         "robust", by median and quartiles; "log", z-scores after the logarithm of wide positive columns; "auto", which
-        decides (`docs/embeddings.md` has the rule). With "none" a warning tells when one column outweighs the others.
+        decides (`docs/embeddings.md` has the rule). With "none" a warning says when one column outweighs the others.
     metric, neighbors
         How dissimilar two items of one set are: "euclidean", "cosine", "correlation" or any other metric of scipy's
         ``cdist``; "geodesic", the length of the shortest path in a graph that joins each item to its nearest
         `neighbors` (50, or a fifth of the items if that is fewer), or "hops", the number of its edges. In the graph,
         "geodesic:cosine" uses another metric than the Euclidean. If the graph falls into parts, they are joined by the
-        shortest links, and the message tells it. A pair of names, or of numbers, is for the source and the target.
+        shortest links, and the message says so. A pair of names, or of numbers, is for the source and the target.
         With `kernels`, only paths can be asked for: along the edges of a sparse graph, or along nearest neighbours.
     known_pairs
         Pairs (source index, target index) that are known and must be kept.
@@ -341,5 +341,5 @@ def _without_dummies(result: Result, task: Task) -> Result:
 
 
 def _noted(result: Result, task: Task) -> Result:
-    """The result, whose message also tells what is to be known about the relations."""
+    """The result, with what the user should know about the relations in its message."""
     return replace(result, message="; ".join(filter(None, [result.message, *task.notes])))

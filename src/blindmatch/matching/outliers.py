@@ -30,11 +30,11 @@ def without_outliers(relations: Relations, partners: IntArray, price: float, mos
     fixed[kept] = True
     for _ in range(_ROUNDS):
         matched = np.flatnonzero((alone >= 0) & ~fixed)
-        dear = matched[sums[matched] > price]
-        count = min(len(dear), spare, max(1, int(_AT_ONCE * len(matched))))
+        costly = matched[sums[matched] > price]
+        count = min(len(costly), spare, max(1, int(_AT_ONCE * len(matched))))
         if count <= 0:
             break
-        worst = dear[np.argsort(-sums[dear], kind="stable")[:count]]
+        worst = costly[np.argsort(-sums[costly], kind="stable")[:count]]
         alone[worst] = -1
         spare -= count
         sums = _without(relations, sums, alone, worst, partners)

@@ -80,7 +80,7 @@ def solve_from_coordinates(
     partners = _partners(result.permutation, hints.sizes)
     if not (partners >= 0).any():
         return result
-    if problem.n <= solver.largest:  # bm.assess tells more about so few
+    if problem.n <= solver.largest:  # bm.assess says more about few items
         return replace(result, ranking=found.ranking(partners))
     judged = found.judged(result, partners, remaining)
     support = f"support {judged.support} of {found.found.starts} starts"

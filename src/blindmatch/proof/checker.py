@@ -56,7 +56,7 @@ def verify(
 def verify_in_time(
     problem: QAP, certificate: Certificate, seconds: float, threads: int = 1, executor: Executor | None = None
 ) -> tuple[float, bool]:
-    """What `verify` returns, if it takes no more than so many seconds of computing time, and True.
+    """What `verify` returns, if it takes no more than `seconds` of computing time, and True.
 
     When they are over, or at Ctrl-C, what has been proved so far, and False: a bound that is as true, only weaker.
     """

@@ -21,7 +21,7 @@ def work_seconds(work: float) -> float:
 
 
 def check_seconds(work: float, n: int, threads: int) -> float:
-    """For stages of a problem with n items on so many threads."""
+    """For stages of a problem with n items, on `threads` threads."""
     return work_seconds(work) / (threads if n**4 >= _WORTH_THREADS else 1)
 
 

@@ -103,14 +103,14 @@ def chance_sentence(trust: Trust) -> str:
     if trust.p_value is None:
         return "Time ran out before it was known how often unrelated sets match as well."
     error = trust.p_value_error
-    about = "" if error is None or not math.isfinite(error) else f" (give or take {100 * error:.2g} %)"
+    about = "" if error is None or not math.isfinite(error) else f" (standard error {100 * error:.2g} %)"
     return f"Two sets with nothing in common match this well in {percent(trust.p_value)} of cases{about}."
 
 
 def _not_assessed(agreement: float | None) -> Belief:
     text = (
         "A pairing that was searched for always fits better than chance, even between sets with nothing in common: a "
-        "good fit alone says little. A test tells more: --assess on the command line, bm.assess in Python."
+        "good fit alone says little. To test it against chance, use --assess on the command line, bm.assess in Python."
     )
     if agreement is not None:
         text = f"{text} Here the agreement is {agreement:.2f} (1: the same relations, 0: a random pairing)."

@@ -32,7 +32,7 @@ _SOFTEST = 0.1  # the last penalty
 _FIX_SHARE = 0.03  # of the allowed pairs: fewer are not worth a stage that has to be checked
 _STALL = 0.002  # of the gap: a round that gains less counts as lost
 _PATIENCE = 4  # rounds
-_FINE, _FINE_UP_TO = 1e-3, 1000  # float64 steps: where the gap is below this share of the cost, up to so many pairs
+_FINE, _FINE_UP_TO = 1e-3, 1000  # float64 steps: if the gap is below this share of the cost, up to this number of pairs
 _TOLERANCE, _NOISE = 1e-6, 1e-12  # of the cost, and of the size of the numbers: as `solve` has them
 
 

@@ -23,7 +23,7 @@ _STEPS = 40  # that must be affordable
 _LOOK_NODES = 1e8  # over n^4: what the tree does first takes about a second,
 _LOOK_SHARE = 0.25  # or, over n^2, as long as about ten steps
 
-# The tree with at most so many nodes, and whether this limit ended it.
+# The tree up to a number of nodes, and whether this limit ended it.
 Tree = Callable[[QAP, Budget, np.random.Generator, int | None], tuple[Outcome, bool]]
 
 
