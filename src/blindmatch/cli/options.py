@@ -91,7 +91,7 @@ Scale = Annotated[
     str,
     typer.Option(
         help="Scale the columns of tables with units: none, columns (z-scores), robust (quartiles), log (z-scores "
-        "after the logarithm of wide positive columns), or auto, which decides and tells.",
+        "after the logarithm of wide positive columns), or auto, which chooses and says what it chose.",
         autocompletion=completion.scales,
     ),
 ]
@@ -102,8 +102,8 @@ Metric = Annotated[
         "--metric",
         metavar="NAME",
         help="How dissimilar two items of one set are: euclidean, cosine, correlation, any other of scipy's cdist, "
-        "geodesic or hops (shortest paths among nearest neighbours; geodesic:cosine by another metric than the "
-        "Euclidean). For sides that differ: source,target. precomputed: the files hold square matrices.",
+        "geodesic or hops (shortest paths among nearest neighbours; geodesic:cosine finds them by "
+        "cosine distance). For sides that differ: source,target. precomputed: the files hold square matrices.",
         autocompletion=completion.metrics,
     ),
 ]
@@ -127,7 +127,7 @@ TimeLimit = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Tell the progress every second, on stderr.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print the progress on stderr every second.")]
 Log = Annotated[File, typer.Option(metavar="FILE", help="Append the progress to this file, every second.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Certificate = Annotated[
@@ -141,7 +141,7 @@ Start = Annotated[
     File,
     typer.Option(metavar="FILE", help="A solution to begin with: a QAPLIB .sln file, or what --json printed (.json)."),
 ]
-Assess = Annotated[bool, typer.Option("--assess", help="Tell whether to believe the match, as the command 'assess'.")]
+Assess = Annotated[bool, typer.Option("--assess", help="Test whether to believe the match, like the command 'assess'.")]
 MinConfidence = Annotated[
     float | None, typer.Option(metavar="P", help="Keep only pairs that are right with this probability.")
 ]

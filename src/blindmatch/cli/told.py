@@ -60,7 +60,7 @@ class Teller:
         self._tell(f"{name}, {100 * share:.0f} %")
 
     def moment(self, now: Progress) -> None:
-        """Tell the progress of a solver."""
+        """Write a line about the progress of a solver."""
         self._tell(moment_text(now))
 
     def _tell(self, text: str) -> None:

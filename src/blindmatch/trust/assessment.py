@@ -59,7 +59,7 @@ def assess(
     callback: Callback | None = None,
     threads: int | None = None,
 ) -> Trust:
-    """Tell whether two matched spaces have structure in common, and which pairs can be believed.
+    """Assess whether two matched spaces have structure in common, and which pairs can be believed.
 
     Parameters
     ----------

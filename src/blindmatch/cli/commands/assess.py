@@ -38,7 +38,7 @@ def assess(
     json: opt.Json = False,
     report: opt.Report = None,
 ) -> None:
-    """Tell whether a match can be believed: chance, confidence of each pair, pairs that could be exchanged."""
+    """Assess a match: whether it could be chance, how likely each pair is right, which pairs could be exchanged."""
     from blindmatch.cli.answers import Answer, Assessment, Request
     from blindmatch.cli.inputs import TaskInput, command_line
     from blindmatch.cli.saved import Saved, saved_match

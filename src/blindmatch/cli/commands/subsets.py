@@ -41,7 +41,7 @@ def subsets(
     how: SubsetOptions,
     json: opt.Json = False,
 ) -> None:
-    """Find the subsets of paired items whose relations agree best: what a blind match can hope for."""
+    """Find the subsets of paired items whose relations agree best: those that a blind match is likely to get right."""
     from blindmatch.cli.answers import print_all
     from blindmatch.cli.progress import busy
     from blindmatch.cli.tables import Tables
