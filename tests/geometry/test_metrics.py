@@ -21,6 +21,19 @@ def test_direct_metrics_are_those_of_scipy(name: str) -> None:
     assert not found.diagonal().any()
 
 
+def test_other_points_are_as_far_as_the_metric_says() -> None:
+    points = np.random.default_rng(0).random((6, 4)) * (np.random.default_rng(1).random((6, 4)) > 0.3)
+    for name in ("cosine", "dice", "hops:cityblock"):
+        metric = Metric.of(name)
+        direct = Metric(metric.base).of_points(points)
+        assert np.allclose(metric.between(points[:2], points), direct[:2], atol=1e-12)
+
+
+def test_matrices_that_are_too_large_are_refused() -> None:
+    with pytest.raises(ValueError, match="20001 items need a matrix"):
+        Metric.of("hops").of_points(np.zeros((20_001, 1)))
+
+
 def test_geodesics_follow_a_curve_and_hops_count_its_steps() -> None:
     angles = np.linspace(0, np.pi, 21)
     arc = np.column_stack([np.cos(angles), np.sin(angles)])

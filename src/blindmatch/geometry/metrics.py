@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, shortest_path
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from blindmatch.errors import shown, unknown_name
 from blindmatch.geometry.kernels import distances
@@ -23,6 +23,7 @@ _BOOLEAN = ("dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 PATHS = ("geodesic", "hops")
 METRICS = (*DIRECT, *PATHS)
 _TINY = 1e-300
+_MOST = 20_000  # items: a matrix of their relations has 3.2 GB
 _NEIGHBORS, _SHARE = 50, 5  # default number of neighbours, but at most one item in five: the rule of SCOT
 
 
@@ -63,8 +64,16 @@ class Metric:
 
     def of_points(self, points: FloatArray) -> FloatArray:
         """(n, n) dissimilarities of points, exactly symmetric with a zero diagonal."""
+        if self != Metric() and len(points) > _MOST:
+            raise ValueError(f"{len(points)} items need a matrix of all their relations; expected up to {_MOST} items")
         direct = _direct(points, self.base)
         return self.along(direct) if self.path and np.isfinite(direct).all() else direct
+
+    def between(self, points: FloatArray, others: FloatArray) -> FloatArray:
+        """(n, m) dissimilarities of points and other points of their space, by the base."""
+        if self.base in _BOOLEAN:
+            return np.asarray(cdist(points != 0, others != 0, self.base))
+        return np.asarray(cdist(points, others, self.base))
 
     def along(self, lengths: FloatArray) -> FloatArray:
         """Shortest paths in the graph of nearest neighbours by these dissimilarities; parts of it are joined first."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from blindmatch.problem.task import Task
 from blindmatch.solving.result import Result
@@ -74,7 +73,7 @@ def distances_to_sources(task: Task, points: FloatArray | None = None) -> FloatA
         given = task.sides[0] if points is None else points
         return -given if task.distortion.similarities else given
     own = task.points[0]
-    return np.asarray(cdist(own if points is None else points, own, task.distortion.metrics[0].base))
+    return task.distortion.metrics[0].between(own if points is None else points, own)
 
 
 def chosen_count(apart: FloatArray, ends: FloatArray, partners: Partners) -> tuple[int, dict[int, float]]:
