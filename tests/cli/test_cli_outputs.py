@@ -166,11 +166,11 @@ def test_a_saved_match_is_assessed_even_if_it_was_cut_short():
 
 
 SAME = [
-    ("match", "a.npy", "b.npy", "--certificate", "x", "--report", "x"),
-    ("match", "a.npy", "b.npy", "--certificate", "x", "--report", "./x"),
-    ("match", "a.npy", "b.npy", "--certificate", "x", "--report", "sub/../x"),
-    ("solve", "p.npz", "--checkpoint", "x", "--report", "x"),
-    ("classify", "images.npy", "b.npy", "-o", "x", "-r", "x"),
+    ("match", "a.npy", "b.npy", "--checkpoint", "x.npz", "--certificate", "x.npz"),
+    ("match", "a.npy", "b.npy", "--checkpoint", "x.npz", "--certificate", "./x.npz"),
+    ("match", "a.npy", "b.npy", "--checkpoint", "x.npz", "--certificate", "sub/../x.npz"),
+    ("solve", "p.npz", "--checkpoint", "x.html", "--report", "x.html"),
+    ("classify", "images.npy", "b.npy", "-o", "x.html", "-r", "x.html"),
     ("align", "a.npy", "b.npy", "--out", "x.npz", "--certificate", "./x.npz"),
 ]
 
@@ -202,12 +202,13 @@ def test_a_background_that_is_not_there_is_told_before_the_match(monkeypatch):
     assert "none.npy: no such file" in done.stderr
 
 
-def test_the_report_tells_of_no_older_certificate():
+def test_a_certificate_that_cannot_be_is_refused_before_the_run():
     Path("c.npz").write_bytes(b"old")
     done = run("solve", "p.npz", "--solver", "brute-force", "-c", "c.npz", "-r", "r.html")
-    assert done.exit_code == 1
-    assert "c.npz: not written" in done.stderr
-    assert "sha256 of file" not in Path("r.html").read_text()
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--solver brute-force writes no certificate" in done.stderr
+    assert Path("c.npz").read_bytes() == b"old"
+    assert not Path("r.html").exists()
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe():

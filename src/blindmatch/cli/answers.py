@@ -18,6 +18,7 @@ from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching.match import SolveOptions
+from blindmatch.matching.price import Price
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
 from blindmatch.report.content import moments
@@ -66,9 +67,12 @@ class Request:
 
 
 def check_certificate(path: Path | None, solver: Solver) -> None:
-    """Refuse a certificate from a solver that proves nothing."""
-    if path is not None and not solver.capabilities.bound:
-        raise ValueError(f"--certificate: solver={solver.name!r} proves no bound; see 'blindmatch solvers'")
+    """Refuse a certificate from a solver that proves nothing, or whose proof nobody can check."""
+    can = solver.capabilities
+    if path is None or (can.bound and can.certificate):
+        return
+    lacks = "writes no certificate of its bound" if can.bound else "proves no bound"
+    raise ValueError(f"--certificate: --solver {solver.name} {lacks}; see 'blindmatch solvers'")
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,9 @@ class Answer:
         request: Request,
         text: Sequence[object] | None = None,
         tables: Tables | None = None,
+        price: Price | None = None,
     ) -> None:
-        self._request, self._delivery, self._tables = request, Delivery(), tables
+        self._request, self._delivery, self._tables, self._price = request, Delivery(), tables, price
         self._told = self._page = match  # what is printed as JSON, and what the report shows
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
@@ -179,10 +184,19 @@ class Answer:
             self._delivery.show(self._print_json if self._request.outputs.json else self._print_text)
 
     def _print_json(self) -> None:
-        echo_json({**as_json(self._told), **({} if self._tables is None else {"columns": self._tables.to_dict()})})
+        values = as_json(self._told)
+        if self._tables is not None:
+            values["columns"] = self._tables.to_dict()
+        if self._price is not None:
+            values["unmatched_cost"] = self._price.price
+            values["matched_at_price"] = [list(point) for point in self._price.curve]
+        echo_json(values)
 
     def _print_text(self) -> None:
         print_all([*self._text, *([] if self._tables is None else self._tables.texts)])
+        if self._price is not None:
+            told = f"Price of an unmatched item: {self._price.price:.3g} (suggested). Pairs: {self._price.text}."
+            output().print(told, markup=False)
 
     def _write_certificate(self) -> None:
         if self._certificate_done:

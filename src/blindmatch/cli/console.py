@@ -7,9 +7,10 @@ import contextlib
 import difflib
 import json
 import os
+import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -95,9 +96,22 @@ def interrupted() -> typer.Exit:
     return typer.Exit(TERMINATED if _signals else INTERRUPTED)
 
 
+def in_shell_words(message: str, flags: Mapping[str, str]) -> str:
+    """An error about an argument of a function, as one about the option of a command.
+
+    >>> in_shell_words("n_clusters=0; expected an integer", {"n_clusters": "--clusters"})
+    '--clusters 0; expected an integer'
+    """
+    found = re.match(r"(\w+)=", message)
+    return f"{flags[found[1]]} {message[found.end() :]}" if found and found[1] in flags else message
+
+
 @contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Show errors that a user can fix in one line, with an exit code; bugs keep their traceback."""
+def one_line_errors(flags: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Show errors that a user can fix in one line, with an exit code; bugs keep their traceback.
+
+    `flags` has the option of each argument.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -110,7 +124,7 @@ def one_line_errors() -> Iterator[None]:
         complain(_described(error))
         raise typer.Exit(BAD_INPUT) from None
     except ValueError as error:
-        complain(str(error))
+        complain(in_shell_words(str(error), flags or {}))
         raise typer.Exit(BAD_INPUT) from None
     except ImportError as error:
         complain(str(error))

@@ -17,6 +17,7 @@ from blindmatch.cli.pairs import pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
 from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.matching.price import Price
 from blindmatch.problem.files import load_problem
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task
@@ -88,21 +89,31 @@ class TaskInput:
             "standardize": str(self.what.standardize),
             "scale": self.what.scale,
             **self.tables.settings,
-            **pair_settings(self.what),
+            **pair_settings(self.what, self.task.hints.unmatched_cost),
+            **({} if self.price is None else {"matched at other prices": self.price.text}),
         }
 
     @cached_property
     def _embeddings(self) -> tuple[Embeddings, Embeddings]:
         return named(self.items, load_embeddings(self.source), load_embeddings(self.target))
 
-    @cached_property
+    @property
     def task(self) -> Task:
         """What is matched."""
+        return self._read[0]
+
+    @property
+    def price(self) -> Price | None:
+        """The price of unmatched items, if it was suggested."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Task, Price | None]:
         with busy("reading"):
             self._items  # noqa: B018 (what is wrong with them is told before a long run)
-            task = task_of(*self._embeddings, self.what)
+            task, price = task_of(*self._embeddings, self.what)
             task.kernels  # noqa: B018 (the same)
-            return task
+            return task, price
 
     @cached_property
     def tables(self) -> Tables:

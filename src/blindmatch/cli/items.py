@@ -115,12 +115,23 @@ def _listed(path: Path, items: Embeddings, option: str) -> dict[int, Path]:
 
 
 def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
-    """The pictures of a folder: by the names of the items if any match, or in order if all are numbered."""
+    """The pictures of a folder: by the names of the items if any match, or in order if all are numbered.
+
+    In a folder with a subfolder for each item, as 'embed classes' takes it, the first picture of each subfolder.
+    """
     from blindmatch.encoders.images import SUFFIXES  # a tenth of a second, for those who show pictures
 
     files = sorted((file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
     called = {file.stem: file for file in reversed(files)} | {file.name: file for file in files}
     found = {item: called[name] for item, name in enumerate(items.names or ()) if name in called}
+    if found:
+        return found
+    folders = {name: folder / name for name in items.names or () if (folder / name).is_dir()}
+    found = {
+        item: min(inside, key=_natural)
+        for item, name in enumerate(items.names or ())
+        if name in folders and (inside := [f for f in folders[name].iterdir() if f.suffix.lower() in SUFFIXES])
+    }
     if found:
         return found
     # With any other names, the order could be wrong without anybody noticing.

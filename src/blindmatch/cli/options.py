@@ -21,9 +21,11 @@ _TRUTH = (
     "name. A source that is not listed has no partner."
 )
 _IMAGES = (
-    "Pictures of the sources for the report: a folder (files named like the items, or numbered), or a file that lists "
-    "them, one per line."
+    "Pictures of the sources for the report: a folder (files named like the items, or numbered, or a subfolder of "
+    "pictures for each item), or a file that lists them, one per line."
 )
+PAIRS = "Options for what is known about the pairs"
+RUN = "Options for the run"
 FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv"
 
 
@@ -38,6 +40,16 @@ def time_limit(text: Any) -> Any:
     if not seconds > 0:
         raise typer.BadParameter(f"{text!r}; expected a number of seconds above 0, or none")
     return seconds
+
+
+def price(text: Any) -> Any:
+    """The price of unmatched items: a number, or "auto"."""
+    if text in (None, "auto"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}; expected a number of at least 0, or auto") from None
 
 
 def expanded(function: Callable[..., None]) -> Callable[..., None]:
@@ -63,9 +75,12 @@ def expanded(function: Callable[..., None]) -> Callable[..., None]:
                 inspect.Parameter(field.name, given.KEYWORD_ONLY, default=missing, annotation=types[field.name])
             )
 
+    flags = {parameter.name: _flag(parameter) for parameter in parameters}
+    flags |= {"rng": flags["seed"]} if "seed" in flags else {}
+
     @wraps(function)
     def run(**values: Any) -> None:
-        with one_line_errors():
+        with one_line_errors(flags):
             for name, kind in groups.items():
                 values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
             function(**values)
@@ -73,6 +88,17 @@ def expanded(function: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
+
+
+def _flag(parameter: inspect.Parameter) -> str:
+    """What the parameter of a command is called in a shell: its long option, or its metavar."""
+    [told] = [note for note in parameter.annotation.__metadata__ if hasattr(note, "param_decls")]
+    if isinstance(told, typer.models.ArgumentInfo):
+        return str(told.metavar or parameter.name)
+    # In an annotation, typer takes the first name for the default value.
+    names = (told.default, *(told.param_decls or ()))
+    flags = [name for name in names if isinstance(name, str) and name.startswith("-")]
+    return str(max(flags, key=len, default=f"--{parameter.name.replace('_', '-')}"))
 
 
 File = Path | None
@@ -83,7 +109,8 @@ Distortion = Annotated[
     typer.Option(
         "-d",
         "--distortion",
-        help="What to compare: gw, gaussian, cka, mutual-knn, kl or inner-product.",
+        help="What to compare: gw, gaussian, cka, mutual-knn, kl or inner-product; with options after a colon: "
+        "gaussian:bandwidth=0.48, mutual-knn:k=8, cka:normalize=true.",
         autocompletion=completion.distortions,
     ),
 ]
@@ -109,9 +136,13 @@ Metric = Annotated[
 ]
 Neighbors = Annotated[
     str | None,
-    typer.Option(metavar="K", help="Nearest neighbours in the graph of geodesic and hops; for sides that differ: K,L."),
+    typer.Option(
+        metavar="K",
+        help="Nearest neighbours in the graph of geodesic and hops; for sides that differ: K,L.",
+        rich_help_panel=RUN,
+    ),
 ]
-Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common scale first.")]
+Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common scale first.", rich_help_panel=RUN)]
 Solver = Annotated[
     str, typer.Option("-s", "--solver", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers)
 ]
@@ -122,24 +153,35 @@ TimeLimit = Annotated[
         "--time-limit",
         metavar="SECONDS",
         parser=time_limit,
-        help="Return the best found within this time; 'none' for no limit.",
+        help="Return the best found within this time (auto: 60); 'none' for no limit.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
-Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print the progress on stderr every second.")]
-Log = Annotated[File, typer.Option(metavar="FILE", help="Append the progress to this file, every second.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", rich_help_panel=RUN)]
+Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.", rich_help_panel=RUN)]
+Verbose = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Print the progress on stderr every second.", rich_help_panel=RUN)
+]
+Log = Annotated[
+    File, typer.Option(metavar="FILE", help="Append the progress to this file, every second.", rich_help_panel=RUN)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Certificate = Annotated[
     File, typer.Option("-c", "--certificate", metavar="FILE", help="Write the proof of the bound (.npz).")
 ]
 Report = Annotated[File, typer.Option("-r", "--report", metavar="FILE", help="Write a report (.html).")]
 Checkpoint = Annotated[
-    File, typer.Option(metavar="FILE", help="Keep the state of branch-and-bound here, and resume from it.")
+    File,
+    typer.Option(
+        metavar="FILE", help="Keep the state of branch-and-bound here, and resume from it.", rich_help_panel=RUN
+    ),
 ]
 Start = Annotated[
     File,
-    typer.Option(metavar="FILE", help="A solution to begin with: a QAPLIB .sln file, or what --json printed (.json)."),
+    typer.Option(
+        metavar="FILE",
+        help="A solution to begin with: a QAPLIB .sln file, or what --json printed (.json).",
+        rich_help_panel=RUN,
+    ),
 ]
 Assess = Annotated[bool, typer.Option("--assess", help="Test whether to believe the match, like the command 'assess'.")]
 MinConfidence = Annotated[
@@ -154,26 +196,48 @@ class TaskOptions:
     distortion: Distortion = "gw"
     metric: Metric = "euclidean"
     neighbors: Neighbors = None
-    standardize: Standardize = True
     scale: Scale = "none"
-    known: Annotated[Words, typer.Option(metavar="S:T", help="A known pair, by name or index; repeatable.")] = None
-    known_pairs: Annotated[File, typer.Option(metavar="FILE", help="Known pairs, one 'source,target' per line.")] = None
-    forbid: Annotated[Words, typer.Option(metavar="S:T", help="A pair that must not be used; repeatable.")] = None
-    forbidden_pairs: Annotated[File, typer.Option(metavar="FILE", help="Forbidden pairs, one per line.")] = None
-    similarity: Annotated[
-        File, typer.Option(metavar="FILE", help="A matrix, sources by targets: larger for pairs that seem more alike.")
+    standardize: Standardize = True
+    known: Annotated[
+        Words, typer.Option(metavar="S:T", help="A known pair, by name or index; repeatable.", rich_help_panel=PAIRS)
     ] = None
-    similarity_weight: Annotated[float, typer.Option(help="By how much a unit of similarity lowers the cost.")] = 1.0
+    known_pairs: Annotated[
+        File, typer.Option(metavar="FILE", help="Known pairs, one 'source,target' per line.", rich_help_panel=PAIRS)
+    ] = None
+    forbid: Annotated[
+        Words, typer.Option(metavar="S:T", help="A pair that must not be used; repeatable.", rich_help_panel=PAIRS)
+    ] = None
+    forbidden_pairs: Annotated[
+        File, typer.Option(metavar="FILE", help="Forbidden pairs, one per line.", rich_help_panel=PAIRS)
+    ] = None
+    similarity: Annotated[
+        File,
+        typer.Option(
+            metavar="FILE",
+            help="A matrix, sources by targets: larger for pairs that seem more alike.",
+            rich_help_panel=PAIRS,
+        ),
+    ] = None
+    similarity_weight: Annotated[
+        float, typer.Option(help="By how much a unit of similarity lowers the cost.", rich_help_panel=PAIRS)
+    ] = 1.0
     unmatched_cost: Annotated[
-        float | None,
+        Any,
         typer.Option(
             metavar="PRICE",
-            help="What each item without a partner adds to the cost, on either side; without it all are matched. Try "
-            "the number of items times the largest mean loss that a pair may have (gw: 0 perfect, 2 random).",
+            parser=price,
+            help="What each item without a partner adds to the cost, on either side; without it all are matched. "
+            "'auto' suggests a price and tells how many pairs others give.",
+            rich_help_panel=PAIRS,
         ),
     ] = None
     max_unmatched: Annotated[
-        int | None, typer.Option(metavar="N", help="The largest number of items of the smaller set to leave unmatched.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="The largest number of items of the smaller set to leave unmatched.",
+            rich_help_panel=PAIRS,
+        ),
     ] = None
 
 

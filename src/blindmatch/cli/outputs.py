@@ -30,6 +30,23 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path] = (
             if _same(path, taken):
                 raise ValueError(f"{other} and {option} name the same file {path}")
         seen[option] = path
+        _check_suffix(option, path)
+
+
+SUFFIXES = {"--report": (".html", ".htm"), "--certificate": (".npz",), "--solution": (".sln",)}
+
+
+def _check_suffix(option: str, path: Path) -> None:
+    """A report is an HTML page and a certificate an archive, whatever the file is called: refuse other endings."""
+    wanted = SUFFIXES.get(option)
+    if wanted is None or path.suffix.lower() in wanted:
+        return
+    hint = ""
+    if option == "--report" and path.suffix.lower() == ".pdf":
+        hint = "; a browser prints the page as PDF"
+    elif str(path) == "-":
+        hint = "; for standard output use /dev/stdout"
+    raise ValueError(f"{option} {path}: expected a file name that ends with {wanted[0]}{hint}")
 
 
 def _check_place(option: str, path: Path) -> None:

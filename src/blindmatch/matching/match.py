@@ -72,7 +72,8 @@ def match(
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
         matrices of two graphs. ``bm.fill_missing`` completes relations of which some are missing (nan).
     distortion
-        "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object.
+        "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. A
+        name may have options: "gaussian:bandwidth=0.48".
     time_limit
         Seconds; when they run out, the best match so far is returned. "auto" is 60 s, and no limit for thousands of
         items, which are matched without a proof (``docs/large.md``). None: no limit.

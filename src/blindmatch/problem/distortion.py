@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -334,16 +335,42 @@ def as_distortion(
 ) -> Distortion:
     """Return a distortion from its name or object.
 
-    In either case `standardize=False` turns standardisation off, and a metric that is not the default takes the place
-    of its own.
+    A name may have options: "gaussian:bandwidth=0.48", "mutual-knn:k=8,normalize=true". In either case
+    `standardize=False` turns standardisation off, and a metric that is not the default takes the place of its own.
     """
     if isinstance(distortion, str):
-        if distortion not in DISTORTIONS:
-            raise unknown_name("distortion", distortion, DISTORTIONS)
-        distortion = DISTORTIONS[distortion]()
+        name, _, options = distortion.partition(":")
+        if name not in DISTORTIONS:
+            raise unknown_name("distortion", name, DISTORTIONS)
+        distortion = _configured(name, options)
     if not isinstance(distortion, Distortion):
         raise ValueError(f"distortion={shown(distortion)} is neither a name nor a distortion object")
     if metric != "euclidean" or neighbors is not None:
         own = distortion.metric if metric == "euclidean" else metric
         distortion = replace(distortion, metric=own, neighbors=neighbors)
     return distortion if standardize else replace(distortion, standardize=False)
+
+
+def _configured(name: str, options: str) -> Distortion:
+    """A distortion with options as text: "bandwidth=0.48,normalize=true"."""
+    kinds = {one.name: str(one.type) for one in fields(DISTORTIONS[name]) if one.type in _PARSERS}
+    given: dict[str, Any] = {}
+    for option in filter(None, options.split(",")):
+        key, _, text = (part.strip() for part in option.partition("="))
+        if key not in kinds:
+            raise ValueError(f"distortion={f'{name}:{options}'!r}: {unknown_name('option', key, kinds)}")
+        try:
+            given[key] = _PARSERS[kinds[key]](text)
+        except (ValueError, KeyError):
+            raise ValueError(f"distortion={f'{name}:{options}'!r}: {key} is {kinds[key]}, not {text!r}") from None
+    try:
+        return DISTORTIONS[name](**given)
+    except ValueError as error:
+        raise ValueError(f"distortion={f'{name}:{options}'!r}: {error}") from None
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: {"true": True, "false": False}[text.lower()],
+    "int": int,
+    "float": float,
+}

@@ -74,6 +74,7 @@ class Capabilities:
     cubic_memory: float = 0.0
     quartic_memory: float = 0.0
     requires: Dependency | None = None
+    certificate: bool = True
     note: str = ""
 
     def memory(self, problem: QAP) -> int:

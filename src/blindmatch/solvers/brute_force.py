@@ -22,7 +22,7 @@ class BruteForce(Solver):
 
     name: ClassVar[str] = "brute-force"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, exact=True, forbidden=True, max_size=12, note="enumeration"
+        bound=True, certificate=False, exact=True, forbidden=True, max_size=12, note="enumeration"
     )
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:

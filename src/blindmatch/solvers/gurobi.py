@@ -40,7 +40,12 @@ class Gurobi(Solver):
 
     name: ClassVar[str] = "gurobi"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, exact=True, forbidden=True, requires=_GUROBI, note="commercial; without a licence up to n = 31"
+        bound=True,
+        certificate=False,
+        exact=True,
+        forbidden=True,
+        requires=_GUROBI,
+        note="commercial; without a licence up to n = 31",
     )
 
     def __post_init__(self) -> None:

@@ -42,7 +42,12 @@ class MPOpt(Solver):
 
     name: ClassVar[str] = "mpopt"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, forbidden=True, max_size=60, requires=_MPOPT, note="local with a weak bound; n^4 / 2 edges"
+        bound=True,
+        certificate=False,
+        forbidden=True,
+        max_size=60,
+        requires=_MPOPT,
+        note="local with a weak bound; n^4 / 2 edges",
     )
 
     def __post_init__(self) -> None:

@@ -35,7 +35,13 @@ class SCIP(Solver):
 
     name: ClassVar[str] = "scip"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, exact=True, forbidden=True, max_size=30, requires=_SCIP, note="open; n^4 / 2 variables"
+        bound=True,
+        certificate=False,
+        exact=True,
+        forbidden=True,
+        max_size=30,
+        requires=_SCIP,
+        note="open; n^4 / 2 variables",
     )
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from blindmatch.cli.app import command
 
 @command(
     "blindmatch assess images.npy texts.npy",
+    "blindmatch assess a.npy b.npy --target-names words.txt --truth rows",
     "blindmatch match images.npy texts.npy --json > match.json",
     "blindmatch assess match.json images.npy texts.npy --background words.npy --report report.html",
 )
@@ -28,6 +29,7 @@ def assess(
         ),
     ],
     what: opt.TaskOptions,
+    items: opt.ItemOptions,
     background: Annotated[
         opt.File, typer.Option(metavar="FILE", help="Other items of the target's space: makes the test exact.")
     ] = None,
@@ -41,14 +43,16 @@ def assess(
     """Assess a match: whether it could be chance, how likely each pair is right, which pairs could be exchanged."""
     from blindmatch.cli.answers import Answer, Assessment, Request
     from blindmatch.cli.inputs import TaskInput, command_line
+    from blindmatch.cli.items import check_items
     from blindmatch.cli.saved import Saved, saved_match
     from blindmatch.matching.match import match_task
     from blindmatch.report.verdict import counted
 
     if len(files) not in (2, 3):
         raise ValueError(f"{counted(len(files), 'file')} given; expected SOURCE TARGET or RESULT SOURCE TARGET")
+    check_items(items, report)
     inputs, request = (
-        TaskInput(files[-2], files[-1], what),
+        TaskInput(files[-2], files[-1], what, items),
         Request(solving, opt.OutputOptions(json=json, report=report)),
     )
     request.check([*files[:-2], *inputs.paths, *([background] if background else [])])
@@ -61,6 +65,8 @@ def assess(
     found = request.solved(partial(match_task, task)) if saved is None else saved
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
-    answer = Answer(match if saved is None else saved_match(files[0], match), request, tables=inputs.tables)
+    answer = Answer(
+        match if saved is None else saved_match(files[0], match), request, tables=inputs.tables, price=inputs.price
+    )
     answer.assess(task, assessment, plan)
     answer.finish()

@@ -51,7 +51,7 @@ def match(
     found = request.solved(partial(match_task, task))
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
-    answer = Answer(match, request, tables=inputs.tables)
+    answer = Answer(match, request, tables=inputs.tables, price=inputs.price)
     if assess or min_confidence is not None:
         answer.assess(task, assessment, assessment.plan(task))
     answer.finish()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +15,9 @@ from blindmatch.cli.app import command
 from blindmatch.cli.console import complain, echo_json, interrupted, output, plain
 
 if TYPE_CHECKING:
+    from blindmatch.io.embeddings import Embeddings
     from blindmatch.matching.subsets import Subsets
+    from blindmatch.validation import IntArray
 
 
 @dataclass(frozen=True)
@@ -34,21 +38,36 @@ class SubsetOptions:
     "blindmatch subsets images.npz texts.npz --size 20",
     "blindmatch subsets images.npz texts.npz --size 10 -k 3 --engine exact --time-limit 60",
     "blindmatch subsets images.npz texts.npz --size 20 -k 10 --json",
+    "blindmatch subsets images.npz texts.npz --size 20 --out best",
+    "blindmatch match best/source.npz best/target.npz --truth rows",
 )
 def subsets(
     source: opt.Source,
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="The same items in the same order, row by row.")],
     how: SubsetOptions,
+    out: Annotated[
+        opt.File,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FOLDER",
+            help="Write the best subset for 'match': source.npz and target.npz, with names, row by row.",
+        ),
+    ] = None,
     json: opt.Json = False,
 ) -> None:
     """Find the subsets of paired items whose relations agree best: those that a blind match is likely to get right."""
     from blindmatch.cli.answers import print_all
+    from blindmatch.cli.outputs import Delivery
     from blindmatch.cli.progress import busy
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
     from blindmatch.matching.subsets import best_subsets
 
     one, other = load_embeddings(source), load_embeddings(target)
+    sides = {"source.npz": one, "target.npz": other}
+    if out is not None:
+        check_folder(out, sides, (source, target))
     tables = Tables.scaled(one, other, how.scale)
     tables.warn()
     with busy("searching", how.time_limit):
@@ -60,9 +79,40 @@ def subsets(
     else:
         _show(found, names)
         print_all(tables.texts)
+    if out is not None and found.subsets:
+        delivery = Delivery()
+        for name, side in sides.items():
+            delivery.write(out / name, partial(_write, side, names, found.subsets[0]))
+        if not json:
+            told = f"Best subset: {out / 'source.npz'} {out / 'target.npz'}"
+            delivery.show(lambda: output().print(told, markup=False, soft_wrap=True))
+        delivery.end()
     if found.status == "interrupted":
         complain("interrupted; these are the best so far")
         raise interrupted()
+
+
+def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path]) -> None:
+    """Make the folder, and refuse now what would fail only after the search."""
+    from blindmatch.cli.outputs import check_outputs
+
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out {folder}: this is a file; expected a folder")
+    folder.mkdir(exist_ok=True)
+    check_outputs({f"--out, {name}": folder / name for name in names}, inputs)
+
+
+def _write(side: Embeddings, names: tuple[str, ...] | None, rows: IntArray, path: Path) -> None:
+    """Some rows of the embeddings, with their names."""
+    import numpy as np
+
+    from blindmatch.io.files import write_atomically
+
+    arrays: dict[str, Any] = {"embeddings": side.values[rows]}
+    called = side.names or names
+    if called is not None:
+        arrays["names"] = np.array([called[i] for i in rows])
+    write_atomically(path, lambda file: np.savez(file, **arrays))
 
 
 def _show(found: Subsets, names: tuple[str, ...] | None) -> None:

@@ -1,0 +1,66 @@
+"""A suggested price for items that stay unmatched, from how many are matched at each price."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from blindmatch.problem.task import Task
+from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.run import solve
+
+_PRICES = 12  # that are tried
+_LEAST = 0.02  # the lowest price, as a share of the mean loss of a random pairing, times the number of items
+_MOST, _USUAL = 0.3, 0.15  # the highest price to suggest, and the one without a plateau, in the same unit
+_LARGEST = 400  # items on both sides together
+
+
+@dataclass(frozen=True)
+class Price:
+    """A price, and the curve that it comes from: how many pairs a quick search matches at each price, ascending."""
+
+    price: float
+    curve: tuple[tuple[float, int], ...]
+
+    @property
+    def text(self) -> str:
+        """The curve in words."""
+        return ", ".join(f"{matched} at {price:.3g}" for price, matched in self.curve)
+
+
+def suggested_price(task: Task) -> Price:
+    """Suggest an `unmatched_cost` for a task without one.
+
+    Prices from a fiftieth of what a random pair costs to all of it are tried with a quick search. Outliers leave a
+    plateau: a range of prices at which the same number of pairs, at least half of all and not all, is matched. The
+    middle of the widest plateau is suggested, as far as it is below 0.3 times what a random pair costs. If there is
+    none, 0.15 times that.
+    """
+    if not math.isfinite(task.distortion.least_loss):
+        raise ValueError("unmatched_cost='auto' needs losses that are not negative: distortion gw, gaussian or kl")
+    if sum(task.sizes) > _LARGEST:
+        raise ValueError(f"unmatched_cost='auto' is for up to {_LARGEST} items on both sides together; give a price")
+    K, G = task.kernels
+    f = task.distortion
+    random = float(f.f1(K).mean() + f.f2(G).mean() - f.h1(K).mean() * f.h2(G).mean())
+    prices = np.geomspace(_LEAST, 1.0, _PRICES) * random * min(task.sizes)
+    curve = tuple((float(price), _matched(task, float(price))) for price in prices)
+    full = min(task.sizes)
+    plateaus: dict[int, list[float]] = {}
+    for price, matched in curve:
+        if full / 2 <= matched < full and price <= _MOST * random * full:
+            plateaus.setdefault(matched, []).append(price)
+    found = _USUAL * random * full
+    if plateaus:
+        widest = max(plateaus, key=lambda matched: (len(plateaus[matched]), matched))
+        found = math.sqrt(plateaus[widest][0] * plateaus[widest][-1])
+    return Price(found, curve)
+
+
+def _matched(task: Task, price: float) -> int:
+    """How many pairs a quick search matches at a price."""
+    priced = replace(task, hints=replace(task.hints, unmatched_cost=price, max_unmatched=min(task.sizes)))
+    found = solve(priced.problem, Tabu(iterations=20 * priced.problem.n), rng=0)
+    return int((priced.reduced(found.permutation) >= 0).sum())

@@ -1,0 +1,129 @@
+"""The command line: options of distortions, files that are refused, the best subset, a suggested price."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import rng_of
+from typer.testing import CliRunner
+
+import blindmatch as bm
+from blindmatch.cli import app
+from blindmatch.cli.console import in_shell_words
+from blindmatch.matching.price import suggested_price
+from blindmatch.problem.distortion import MutualKNN, as_distortion
+
+
+def run(*arguments):
+    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
+
+
+def answer(*arguments):
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """Two named sets; two sources have no counterpart."""
+    monkeypatch.chdir(tmp_path)
+    rng = rng_of(0)
+    X = rng.standard_normal((10, 5))
+    Y = X + 0.05 * rng.standard_normal((10, 5))
+    X[:2] = rng.standard_normal((2, 5))
+    for name, values in (("a.npz", X), ("b.npz", Y)):
+        np.savez(name, embeddings=values, names=[f"c{i}" for i in range(10)])
+    return X, Y
+
+
+def test_a_distortion_with_options(files):
+    assert as_distortion("mutual-knn:k=8,normalize=true") == MutualKNN(k=8, normalize=True)
+    found = answer("match", "a.npz", "b.npz", "-d", "gaussian:bandwidth=0.9")
+    assert found["cost"] == pytest.approx(bm.match(*files, distortion=bm.Gaussian(bandwidth=0.9), rng=0).cost)
+    assert found["settings"]["distortion"] == "gaussian:bandwidth=0.9"
+
+
+@pytest.mark.parametrize(
+    ("distortion", "message"),
+    [
+        (
+            "gaussian:bandwith=2",
+            "--distortion 'gaussian:bandwith=2': option='bandwith' is not known; did you mean 'bandw",
+        ),
+        ("gaussian:bandwidth=wide", "bandwidth is float, not 'wide'"),
+        ("mutual-knn:k=0", "--distortion 'mutual-knn:k=0': k=0; expected an integer of at least 1"),
+        ("gauss:bandwidth=2", "--distortion 'gauss' is not known; did you mean 'gaussian'?"),
+    ],
+)
+def test_bad_options_of_distortions(distortion, message):
+    done = run("match", "a.npz", "b.npz", "-d", distortion)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--report", "x.pdf"), "--report x.pdf: expected a file name that ends with .html; a browser prints"),
+        (("--report", "-"), "for standard output use /dev/stdout"),
+        (("--certificate", "c.txt"), "--certificate c.txt: expected a file name that ends with .npz"),
+        (("--certificate", "c.npz", "-s", "brute-force"), "brute-force writes no certificate"),
+    ],
+)
+def test_outputs_are_refused_before_the_run(monkeypatch, arguments, message):
+    monkeypatch.setattr("blindmatch.matching.match.match_task", None)  # calling it would fail
+    done = run("match", "a.npz", "b.npz", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert not {"x.pdf", "-", "c.txt", "c.npz"} & {path.name for path in Path().iterdir()}
+
+
+def test_errors_name_the_option():
+    assert in_shell_words("k=0; expected", {"k": "-k"}) == "-k 0; expected"
+    assert in_shell_words("X=0; expected", {"k": "-k"}) == "X=0; expected"
+    assert "--clusters 0" in run("classify", "a.npz", "b.npz", "--clusters", 0).stderr
+
+
+def test_the_best_subset_goes_to_match():
+    found = answer("subsets", "a.npz", "b.npz", "--size", 5, "-k", 2, "--out", "best")
+    again = answer("match", "best/source.npz", "best/target.npz", "--truth", "rows")
+    assert again["right"] == 5
+    assert [pair["source_name"] for pair in again["pairs"]] == found["names"][0]
+    assert "expected a folder" in run("subsets", "a.npz", "b.npz", "--size", 5, "--out", "a.npz").stderr
+
+
+def test_assess_takes_names_and_truth():
+    found = answer("assess", "a.npz", "b.npz", "--truth", "names", "--draws", 3)
+    assert found["right"] == sum(pair["right"] for pair in found["pairs"])
+
+
+def test_a_suggested_price_leaves_the_outliers_alone(files):
+    found = answer("match", "a.npz", "b.npz", "--unmatched-cost", "auto")
+    assert found["unmatched_sources"] == [0, 1]
+    price, curve = found["unmatched_cost"], found["matched_at_price"]
+    assert curve[0][0] < price < curve[-1][0]
+    assert [matched for _, matched in curve] == sorted(matched for _, matched in curve)
+    assert suggested_price(bm.Task.of(*files)).price == price
+    assert found["settings"]["unmatched"] == f"{price:g} each"
+    done = run("match", "a.npz", "b.npz", "--unmatched-cost", "auto", "-d", "cka")
+    assert "--unmatched-cost 'auto' needs losses that are not negative" in done.stderr
+    assert run("match", "a.npz", "b.npz", "--unmatched-cost", "cheap").exit_code == 2
+
+
+def test_pictures_from_the_folder_of_classes():
+    image = pytest.importorskip("PIL.Image")
+    for name in ("c1", "c2"):
+        Path("photos", name).mkdir(parents=True)
+        image.new("RGB", (8, 8)).save(Path("photos", name, "10.png"))
+        image.new("RGB", (8, 8)).save(Path("photos", name, "2.png"))
+    done = run("match", "a.npz", "b.npz", "--source-images", "photos", "--report", "r.html")
+    assert done.exit_code == 0, done.stderr
+    assert Path("r.html").read_text(encoding="utf-8").count("data:image") >= 2
+
+
+def test_the_help_of_match_is_in_groups():
+    text = run("match", "--help").stdout
+    places = [text.index(word) for word in ("--distortion", "--report", "--seed", "--known", "--truth")]
+    assert places == sorted(places)
