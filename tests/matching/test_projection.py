@@ -55,6 +55,21 @@ def test_the_projection_is_the_mean_of_the_partners_of_the_nearest() -> None:
     assert bm.project(result, task, partners=2).points.tolist() == [[5.0], [5.0], [50.0], [50.0]]
 
 
+def test_alternatives_are_averaged() -> None:
+    X, Y = np.array([[0.0], [1.0], [5.0]]), np.array([[0.0], [10.0], [50.0]])
+    task = bm.Task.of(X, Y)
+    first, second, none = (
+        bm.Result(np.array(found), 0.0, None, "heuristic", "test", 0.0)
+        for found in ([0, 1, -1], [1, 0, 2], [-1, -1, -1])
+    )
+    found = bm.project(first, task, partners=1, alternatives=[second])
+    assert found.points.tolist() == [[5.0], [5.0], [50.0]]
+    with pytest.raises(ValueError, match="nothing to project"):
+        bm.project(none, task)
+    with pytest.raises(ValueError, match="a result matches 3 sources; the task has 2"):
+        bm.project(first, bm.Task.of(X[:2], Y))
+
+
 def test_transform_averages_partners() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,7 +37,9 @@ class Projection:
     errors: dict[int, float]
 
 
-def project(result: Result, task: Task, *, partners: Partners = "auto") -> Projection:
+def project(
+    result: Result, task: Task, *, partners: Partners = "auto", alternatives: Sequence[Result] = ()
+) -> Projection:
     """Project each source into the space of the targets, softly: items of a crowd have no single partner.
 
     A one-to-one match of noisy items puts each of them somewhere near its true partner. The mean over the partners of
@@ -50,6 +53,9 @@ def project(result: Result, task: Task, *, partners: Partners = "auto") -> Proje
     partners
         The number of partners to average, or "auto": the number with which the neighbours of a source predict its
         partner best, the source itself left out.
+    alternatives
+        Other matches of the same task that cost about as much, for example from other seeds. A partner is then the mean
+        over all of the matches.
 
     Examples
     --------
@@ -60,8 +66,17 @@ def project(result: Result, task: Task, *, partners: Partners = "auto") -> Proje
     >>> soft.points.shape, soft.partners
     ((12, 1), 3)
     """
-    matched = np.flatnonzero(result.permutation >= 0)
-    ends = task.points[1][result.permutation[matched]]
+    total, votes = np.zeros((task.sizes[0], task.points[1].shape[1])), np.zeros((task.sizes[0], 1))
+    for found in (result, *alternatives):
+        if found.permutation.shape != task.sizes[:1]:
+            raise ValueError(f"a result matches {len(found.permutation)} sources; the task has {task.sizes[0]}")
+        rows = np.flatnonzero(found.permutation >= 0)
+        total[rows] += task.points[1][found.permutation[rows]]
+        votes[rows] += 1
+    matched = np.flatnonzero(votes)
+    if not len(matched):
+        raise ValueError("result matches nothing: there is nothing to project")
+    ends = total[matched] / votes[matched]
     apart = distances_to_sources(task)[:, matched]
     count, errors = chosen_count(apart[matched], ends, partners)
     return Projection(mean_of_nearest(apart, ends, count), count, errors)
