@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from blindmatch.alignment import assign
-from blindmatch.alignment.assign import one_to_one
+from blindmatch.alignment.assign import Candidates, in_haste, one_to_one
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
 
@@ -56,3 +56,46 @@ def test_barred_pairs_are_not_used(crew: Crew) -> None:
     assert sorted(partners.tolist()) == list(range(200))
     assert (partners[:100] != right[:100]).all()
     assert (partners[100:] == right[100:]).mean() > 0.9
+
+
+def test_items_without_a_partner_do_not_take_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assign, "DENSE", 40)
+    a, b = copies(400, 0.2)
+    other, _ = copies(100, 0.0, 9)
+    a[:100] = other
+    assert (one_to_one(a, b, Crew())[100:] == np.arange(100, 400)).mean() > 0.97
+
+
+def test_after_a_small_turn_the_candidates_are_scored_again_and_after_a_large_one_searched_again() -> None:
+    a, b = copies(200, 0.2)
+    candidates, crew = Candidates(near=12), Crew()
+    first = candidates.links(a, b, crew)
+    angle = 0.02
+    turn = np.eye(16, dtype=np.float32)
+    turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    again, fresh = candidates.links(a @ turn, b, crew), Candidates(near=12).links(a @ turn, b, crew)
+    np.testing.assert_array_equal(again.rows, first.rows)
+    np.testing.assert_array_equal(again.columns, first.columns)
+    cosines = np.einsum("ij,ij->i", (a @ turn)[again.rows], b[again.columns])
+    scores = 2 * cosines - again.of_a[again.rows] - again.of_b[again.columns]
+    np.testing.assert_allclose(again.scores, scores, atol=1e-5)
+    np.testing.assert_allclose(again.of_a, fresh.of_a, atol=0.01)
+    turned = np.ascontiguousarray(a[:, ::-1])
+    np.testing.assert_array_equal(
+        candidates.links(turned, b, crew).columns, Candidates(near=12).links(turned, b, crew).columns
+    )
+
+
+@pytest.mark.parametrize("sizes", [(200, 260), (260, 200)])
+def test_a_match_in_haste_uses_everything_once(sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = copies(260, 0.1)
+    barred = np.array([[3, 3], [5, 5]])
+    partners = in_haste(a[: sizes[0]], b[: sizes[1]], Crew(), barred)
+    assert partners[3] != 3
+    assert partners[5] != 5
+    assert len(set(partners[partners >= 0].tolist())) == (partners >= 0).sum() == 200
+    assert (partners[:200] == np.arange(200)).mean() > 0.93
+    monkeypatch.setattr(assign, "_HASTE", 50 * 260)  # time for 50 items
+    partners = in_haste(a, b, Crew(), barred)
+    assert sorted(partners.tolist()) == list(range(260))
+    assert (partners[:50] == np.arange(50)).mean() > 0.9

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
+from blindmatch.alignment import pairing
+from blindmatch.alignment.coordinates import scaled_points
 from blindmatch.alignment.crew import Crew
+from blindmatch.alignment.learn import learn
 from blindmatch.alignment.pairing import Given
 from blindmatch.matching import match_large as module
 from blindmatch.matching.large import Spaces, matches
@@ -215,6 +218,36 @@ class TestTooLarge:
             result.candidates(0)
 
 
+def test_with_little_time_no_assignment_problem_is_built() -> None:
+    X, Y, _ = mixture(400, 0.1)
+    sides, hints = (len(X), len(Y)), bm.Task.of(X, Y).hints
+    assert module.in_haste(sides, bm.GromovWasserstein(), hints, 0.1)
+    assert not module.in_haste(sides, bm.GromovWasserstein(), hints, 10.0)
+    assert not module.in_haste(sides, bm.GromovWasserstein(), hints, None)
+    assert not module.in_haste(sides, bm.CKA(), hints, 0.1)  # needs the matrices
+    result = bm.match(X, Y, rng=0, time_limit=0.1)
+    assert "no bound for so many items" in result.message
+    assert sorted(result.permutation.tolist()) == list(range(400))
+
+
+def test_ctrl_c_in_the_first_start_keeps_what_it_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y, truth = mixture(300, 0.05)
+    spaces = Spaces.of((X, Y), bm.GromovWasserstein(), False)
+    found: list[object] = []
+
+    def pressed(*args: object, **options: object) -> object:
+        better = options.pop("better")
+        learned = learn(*args, **options, better=lambda rough: (found.append(rough), better(rough)))
+        assert found
+        assert learned
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pairing, "learn", pressed)
+    pairs = matches(spaces, Given(), rng=np.random.default_rng(0), threads=1, remaining=lambda: np.inf)
+    assert pairs.found.ended == "interrupted"
+    assert (pairs.all[0] == truth).mean() > 0.9
+
+
 def test_small_results_have_no_candidates() -> None:
     X = np.random.default_rng(0).normal(size=(5, 3))
     with pytest.raises(ValueError, match="no candidates"):
@@ -276,3 +309,10 @@ def test_points_far_from_the_origin_and_odd_units(offset: float, scale: float) -
     X, Y, truth = mixture(320, 0.1)
     result = bm.match(scale * X + offset, scale * Y - offset, rng=0)
     assert (result.permutation == truth).mean() > 0.98
+
+
+def test_coordinates_of_many_items_from_distances_have_these_distances() -> None:
+    X, _, _ = mixture(700, 0.0)
+    distances = np.linalg.norm(X[:, None] - X[None], axis=-1)
+    points = scaled_points(distances, 30, similarities=False)
+    np.testing.assert_allclose(np.linalg.norm(points[:50, None] - points[None], axis=-1), distances[:50], atol=1e-6)

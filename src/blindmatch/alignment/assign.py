@@ -17,12 +17,17 @@ from blindmatch.validation import FloatArray, IntArray
 
 DENSE = 1000  # items of the larger side up to which all pairs take part
 _NEAR = 30  # candidates of each item, on both sides, beyond
+_STILL = 0.99  # cosine of all coordinates before and after a turn, from which it is a small one
+_ROWS = 2**11  # items whose candidates are scored together
+_HASTE = 5 * 10**8  # similarities that are looked at where time is short: about a second
+_POOR = 0.1  # share of the links that are worse than staying alone, for the time being
+_LEFT = 0.9  # share of rows without a partner, from which the others do not choose any more
 _DEAR = 1e3  # what a pair that is no candidate costs: far more than similarities differ by
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Pairs that may be matched, and the adjusted similarity of each: (p,) rows, columns, scores.
+    """Pairs that may be matched, and the adjusted similarity of each: (p,) rows, columns, scores, by row and column.
 
     `of_a` and `of_b` are the closeness of each item to its nearest few on the other side.
     """
@@ -34,21 +39,67 @@ class Links:
     of_b: FloatArray
 
 
+class Candidates:
+    """The nearest few of each item on the other side, searched once, while one side turns little by little."""
+
+    def __init__(self, near: int = _NEAR) -> None:
+        self._near = near
+        self._forth: IntArray | None = None
+        self._back: IntArray | None = None
+        self._sides: tuple[Points, ...] = ()
+
+    def links(self, a: Points, b: Points, crew: Crew) -> Links:
+        """With their CSLS. After a small turn the candidates stay, and are only scored again."""
+        if self._forth is None or self._back is None or not self._still(a, b):
+            near = min(self._near, len(a), len(b))
+            forth, back = nearest(a, b, near, crew), nearest(b, a, near, crew)
+            self._forth, self._back, self._sides = forth[1], back[1], (a, b)
+        else:
+            forth, back = _again(a, b, self._forth, crew), _again(b, a, self._back, crew)
+        return _linked(forth, back)
+
+    def _still(self, *sides: Points) -> bool:
+        return all(
+            before is after
+            or float(np.vdot(before, after)) >= _STILL * float(np.linalg.norm(before) * np.linalg.norm(after))
+            for before, after in zip(self._sides, sides, strict=True)
+        )
+
+
 def links(a: Points, b: Points, crew: Crew, near: int = _NEAR) -> Links:
     """The nearest few of each item on the other side, both ways, with their CSLS."""
-    near = min(near, len(a), len(b))
+    return Candidates(near).links(a, b, crew)
+
+
+def _again(a: Points, b: Points, indices: IntArray, crew: Crew) -> tuple[FloatArray, IntArray]:
+    """What `nearest` returns, among candidates that are known."""
+    products, found = np.empty(indices.shape), np.empty_like(indices)
+
+    def work(rows: slice) -> tuple[NDArray[np.float32], IntArray]:
+        values = np.matmul(b[indices[rows]], a[rows, :, None])[:, :, 0]
+        order = np.argsort(-values, axis=1, kind="stable")
+        return np.take_along_axis(values, order, axis=1), np.take_along_axis(indices[rows], order, axis=1)
+
+    for rows, (values, which) in crew.blocks(len(a), _ROWS, work):
+        products[rows], found[rows] = values, which
+    return products, found
+
+
+def _linked(forth: tuple[FloatArray, IntArray], back: tuple[FloatArray, IntArray]) -> Links:
+    n, m, near = len(forth[0]), len(back[0]), forth[0].shape[1]
     count = min(NEIGHBOURHOOD, near)
-    forth, back = nearest(a, b, near, crew), nearest(b, a, near, crew)
     of_a, of_b = forth[0][:, :count].mean(axis=1), back[0][:, :count].mean(axis=1)
-    rows = np.concatenate([np.repeat(np.arange(len(a)), near), back[1].ravel()])
-    columns = np.concatenate([forth[1].ravel(), np.repeat(np.arange(len(b)), near)])
+    rows = np.concatenate([np.repeat(np.arange(n), near), back[1].ravel()])
+    columns = np.concatenate([forth[1].ravel(), np.repeat(np.arange(m), near)])
     cosines = np.concatenate([forth[0].ravel(), back[0].ravel()])
-    _, first = np.unique(rows * len(b) + columns, return_index=True)
+    _, first = np.unique(rows * m + columns, return_index=True)
     rows, columns = rows[first], columns[first]
     return Links(rows, columns, 2 * cosines[first] - of_a[rows] - of_b[columns], of_a, of_b)
 
 
-def one_to_one(a: Points, b: Points, crew: Crew, barred: IntArray | None = None) -> IntArray:
+def one_to_one(
+    a: Points, b: Points, crew: Crew, barred: IntArray | None = None, candidates: Candidates | None = None
+) -> IntArray:
     """A partner for each item of the smaller side: the column of each row, -1 for rows that are left over.
 
     Parameters
@@ -57,21 +108,23 @@ def one_to_one(a: Points, b: Points, crew: Crew, barred: IntArray | None = None)
         Points whose inner products are similarities.
     barred
         (q, 2) pairs of rows and columns that must not be used.
+    candidates
+        What earlier calls with nearly the same points found.
     """
     crew.check()
     if len(a) > len(b):
-        turned = one_to_one(b, a, crew, None if barred is None else barred[:, ::-1])
+        turned = one_to_one(b, a, crew, None if barred is None else barred[:, ::-1], candidates)
         partners = np.full(len(a), -1, dtype=np.intp)
         partners[turned] = np.arange(len(b))
         return partners
     bars = np.zeros((0, 2), dtype=np.intp) if barred is None else barred
     if len(b) <= DENSE:
         return _among_all(adjusted_similarity(a, b), bars)
-    found = _among(links(a, b, crew), len(a), len(b), bars)
+    found = _among((candidates or Candidates()).links(a, b, crew), len(a), len(b), bars)
     alone = np.flatnonzero(found < 0)
     if len(alone):  # the candidates have no partner for everybody: the others choose among what is left
         free = np.setdiff1d(np.arange(len(b)), found)
-        if len(alone) > len(a) // 2:  # no candidates to speak of
+        if len(alone) > _LEFT * len(a):  # no candidates to speak of
             free = free[: len(alone)]
             found[alone] = free
         else:
@@ -80,23 +133,40 @@ def one_to_one(a: Points, b: Points, crew: Crew, barred: IntArray | None = None)
     return _allowed(a, b, found, bars)
 
 
+def in_haste(a: Points, b: Points, crew: Crew, barred: IntArray) -> IntArray:
+    """Each item gets its nearest, if nobody nearer wants it, and the others what is left: where time is short."""
+    rows = np.arange(min(len(a), max(1, _HASTE // len(b))))  # of very many items, the others get what is left too
+    products, wanted = (found[:, 0] for found in nearest(a[rows], b, 1, crew))
+    partners = np.full(len(a), -1, dtype=np.intp)
+    order = np.argsort(-products, kind="stable")
+    columns, first = np.unique(wanted[order], return_index=True)
+    partners[rows[order[first]]] = columns
+    alone, free = np.flatnonzero(partners < 0), np.setdiff1d(np.arange(len(b)), columns)
+    count = min(len(alone), len(free))
+    partners[alone[:count]] = free[:count]
+    return _allowed(a, b, partners, barred)
+
+
 def _among_all(similarity: NDArray[np.float32], bars: IntArray) -> IntArray:
     similarity[bars[:, 0], bars[:, 1]] = -_DEAR
     return np.asarray(linear_sum_assignment(similarity, maximize=True)[1], dtype=np.intp)
 
 
 def _among(found: Links, n: int, m: int, bars: IntArray) -> IntArray:
-    """The best assignment that uses as many links as possible; -1 for rows without one."""
-    good = ~np.isin(found.rows * m + found.columns, bars[:, 0] * m + bars[:, 1])
-    rows, columns, scores = found.rows[good], found.columns[good], found.scores[good]
-    # One expensive link for each row, all to different columns, so that there is a solution.
-    spare = np.arange(n)
-    spare = spare[~np.isin(spare * m + (spare + 1) % m, rows * m + columns)]
-    costs = np.concatenate([scores.max(initial=0.0) + 1 - scores, np.full(len(spare), _DEAR)])
-    at = (np.concatenate([rows, spare]), np.concatenate([columns, (spare + 1) % m]))
-    partners = min_weight_full_bipartite_matching(coo_array((costs, at), shape=(n, m)).tocsr())[1]
-    known = np.isin(np.arange(n) * m + partners, rows * m + columns)
-    return np.where(known, partners, -1).astype(np.intp)
+    """The best assignment in which a row may stay alone, at the price of a poor link: -1 for such rows.
+
+    Without that, items that have no partner would take those of others, in long chains that take long to find.
+    """
+    rows, columns, scores = found.rows, found.columns, found.scores
+    alone = float(np.quantile(scores, _POOR))
+    if len(bars):
+        good = ~np.isin(rows * m + columns, bars[:, 0] * m + bars[:, 1])
+        rows, columns, scores = rows[good], columns[good], scores[good]
+    every = np.arange(n)  # staying alone is a link to a column of one's own
+    costs = 1 + max(float(scores.max(initial=alone)), alone) - np.concatenate([scores, np.full(n, alone)])
+    at = (np.concatenate([rows, every]), np.concatenate([columns, m + every]))
+    partners = min_weight_full_bipartite_matching(coo_array((costs, at), shape=(n, m + n)).tocsr())[1]
+    return np.where(partners < m, partners, -1).astype(np.intp)
 
 
 def renumbered(bars: IntArray, rows: IntArray, columns: IntArray, sizes: tuple[int, int]) -> IntArray:
@@ -109,10 +179,11 @@ def renumbered(bars: IntArray, rows: IntArray, columns: IntArray, sizes: tuple[i
 
 def _allowed(a: Points, b: Points, partners: IntArray, bars: IntArray) -> IntArray:
     """Where barred pairs were used, change partners with some others."""
-    wrong = np.flatnonzero(np.isin(np.arange(len(a)) * len(b) + partners, bars[:, 0] * len(b) + bars[:, 1]))
+    used = np.isin(np.arange(len(a)) * len(b) + partners, bars[:, 0] * len(b) + bars[:, 1])
+    wrong = np.flatnonzero(used & (partners >= 0))
     if not len(wrong):
         return partners
-    others = np.setdiff1d(np.arange(len(a)), wrong)[: max(DENSE - len(wrong), len(wrong))]
+    others = np.setdiff1d(np.flatnonzero(partners >= 0), wrong)[: max(DENSE - len(wrong), len(wrong))]
     rows = np.concatenate([wrong, others])
     columns = partners[rows]
     inside = renumbered(bars, rows, columns, (len(a), len(b)))

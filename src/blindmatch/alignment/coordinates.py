@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh
 
 from blindmatch.alignment.frame import Points, blocks, moments
 from blindmatch.alignment.refine import unit
@@ -18,6 +17,7 @@ from blindmatch.validation import FloatArray
 
 _MOST, _LEAST, _POINTS = 256, 32, 4  # axes: one for 4 points, but within these limits
 _DIRECT = 600  # items from which only the leading axes are computed
+_POWERS, _SPARE = 4, 10  # of that computation: products with the matrix, and vectors beyond those wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +116,18 @@ def scaled_points(kernel: FloatArray, components: int, similarities: bool) -> Fl
         return classical_scaling(kernel, similarities)[0][:, :components]
     matrix = (kernel + kernel.T) / 2
     matrix = centred(matrix if similarities else -0.5 * matrix**2)
-    # The first vector is the same in every run, and so is the result.
-    first = np.random.default_rng(0).normal(size=len(matrix))
-    values, vectors = eigsh(matrix, min(components, len(matrix) // 4), which="LA", v0=first, tol=1e-6)
-    order = np.argsort(-values)
-    values, vectors = values[order], vectors[:, order]
+    values, vectors = _leading(matrix, min(components, len(matrix) // 4))
     kept = values > 1e-12 * max(float(np.abs(values).max()), 1e-300)
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept])) if kept.any() else np.zeros((len(kernel), 1))
+
+
+def _leading(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """About the largest eigenvalues of a symmetric matrix and their vectors, by subspace iteration.
+
+    The first vectors are the same in every run, and so is the result.
+    """
+    basis = np.random.default_rng(0).normal(size=(len(matrix), count + _SPARE))
+    for _ in range(_POWERS):
+        basis = np.linalg.qr(matrix @ basis)[0]
+    values, inner = np.linalg.eigh(basis.T @ (matrix @ basis))
+    return values[::-1][:count], (basis @ inner[:, ::-1])[:, :count]

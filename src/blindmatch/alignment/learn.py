@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +88,7 @@ def learn(
     rng: np.random.Generator,
     crew: Crew,
     anchors: Pairs = NO_PAIRS,
+    better: Callable[[Learned], None] = lambda learned: None,
 ) -> Learned:
     """Grow a rotation of all axes from a few pairs, most of which may be wrong.
 
@@ -94,6 +96,8 @@ def learn(
     ----------
     anchors
         Pairs that are known: they take part in every fit.
+    better
+        Told the best so far, for when time runs out; axes that it does not know yet are zero.
     """
     full = source.shape[1]
     axes, keep, since = min(schedule.first, full), schedule.keep, 0
@@ -109,7 +113,8 @@ def learn(
         chosen, partners, score = sampled_pairs(*mapped, keep, rng=rng, crew=crew)
         pairs = Pairs(rows[chosen], partners)
         if best is None or score > best.score + _BETTER:
-            best, since = Learned(rotation, score, len(chosen) / len(rows)), 0
+            best, since = Learned(_with_zeros(rotation, full), score, len(chosen) / len(rows)), 0
+            better(best)
         else:
             since += 1
         if since >= _PATIENCE and axes == full:
@@ -118,6 +123,11 @@ def learn(
             keep, since = min(1.0, _GROWTH * keep), 0
     assert best is not None
     return best
+
+
+def _with_zeros(rotation: Points, size: int) -> Points:
+    more = size - len(rotation)
+    return np.pad(rotation, (0, more)) if more else rotation
 
 
 def sampled_pairs(

@@ -35,6 +35,9 @@ def largest(block: NDArray[np.float32], count: int) -> tuple[NDArray[np.float32]
     reach the count-th largest of these maxima: only those are sorted.
     """
     rows, width = block.shape
+    if count == 1:
+        which = block.argmax(axis=1)[:, None]
+        return np.take_along_axis(block, which, axis=1), which
     groups = width // (8 * count)  # columns in a group; there are 8 * count groups or more
     if groups < 4:
         some = np.argpartition(-block, count - 1, axis=1)[:, :count]

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from blindmatch.alignment.assign import one_to_one, renumbered
+from blindmatch.alignment.assign import Candidates, in_haste, one_to_one, renumbered
 from blindmatch.alignment.coordinates import Coordinates
 from blindmatch.alignment.crew import Crew, Stopped
 from blindmatch.alignment.frame import Points
@@ -127,9 +127,10 @@ def pairings(
         ranked = sorted(starts, key=lambda start: -start.learned.score)
         kept = ranked[: 1 if not ranked or _support(ranked[0], ranked) else _KEPT]
         found: list[Pairing] = []
-        # After Ctrl-C nobody waits: one quick assignment, if it is quick.
         crew = Crew(threads, lambda: remaining() <= 0)
         for number, start in enumerate(kept):
+            if ended == "interrupted":
+                break
             try:
                 for pairing in finished(source, target, start.learned.rotation, known, crew, quick=ended != ""):
                     step("assignment", number / len(kept))
@@ -138,7 +139,9 @@ def pairings(
                 ended = ended or "time_limit"
             except KeyboardInterrupt:
                 ended = "interrupted"
-                break
+        if not found and kept:
+            rough = _hasty(source, target, kept[0].learned.rotation, known, threads)
+            found = [replace(rough, support=_support(kept[0], ranked))]
     if not found:
         found = [_along_first_axis(source, target, known)]
     return Pairings(tuple(sorted(found, key=lambda pairing: -pairing.agreement)), len(starts), ended)
@@ -149,9 +152,9 @@ def finished(
 ) -> Iterator[Pairing]:
     """One-to-one partners, and the rotation that fits them, in turn until hardly a pair changes."""
     a, b = source.directions, target.directions
-    before: IntArray | None = None
+    before, candidates = None, Candidates()
     for _ in range(1 if quick else _ROUNDS):
-        partners = assigned(unit(a @ rotation), b, given, crew)
+        partners = assigned(unit(a @ rotation), b, given, crew, candidates)
         rows = np.flatnonzero(partners >= 0)
         rotation = procrustes(a[rows], b[partners[rows]])
         agreement = float(((a[rows] @ rotation) * b[partners[rows]]).sum() / len(rows))
@@ -161,15 +164,16 @@ def finished(
         before = partners
 
 
-def assigned(a: Points, b: Points, given: Given, crew: Crew) -> IntArray:
-    """`one_to_one` of the items without a known partner, together with the known pairs."""
+def assigned(a: Points, b: Points, given: Given, crew: Crew, candidates: Candidates | None) -> IntArray:
+    """`one_to_one` (`in_haste` without candidates) of the items without a known partner, and the known pairs."""
     partners = np.full(len(a), -1, dtype=np.intp)
     partners[given.anchors.source] = given.anchors.target
-    rows = np.setdiff1d(np.arange(len(a)), given.anchors.source)
-    columns = np.setdiff1d(np.arange(len(b)), given.anchors.target)
+    rows = np.delete(np.arange(len(a)), given.anchors.source)
+    columns = np.delete(np.arange(len(b)), given.anchors.target)
     if len(rows) and len(columns):
         barred = renumbered(given.barred, rows, columns, (len(a), len(b)))
-        found = one_to_one(a[rows], b[columns], crew, barred)
+        sides = a[rows], b[columns], crew, barred
+        found = in_haste(*sides) if candidates is None else one_to_one(*sides, candidates)
         partners[rows] = np.where(found >= 0, columns[found], -1)
     return partners
 
@@ -181,15 +185,27 @@ def _learned(
     a, b = source.directions, target.directions
     probes = rng.permutation(len(a))[:_PROBES]
     found: list[Start] = []
+
+    def probed(learned: Learned) -> IntArray:
+        return nearest(a[probes] @ learned.rotation, b, 1, Crew(crew.threads))[1][:, 0]
+
     plan = [entry for entry in _STARTS if entry[0] != "centres" or min(len(a), len(b)) > _FEW]
     for number, (kind, leading, keep) in enumerate(plan):
         step("starts", number / len(plan))
         axes = min(leading, a.shape[1])
-        pairs = _WAYS[kind](source, target, axes, rng, crew)
         if number == 0 and len(anchors.source) > 1:  # the first one begins with what is known, and nothing else
             pairs, axes = NO_PAIRS, min(axes, len(anchors.source))
-        learned = learn(a, b, pairs, LearningSchedule(axes, keep), rng=rng, crew=crew, anchors=anchors)
-        found.append(Start(kind, learned, nearest(a[probes] @ learned.rotation, b, 1, crew)[1][:, 0]))
+        else:
+            pairs = _WAYS[kind](source, target, axes, rng, crew)
+        rough: list[Learned] = []
+        schedule = LearningSchedule(axes, keep)
+        try:
+            learned = learn(a, b, pairs, schedule, rng=rng, crew=crew, anchors=anchors, better=rough.append)
+        except (Stopped, KeyboardInterrupt):
+            if rough and not found:  # better than nothing
+                yield Start(kind, rough[-1], probed(rough[-1]))
+            raise
+        found.append(Start(kind, learned, probed(learned)))
         yield found[-1]
         best = max(found, key=lambda start: start.learned.score)
         if _support(best, found):
@@ -199,6 +215,12 @@ def _learned(
 def _support(start: Start, among: list[Start]) -> int:
     """How many of the others have the same nearest targets."""
     return sum(float((start.partners == other.partners).mean()) >= ALIKE for other in among) - 1
+
+
+def _hasty(source: Coordinates, target: Coordinates, rotation: Points, given: Given, threads: int) -> Pairing:
+    """A rough match by a rotation, when there is no time for an assignment."""
+    partners = assigned(unit(source.directions @ rotation), target.directions, given, Crew(threads), None)
+    return Pairing(partners, rotation, 0.0, 0)
 
 
 def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) -> Pairing:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from blindmatch.alignment.assign import Candidates
 from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_coordinates
 from blindmatch.alignment.crew import Crew, Stopped
 from blindmatch.alignment.learn import Pairs
@@ -157,11 +158,12 @@ def settled(placed: tuple[Coordinates, Coordinates], partners: IntArray, given: 
     a, b = (side.points for side in placed)
     # The inner products of these are half the squared distances, negative, but for what belongs to a source alone.
     ends = np.concatenate([b, -(b**2).sum(axis=1, keepdims=True) / 2], axis=1)
+    ones, candidates = np.ones((len(a), 1), np.float32), Candidates()
     for _ in range(_SETTLING):
         rows = np.flatnonzero(partners >= 0)
         turned = a @ procrustes(a[rows], b[partners[rows]])
         before = partners
-        partners = assigned(np.concatenate([turned, np.ones((len(a), 1), np.float32)], axis=1), ends, given, crew)
+        partners = assigned(np.concatenate([turned, ones], axis=1), ends, given, crew, candidates)
         if float((before != partners).mean()) <= _MOVED:
             break
     return partners

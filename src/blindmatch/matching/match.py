@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
-from blindmatch.matching.match_large import match_large, too_large
+from blindmatch.matching.match_large import in_haste, match_large, too_large
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
@@ -247,7 +247,10 @@ def outweighs(share: float) -> str:
 
 def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
-    if options.automatic and too_large(task.sizes, task.hints.max_unmatched):
+    limit, large = as_seconds(options.time_limit, None), too_large(task.sizes, task.hints.max_unmatched)
+    if options.start is None and min(task.sizes) > Auto().largest:
+        large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
+    if options.automatic and large:
         if options.start is not None:
             raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
         result = match_large(
@@ -255,7 +258,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
             task.distortion,
             task.hints,
             precomputed=not task.euclidean,
-            time_limit=as_seconds(options.time_limit, None),
+            time_limit=limit,
             rng=as_generator(options.rng),
             callback=options.callback,
             threads=options.threads,
@@ -273,15 +276,15 @@ def match_task(task: Task, options: SolveOptions) -> Result:
 
 def _solved(task: Task, options: SolveOptions) -> Result:
     """Solve the problem of a task, with no more dummies than needed, within the time limit."""
-    problem, left = task.problem, as_seconds(options.time_limit)
+    begin = time.perf_counter()
+    problem, limit = task.problem, as_seconds(options.time_limit)
     own = None if options.start is None else task.reduced(task.completed(_as_partners(options.start, task)))
     if task.enough_dummies() < task.hints.max_unmatched:
-        start = time.perf_counter()
         found = quick_search(task, options)
         if found.status == "interrupted":
             return found
         problem = small_problem(task, found)
-        left = None if left is None else max(left - (time.perf_counter() - start), 1e-3)
+    left = None if limit is None else max(limit - (time.perf_counter() - begin), 1e-3)
     if options.automatic and min(task.sizes) >= FEWEST:
         return solve_from_coordinates(
             problem,

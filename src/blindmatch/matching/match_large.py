@@ -14,7 +14,16 @@ from blindmatch.alignment.pairing import Given
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.large import Matches, Spaces, given_pairs, matches, settled
 from blindmatch.matching.outliers import without_outliers
-from blindmatch.matching.relations import EXACT, Estimate, KernelSide, PointSide, Relations, Side, refuse
+from blindmatch.matching.relations import (
+    EXACT,
+    Estimate,
+    KernelSide,
+    PointSide,
+    Relations,
+    Side,
+    refuse,
+    summed_by_blocks,
+)
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.solvers.base import Callback
@@ -24,6 +33,8 @@ from blindmatch.validation import FloatArray, IntArray
 
 QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes for each pair of items
 _UNEQUAL = 1000  # the same where it has several factors: sets of unequal sizes, items that may stay unmatched
+_PAIR_SECONDS = 4e-7  # that building the assignment problem and handing it to a solver takes for each pair of items
+_BUILDING = 0.2  # of the time limit: more is not spent on that
 _MATCHING, _ENDING = 0.75, 0.95  # of the time limit: when the match is to be there, when its cost and its confidence
 
 
@@ -31,6 +42,13 @@ def too_large(sizes: tuple[int, int], max_unmatched: int) -> bool:
     """Whether the assignment problem of sets of these sizes is too large to be built."""
     size = max(sizes) + max_unmatched
     return size > (QUADRATIC if sizes[0] == sizes[1] == size else _UNEQUAL)
+
+
+def in_haste(sizes: tuple[int, int], distortion: Distortion, hints: Hints, time_limit: float | None) -> bool:
+    """Whether building the assignment problem would take too much of a time limit, and can be done without."""
+    if time_limit is None or hints.reward is not None or not summed_by_blocks(distortion):
+        return False
+    return _PAIR_SECONDS * (max(sizes) + hints.max_unmatched) ** 2 > _BUILDING * time_limit
 
 
 def match_large(
@@ -65,6 +83,7 @@ def match_large(
     with threadpool_limits(1, "blas"):
         spaces = Spaces.of(sides, distortion, precomputed)
     found = matches(spaces, given, rng=rng, threads=threads, remaining=lambda: run.remaining(_MATCHING), step=run.step)
+    run.interrupted |= found.found.ended == "interrupted"
     relations = [KernelSide(side) if precomputed else PointSide(_scaled(side, distortion)) for side in sides]
     judge = Judge(distortion, (relations[0], relations[1]), hints, given, rng, found.threads)
     partners, cost, notes = judge.best(found, run)
@@ -156,11 +175,12 @@ class Judge:
             return self._cheapest(found, run, exact=False)
 
     def _cheapest(self, found: Matches, run: Run, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:
-        # An estimate takes seconds at most, and a result needs a cost: it is not cut short.
+        # A result needs a cost: an estimate is not cut short, it looks at fewer pairs.
         crew = Crew(self._threads, lambda: exact and run.remaining(_ENDING) <= 0)
+        candidates = found.all if exact else found.all[: 1 if run.interrupted else 2]
+        seconds = max(run.remaining(_ENDING), 0.0) / (2 + len(candidates))  # two scales, and each candidate
         drawn = np.random.default_rng(self._seed)
-        relations = Relations(self._distortion, *self._sides, crew=crew, rng=drawn, exact=exact)
-        candidates = found.all if exact else found.all[:2]
+        relations = Relations(self._distortion, *self._sides, crew=crew, rng=drawn, exact=exact, seconds=seconds)
         judged: list[tuple[IntArray, Estimate]] = []
         for number, partners in enumerate(candidates):
             run.step("cost", number / len(candidates))

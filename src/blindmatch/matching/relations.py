@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,9 +15,10 @@ from blindmatch.validation import FloatArray, IntArray
 
 EXACT = 20_000  # items up to which a cost is summed over all pairs; beyond, it is estimated from random pairs
 _CELLS = 2**21  # relations that a thread holds at once
-_DRAWN = 2**22  # random pairs of an estimate
+_DRAWN, _FEWEST = 2**22, 2**17  # random pairs of an estimate, at most and at least
+_DRAWN_PER_SECOND = 2**19
 _BATCHES = 32  # of these, whose scatter gives the error
-_ROWS = 2**14  # random pairs that are looked at together
+_ROWS = 2**12  # random pairs that are looked at together
 
 
 class Side(Protocol):
@@ -55,7 +57,11 @@ class PointSide:
 
     def single(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Distances of pairs of points."""
-        return np.asarray(np.linalg.norm(self._points[rows] - self._points[columns], axis=1))
+        found = np.empty(len(rows))
+        for start in range(0, len(rows), _ROWS):
+            part = slice(start, start + _ROWS)
+            found[part] = np.linalg.norm(self._points[rows[part]] - self._points[columns[part]], axis=1)
+        return found
 
 
 class KernelSide:
@@ -93,6 +99,8 @@ class Relations:
         ``GromovWasserstein`` or ``InnerProduct``: their scale is a mean and a standard deviation.
     exact
         Sum over all pairs, or estimate.
+    seconds
+        About so much time may an estimate take.
     """
 
     def __init__(
@@ -104,11 +112,13 @@ class Relations:
         crew: Crew,
         rng: np.random.Generator,
         exact: bool | None = None,
+        seconds: float = math.inf,
     ) -> None:
         refuse(distortion, (len(source), len(target)))
         self.distortion, self.source, self.target, self._crew = distortion, source, target, crew
         self.exact = max(len(source), len(target)) <= EXACT if exact is None else exact
         self._seed = int(rng.integers(2**63))
+        self._drawn = int(np.clip(min(seconds, 1e6) * _DRAWN_PER_SECOND, _FEWEST, _DRAWN))
         self._scales = [self._scale(side) for side in (source, target)]
 
     def items(self, partners: IntArray) -> FloatArray:
@@ -140,7 +150,7 @@ class Relations:
         means = []
         for _ in range(_BATCHES):
             self._crew.check()
-            i, k = _different(len(matched), _DRAWN // _BATCHES, rng)
+            i, k = _different(len(matched), self._drawn // _BATCHES, rng)
             a, b = (
                 self.source.single(matched[i], matched[k]),
                 self.target.single(*(partners[matched[x]] for x in (i, k))),
@@ -205,19 +215,22 @@ class Relations:
             sums = np.sum([value for _, value in self._crew.blocks(n, max(1, _CELLS // n), work)], axis=0)
             mean, square = sums / max(1, n * (n - 1))
         else:
-            i, k = _different(n, _DRAWN, np.random.default_rng(self._seed))
-            drawn = np.concatenate(
-                [side.single(i[at : at + _ROWS], k[at : at + _ROWS]) for at in range(0, len(i), _ROWS)]
-            )
+            i, k = _different(n, self._drawn, np.random.default_rng(self._seed))
+            drawn = side.single(i, k)
             mean, square = drawn.mean(), (drawn**2).mean()
         deviation = np.sqrt(max(square - mean**2, 0.0))
         # Rounding leaves a tiny deviation in constant relations.
         return (float(mean), float(1 / deviation)) if deviation > 1e-7 * abs(mean) else (float(mean), 0.0)
 
 
+def summed_by_blocks(distortion: Distortion) -> bool:
+    """Whether the cost of a match can be summed without matrices of all relations."""
+    return type(distortion) in (GromovWasserstein, InnerProduct)
+
+
 def refuse(distortion: Distortion, sizes: tuple[int, int]) -> None:
     """Raise a ValueError where a distortion needs matrices of all relations."""
-    if type(distortion) not in (GromovWasserstein, InnerProduct):
+    if not summed_by_blocks(distortion):
         raise ValueError(
             f"distortion={type(distortion).__name__} needs matrices of all relations, which are too large for "
             f"{sizes[0]} and {sizes[1]} items; 'gw' and 'inner-product' do not"

@@ -25,7 +25,7 @@ from blindmatch.validation import FloatArray, IntArray, as_generator
 FEWEST = 30  # items from which coordinates give starts; fewer are solved in no time
 _BY_COST = 100  # items up to which the cheapest match is the result
 _SAME = 0.5  # share of pairs that such a match has in common with the cheapest one, at least
-_STARTING = 0.3  # of the time limit
+_STARTING, _MOSTLY_STARTING = 0.3, 0.6  # of the time limit; the latter where there are too many items for a tree
 
 
 def solve_from_coordinates(
@@ -60,7 +60,8 @@ def solve_from_coordinates(
     def remaining(share: float = 1.0) -> float:
         return share * limit - (time.perf_counter() - begin)
 
-    found = _matches(sides, distortion, hints, precomputed, as_generator(rng), threads, lambda: remaining(_STARTING))
+    share = _STARTING if problem.n <= Auto().largest else _MOSTLY_STARTING
+    found = _matches(sides, distortion, hints, precomputed, as_generator(rng), threads, lambda: remaining(share))
     if found is None:
         return solve(problem, "auto", time_limit=time_limit, rng=rng, callback=callback, threads=threads, start=own)
     starts = [completed(partners, hints.sizes[1], problem.n) for partners in found.all]

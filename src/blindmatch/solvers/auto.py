@@ -18,6 +18,8 @@ from blindmatch.validation import at_least
 _TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
 _STREAMS = 2  # a constant: the result must not depend on the number of threads
 BOUND_SECONDS = 3e-9  # that the projection bound takes on a busy machine, over n^3
+_STEP_SECONDS = 1.5e-9  # that a step of FAQ takes, over n^3
+_STEPS = 3  # of FAQ: with time for fewer, it does not begin
 _CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 
 
@@ -71,7 +73,7 @@ class Auto(Solver):
             assert budget.best is not None
             return Outcome(budget.best[1], "stalled", certificate, message=f"the best start, {bound}: {beyond}")
         free = problem.forbidden is None or not problem.forbidden.any()
-        if free:
+        if free and budget.remaining > _STEPS * _STEP_SECONDS * problem.n**3:
             FAQ(restarts=1)(problem, budget=budget, rng=rng)
         steps = max(1000, int(_TABU_WORK / problem.n**2))
         search = Tabu(iterations=steps, streams=_STREAMS)
