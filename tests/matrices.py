@@ -17,10 +17,13 @@ from proofs import exact_cost, random_stage
 from strategies import KINDS, all_costs, random_problem
 
 import blindmatch as bm
+from blindmatch.problem.optimality import tolerance
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.semidefinite import SemidefiniteTerm, semidefinite_term
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.semidefinite import SemidefiniteRun
+from blindmatch.solvers.semidefinite_node import has_choice
+from blindmatch.solvers.semidefinite_tree import SemidefiniteTree
 
 
 def small_problem(rng: np.random.Generator) -> bm.QAP:
@@ -112,9 +115,35 @@ def check_problem(rng: np.random.Generator) -> tuple[float, float]:
     return gaps[0], gaps[1] / max(problem.scale, 1e-300)
 
 
+def check_tree(rng: np.random.Generator) -> int:
+    """The tree of semidefinite bounds below a weak root: it ends, and its proof is that of the optimum. Its nodes."""
+    problem = small_problem(rng)
+    budget = Budget(threads=1)
+    permutations, costs = all_costs(problem)
+    start = permutations[int(rng.integers(len(costs)))].astype(np.intp)  # any permutation: the tree has to find better
+    budget.offer(start, problem.objective(start))
+    run = SemidefiniteRun(problem, budget, ())
+    if not has_choice(run.allowed):
+        return 0
+    run.run(int(rng.integers(2)))  # or none at all, so that the tree has to do everything
+    tree = SemidefiniteTree(problem, run.costs, budget, run.as_root(), (), 1 << 30)
+    tree.run()
+    certificate = tree.certificate
+    assert certificate is not None
+    bound, best = bm.verify(problem, certificate), exact_optimum(problem)
+    assert Fraction(bound) <= best, (float(best), bound)
+    assert tree.bound >= tree.target
+    assert bound >= float(best) - tolerance(problem, float(best)), (float(best), bound)
+    assert budget.best is not None
+    assert abs(budget.best[0] - float(best)) <= tolerance(problem, float(best))
+    return tree.count
+
+
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     results = np.array([check_problem(np.random.default_rng([seed, index])) for index in range(count)])
     closed = np.mean(results[:, 1] < 1e-6)
+    nodes = [check_tree(np.random.default_rng([seed, 1, index])) for index in range(count)]
+    sys.stdout.write(f"{count} trees of up to {max(nodes)} nodes, {sum(nodes)} in all: each proves the optimum\n")
     sys.stdout.write(f"{count} problems: no certificate proves too much; honest ones close {closed:.0%} of the gaps\n")

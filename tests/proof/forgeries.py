@@ -19,6 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is run as a program
 
+from matrices import forged_matrix
 from proofs import branching_certificate, random_stage
 from strategies import KINDS, random_problem
 
@@ -166,6 +167,22 @@ def tree(problem: bm.QAP, solved: Certificate, rng: np.random.Generator) -> Cert
     return Certificate(problem.n, tuple(nodes), certificate.forced)
 
 
+def matrix_tree(problem: bm.QAP, solved: Certificate, rng: np.random.Generator) -> Certificate:
+    """A tree whose nodes hold symmetric matrices of any kind, some with masks that nobody ruled out."""
+    certificate = branching_certificate(problem, rng, depth=int(rng.integers(1, 4)))
+    nodes = []
+    for node in certificate.nodes:
+        stages = []
+        for stage in node.stages:
+            mask = rng.random(stage.forbidden.shape) < rng.choice([0.0, 0.0, 0.3])
+            stage = replace(stage, forbidden=mask)
+            stages.append(replace(stage, matrix=forged_matrix(rng, stage.pair_count + 1)))
+        nodes.append(replace(node, stages=tuple(stages)))
+    if rng.random() < 0.5:
+        del nodes[int(rng.integers(len(nodes))) :]
+    return Certificate(problem.n, tuple(nodes) or (Node(),), certificate.forced)
+
+
 def skipping_tree(problem: bm.QAP, _: Certificate, rng: np.random.Generator) -> Certificate:
     """The tree of all permutations, with branches cut off and excuses for it: symmetries, masks, other lines."""
     certificate, duals = branching_certificate(problem, rng, depth=problem.n), rng.random() < 0.3
@@ -257,7 +274,8 @@ def other_problem(problem: bm.QAP, _: Certificate, rng: np.random.Generator) -> 
 FORGERS: dict[str, Forger] = {
     function.__name__: function
     for function in (
-        overflow, any_duals, damaged, gauge, tree, skipping_tree, forced, indices, masks, spectral, other_problem,
+        overflow, any_duals, damaged, gauge, tree, matrix_tree, skipping_tree, forced, indices, masks, spectral,
+        other_problem,
     )
 }  # fmt: skip
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matrices import check_problem, exact_form, forged_stage, honest_stages, small_problem
+from matrices import check_problem, check_tree, exact_form, forged_stage, honest_stages, small_problem
 from strategies import all_costs, optimum, random_problem, rng_of
 
 import blindmatch as bm
@@ -19,6 +19,11 @@ def certificate_of(problem: bm.QAP, *stages: Stage) -> Certificate:
 @pytest.mark.parametrize("seed", range(60))
 def test_no_matrix_proves_too_much(seed):
     check_problem(rng_of([7, seed]))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_tree_of_matrices_proves_the_optimum(seed):
+    check_tree(rng_of([11, seed]))
 
 
 def test_an_honest_matrix_proves_what_level_one_cannot():

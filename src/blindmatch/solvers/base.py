@@ -242,7 +242,12 @@ class Budget:
             self.kept = (cost, np.array(permutation, dtype=np.intp))
 
     def report(
-        self, lower_bound: float | None, cost: float | None, iteration: int = 0, bound: str | None = None
+        self,
+        lower_bound: float | None,
+        cost: float | None,
+        iteration: int = 0,
+        bound: str | None = None,
+        phase: str = "",
     ) -> bool:
         """Record progress and report it to the caller; return whether to continue. `bound` is the bound's name."""
         before = -math.inf if self._bound is None else self._bound
@@ -250,7 +255,7 @@ class Budget:
             self._bound, self._bound_name = lower_bound, self.naming if bound is None else bound
         known = [found[0] for found in (self.best, self.kept) if found is not None]
         cost = min([cost, *known] if cost is not None else known, default=None)
-        progress = Progress(self.seconds, iteration, self._bound, cost, bound=self._bound_name)
+        progress = Progress(self.seconds, iteration, self._bound, cost, phase, self._bound_name)
         self.trace.append(progress)
         if self._callback is not None and not self.interrupted:
             try:

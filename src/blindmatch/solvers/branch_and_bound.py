@@ -42,9 +42,9 @@ class BranchAndBound(Solver):
         same. A run that completes removes it after its proof has been checked. A full disk does not stop the run; the
         message of the result reports it.
     semidefinite
-        Use the doubly nonnegative bound (the solver `semidefinite`) where the first nodes of the tree do not close the
-        gap and there is time for enough steps. A run with a checkpoint or an executor does not
-        use it.
+        Use the doubly nonnegative bound (the solver `semidefinite`), at the root and at the nodes of a new tree, where
+        the first nodes of the tree of level 1 do not close the gap and there is time for enough steps: from 12 to 64
+        items, with a tree up to 42. A run with a checkpoint or an executor does not use it.
     executor
         Where to work on the tree: any ``concurrent.futures.Executor``, such as a pool of processes, or a Dask client.
         The root is computed here; then pieces of the tree go to the workers, which send back what they proved. None:
@@ -78,7 +78,7 @@ class BranchAndBound(Solver):
         """Search, ascend, branch; between the first nodes and the others, the semidefinite bound where it may help."""
         alone = self.checkpoint is None and self.executor is None
         if self.semidefinite and alone and worth_a_try(problem, budget):
-            return strengthened(self.tree, problem, budget, rng)
+            return strengthened(self.tree, problem, budget, rng, self.proof_limit)
         return self.tree(problem, budget, rng)[0]
 
     def tree(

@@ -16,5 +16,5 @@ class Progress:
     iteration: int
     lower_bound: float | None
     cost: float | None
-    phase: str = ""  # of a large match: what is being done
+    phase: str = ""  # what is being done, in runs with several phases
     bound: str = ""  # which lower bound it is

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from threadpoolctl import ThreadpoolController
 
+from blindmatch.problem.optimality import closing_bound
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.checker import NodeView
@@ -19,6 +20,7 @@ from blindmatch.proof.stage_check import Effort
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.progress import Status
+from blindmatch.solvers.semidefinite_node import Bounded, Relaxation, has_choice
 from blindmatch.solvers.semidefinite_stage import PairCosts, StageMaker
 from blindmatch.solvers.splitting import Splitting
 from blindmatch.solvers.two_opt import improve
@@ -26,14 +28,12 @@ from blindmatch.validation import BoolArray, IntArray, at_least
 
 _ROUND = 20  # steps between two proofs
 _BETA = 1.5  # the first penalty, over n
-_CHANGE = 1.4  # what it is divided or multiplied by after a round
-_SOFTEN, _HARDEN = 0.15, 0.08  # where the balance is above or below
-_SOFTEST = 0.1  # the last penalty
 _FIX_SHARE = 0.03  # of the allowed pairs: fewer are not worth a stage that has to be checked
 _STALL = 0.002  # of the gap: a round that gains less counts as lost
 _PATIENCE = 4  # rounds
+_MOST_WORK = 1.4e13  # steps times the third power of the dimension: about half an hour
+_PHASE = "semidefinite bound"
 _FINE, _FINE_UP_TO = 1e-3, 1000  # float64 steps: if the gap is below this share of the cost, up to this number of pairs
-_TOLERANCE, _NOISE = 1e-6, 1e-12  # of the cost, and of the size of the numbers: as `solve` has them
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class Semidefinite(Solver):
     Parameters
     ----------
     rounds
-        Of 25 steps each at most; None goes on until the bound closes or stalls.
+        Of 20 steps each at most; None goes on until the bound closes or stalls. Without a time limit, a run also ends
+        after a fixed amount of work, about half an hour; only problems of more than 50 items come to that.
     """
 
     rounds: int | None = None
@@ -103,6 +104,7 @@ class SemidefiniteRun:
         self.proof_seconds = 0.0  # of the last proof
         self.check_seconds = 0.0  # that the checker took for the stages that are kept
         self.blas = ThreadpoolController()
+        self.message = ""
 
     @property
     def bound(self) -> float:
@@ -118,10 +120,7 @@ class SemidefiniteRun:
     def target(self) -> float:
         """The bound that proves the incumbent optimal."""
         assert self.budget.best is not None
-        cost, step = self.budget.best[0], self.problem.granularity
-        if step > 0:
-            return cost - (1 - 1e-6) * step
-        return cost - 0.9 * max(_TOLERANCE * abs(cost), _NOISE * self.problem.scale)
+        return closing_bound(self.problem, self.budget.best[0])
 
     def run(self, rounds: int | None) -> Outcome:
         """Rounds of steps, each with a proof, until the bound closes, stalls or the budget ends."""
@@ -132,16 +131,22 @@ class SemidefiniteRun:
         return self._outcome()
 
     def _rounds(self, most: float) -> None:
-        lost, count = 0, 0
+        lost, count, work = 0, 0, 0.0
         while count < most:
+            if self.budget.time_limit == math.inf and work > _MOST_WORK:
+                self.message = f"the semidefinite bound ended after {count * _ROUND} steps; a time_limit allows more"
+                return
             count += 1
+            work += _ROUND * float(self.splitting.face.dimension) ** 3
             before = self.bound
             with self.blas.limit(limits=1, user_api="blas"):
                 if self._out_of_time:
                     return
                 self._steps()
                 self._prove()
-            if self.bound >= self.target or not self.budget.report(self.bound, None, count * _ROUND):
+            if self.bound >= self.target or not self.budget.report(
+                self.bound, None, count * _ROUND, "semidefinite", _PHASE
+            ):
                 return
             gap = self.target - before
             lost = lost + 1 if self.bound - before < _STALL * gap else 0
@@ -151,15 +156,7 @@ class SemidefiniteRun:
                 self.splitting.refine(self.costs.matrix(self.allowed))
                 lost = 0
             self.splitting.advance()
-            self._balance()
-
-    def _balance(self) -> None:
-        """Keep the two residuals of the splitting of a size: a large penalty makes one fall, a small one the other."""
-        balance = self.splitting.movement / max(self.splitting.residual * self.problem.n, 1e-30)
-        if balance > _SOFTEN and self.splitting.beta > _SOFTEST:
-            self.splitting.soften(_CHANGE)
-        elif balance < _HARDEN:
-            self.splitting.soften(1 / _CHANGE)
+            self.splitting.balance()
 
     def _float32_is_in_the_way(self, gap: float) -> bool:
         cost = abs(self.target)
@@ -207,8 +204,7 @@ class SemidefiniteRun:
     def _shrink(self, left: BoolArray) -> None:
         self.allowed = left
         self.maker = StageMaker(self.costs, left)
-        rows, columns = linear_sum_assignment(~left)
-        if left.sum() == self.problem.n or not left[rows, columns].all():  # at most one permutation is left
+        if not has_choice(left):
             stage = self.maker.plain_stage(self.budget)
             self.view.use_proofs(Node(stages=(stage,)), self.effort)
             self.stages.append(stage)
@@ -228,10 +224,27 @@ class SemidefiniteRun:
             match = improve(self.problem, match)
             self.budget.offer(match, self.problem.objective(match))
 
+    @property
+    def _all_stages(self) -> tuple[Stage, ...]:
+        last = (self.last[1],) if self.last is not None and self.last[0] > self.view.bound else ()
+        return (*self.stages, *last)
+
+    def as_root(self) -> Bounded:
+        """What the run has proved, and where the children of a tree start."""
+        view = NodeView(self.problem, Node(), None, ())
+        start = time.thread_time()
+        view.use_proofs(Node(stages=self._all_stages), self.effort)
+        root = Bounded(None, view, self._all_stages, check_seconds=time.thread_time() - start)
+        if view.bound < self.target:
+            splitting = self.splitting
+            Z = splitting.dual()[0].astype(np.float32)
+            whole = Relaxation(splitting.allowed, splitting.Y.astype(np.float32), Z, splitting.beta)
+            root.relaxation = whole.kept(self._allowed(view) & splitting.allowed)
+        return root
+
     def _outcome(self) -> Outcome:
         assert self.budget.best is not None
-        last = [self.last[1]] if self.last is not None and self.last[0] > self.view.bound else []
-        node = Node(stages=(*self.stages, *last), spectral=True)
+        node = Node(stages=self._all_stages, spectral=True)
         closed = self.bound >= self.target
         status: Status = "optimal" if closed else self.budget.stop_status if self._out_of_time else "stalled"
-        return Outcome(self.budget.best[1], status, Certificate(self.problem.n, (node,)))
+        return Outcome(self.budget.best[1], status, Certificate(self.problem.n, (node,)), message=self.message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,10 @@ import scipy.linalg
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.proof.certificate import Stage
+from blindmatch.proof.certificate import Pair, Stage
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.face import Face, Floats
-from blindmatch.validation import BoolArray, FloatArray
+from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _EXACT_UP_TO = 800  # pairs: a matrix of more is kept in float32
 _SWEEPS = 12
@@ -27,15 +29,27 @@ class PairCosts:
 
     def __init__(self, problem: QAP) -> None:
         form = problem.normal_form
-        self.n, self.problem, self.factors = problem.n, problem, form.factors
+        self.n, self.factors = problem.n, form.factors
         # Only differences count: a mean of every row and every column would only make the numbers larger.
         linear = form.linear
-        self.linear = linear - linear.mean(axis=1, keepdims=True) - linear.mean(axis=0) + linear.mean()
+        self.column_means = linear.mean(axis=0)
+        self.linear = linear - linear.mean(axis=1, keepdims=True) - self.column_means + linear.mean()
         squares = float((self.linear**2).sum())
         for A, B in self.factors:
             for other_A, other_B in self.factors:
                 squares += float((A * other_A).sum() * (B * other_B).sum())
         self.scale = problem.n**2 / np.sqrt(squares) if squares > 0 else 1.0
+
+    def reduced(self, fixed: Sequence[Pair], rows: IntArray, columns: IntArray) -> PairCosts:
+        """The costs of the rows and columns that some fixed pairs leave, on the same scale and not centred again."""
+        rest = copy(self)
+        rest.n, rest.column_means = len(rows), self.column_means[columns]
+        i, j = (np.array([pair[side] for pair in fixed], dtype=np.intp) for side in (0, 1))
+        rest.linear = self.linear[np.ix_(rows, columns)]
+        for A, B in self.factors:  # symmetric both, or antisymmetric both
+            rest.linear = rest.linear + 2 * A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T
+        rest.factors = tuple((A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in self.factors)
+        return rest
 
     def matrix(self, allowed: BoolArray) -> FloatArray:
         """(p + 1, p + 1) over 1 and the allowed pairs, scaled; the linear term is on the diagonal."""
@@ -57,34 +71,44 @@ class StageMaker:
         self._face = Face(allowed, np.float64)
         self._shift = 0.0
 
-    def stage(self, Z: FloatArray, level: float, budget: Budget) -> Stage:
-        """The stage of W = level - Z, shifted until it is positive semidefinite on the face, and the duals of C - W."""
+    def stage(self, Z: FloatArray, level: float, budget: Budget, grid: float = 0.0) -> Stage:
+        """The stage of W = level - Z, shifted until it is positive semidefinite on the face, and the duals of C - W.
+
+        `grid` rounds W to multiples of a power of two, so that a file of it is small; 0.0 keeps the digits.
+        """
         W = -(Z + Z.T) / 2
         W[np.diag_indices(len(W))] += level
-        dtype = np.float64 if len(W) <= _EXACT_UP_TO else np.float32
-        W = W.astype(dtype).astype(np.float64)
-        W[np.diag_indices(len(W))] += self._missing(W, 2.0**-24 if dtype == np.float32 else 2.0**-50)
-        return self._with_duals(W, dtype, budget)
+        W /= self.costs.scale
+        size = float(np.abs(W).max())
+        exact = len(W) <= _EXACT_UP_TO and not grid > 2.0**-22 * size
+        dtype: type[np.floating[Any]] = np.float64 if exact or not self._in_range else np.float32
+        W = np.rint(W / grid) * grid if grid > 0.0 else W.astype(dtype).astype(np.float64)
+        W[np.diag_indices(len(W))] += self._missing(W, size) + 2 * np.finfo(dtype).eps * size  # stored with an error
+        return self._with_duals(W.astype(dtype), budget)
 
     def plain_stage(self, budget: Budget) -> Stage:
         """The stage of level 1 alone: enough where the allowed pairs leave one permutation or none."""
-        return self._with_duals(None, np.float32, budget)
+        return self._with_duals(None, budget)
 
-    def _with_duals(self, W: FloatArray | None, dtype: type[np.floating[Any]], budget: Budget) -> Stage:
-        duals = self._level_one(self._cost if W is None else self._cost - W, budget)
+    @property
+    def _in_range(self) -> bool:
+        """Whether float32 keeps its digits: it does so only in the middle of its range."""
+        return 2.0**-40 < self.costs.scale < 2.0**40
+
+    def _with_duals(self, W: Floats | None, budget: Budget) -> Stage:
+        left = self._cost if W is None else self._cost - self.costs.scale * W.astype(np.float64)
+        duals = self._level_one(left, budget)
         unit = 1.0 / self.costs.scale
-        plain = 2.0**-40 < unit < 2.0**40  # float32 keeps its digits only in the middle of its range
-        kind: type[np.floating[Any]] = np.float32 if plain else np.float64
+        kind: type[np.floating[Any]] = np.float32 if self._in_range else np.float64
         U, V = (np.asarray(unit * x.transpose(1, 2, 0).astype(np.float64), dtype=kind) for x in (duals.u, duals.v))
-        matrix = None if W is None else np.asarray(W * unit, dtype=dtype if plain else np.float64)
         # The dual of a column without partners may be infinite; any number will do.
         column_duals = np.where(np.isfinite(duals.column_duals), duals.column_duals, 0.0) * unit
-        return Stage(U, V, column_duals, ~self.allowed, matrix)
+        column_duals += self.costs.column_means
+        return Stage(U, V, column_duals, ~self.allowed, W)
 
-    def _missing(self, W: FloatArray, rounding: float) -> float:
+    def _missing(self, W: FloatArray, size: float) -> float:
         """A shift that makes W positive definite on the face: what the eigenvalues' rounding errors take."""
         G = self._face.restrict(W)
-        size = float(np.abs(W).max())
         shift = max(self._shift / 2, (_LEAST_SHIFT if len(W) <= _EXACT_UP_TO else _FLOAT32_SHIFT) * size)
         for _ in range(_ATTEMPTS):
             shifted = G.copy()
@@ -93,7 +117,7 @@ class StageMaker:
                 break
             shift *= 2
         self._shift = shift
-        return shift + 2 * rounding * size  # the diagonal is rounded when it is stored
+        return shift
 
     def _level_one(self, left: FloatArray, budget: Budget) -> _core.Stage:
         n, allowed = self.costs.n, self.allowed

@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from blindmatch.solvers.face import Face, Floats
 from blindmatch.validation import BoolArray, FloatArray
 
+_CHANGE = 1.4  # what the penalty is divided or multiplied by after a round
+_SOFTEN, _HARDEN = 0.15, 0.08  # where the balance is above or below
+_SOFTEST = 0.1  # the last penalty
 _NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
 _FEW, _LARGE = 0.35, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
 _MARGIN = 0.05
@@ -59,6 +62,14 @@ class Splitting:
         self.projection: Floats = self.s
         self.level = 0.0
         self.residual, self.movement = np.inf, np.inf
+
+    @classmethod
+    def resumed(cls, cost: Floats, allowed: BoolArray, beta: float, Y: Floats, Z: Floats) -> Splitting:
+        """The iteration from a given point and dual."""
+        splitting = cls(cost, allowed, beta)
+        splitting.Y = Y.astype(splitting.dtype)
+        splitting.s = splitting.Y + (Z / beta).astype(splitting.dtype)
+        return splitting
 
     def _set(self, cost: Floats, allowed: BoolArray) -> None:
         self.allowed = allowed
@@ -122,6 +133,14 @@ class Splitting:
         self.residual = float(np.linalg.norm(t))
         t *= 2
         self.s += t
+
+    def balance(self) -> None:
+        """Keep the two residuals of a size: a large penalty makes one fall, a small one the other."""
+        ratio = self.movement / max(self.residual * self.n, 1e-30)
+        if ratio > _SOFTEN and self.beta > _SOFTEST:
+            self.soften(_CHANGE)
+        elif ratio < _HARDEN:
+            self.soften(1 / _CHANGE)
 
     def soften(self, factor: float) -> None:
         """Divide the penalty; Y and Z stay as they are."""

@@ -1,0 +1,62 @@
+"""Which row or column a node of the semidefinite tree branches on, and which children a symmetry makes superfluous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from blindmatch.proof.certificate import COLUMN, ROW, Pair
+from blindmatch.proof.checker import NodeView
+from blindmatch.validation import FloatArray, IntArray
+
+_WEIGHT = 3.0  # a child with the whole gap to go counts e^3 times as much as one that is nearly closed
+
+Symmetry = tuple[int, IntArray]  # (ROW or COLUMN, image)
+Skipped = tuple[int, int, int]  # child, sibling, number of the symmetry
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row or a column to branch on."""
+
+    line: Pair  # (ROW or COLUMN, its index in the problem)
+    skipped: tuple[Skipped, ...]
+    children: list[Pair]  # pairs of what the node leaves
+
+
+def best_line(view: NodeView, bounds: FloatArray, target: float, symmetries: tuple[Symmetry, ...]) -> Line:
+    """The line whose children promise the least work; pairs whose bounds reach the target need no child."""
+    gap = target - float(bounds.min())
+    share = np.clip((target - bounds) / gap, 0, 1) if gap < np.inf else np.ones_like(bounds)
+    weights = np.where(bounds < target, np.exp(_WEIGHT * share), 0.0)
+    lines = []
+    for side in (ROW, COLUMN):
+        skipped = _skipped(view, side, symmetries)
+        others = (view.columns, view.rows)[side]
+        needed = ~np.isin(others, [child for child, _, _ in skipped])
+        work = (weights if side == ROW else weights.T) @ needed
+        at = int(np.argmin(work))
+        open_ = needed & ((bounds[at] if side == ROW else bounds[:, at]) < target)
+        children = [(at, int(other)) if side == ROW else (int(other), at) for other in np.flatnonzero(open_)]
+        index = int((view.rows, view.columns)[side][at])
+        lines.append((float(work[at]), side, Line((side, index), skipped, children)))
+    return min(lines, key=lambda entry: entry[:2])[2]
+
+
+def _skipped(view: NodeView, side: int, symmetries: tuple[Symmetry, ...]) -> tuple[Skipped, ...]:
+    """Children that a symmetry which keeps all fixed pairs maps a sibling to; the first of its orbit stays."""
+    usable = [
+        (number, image)
+        for number, (of, image) in enumerate(symmetries)
+        if of == 1 - side and all(image[pair[of]] == pair[of] for pair in view.fixed)
+    ]
+    gone: dict[int, Skipped] = {}
+    for sibling in (view.columns, view.rows)[side].tolist():
+        if sibling in gone:
+            continue
+        for number, image in usable:
+            child = int(image[sibling])
+            if child > sibling and child not in gone:
+                gone[child] = (child, sibling, number)
+    return tuple(gone.values())

@@ -1,0 +1,223 @@
+"""A node of the tree of semidefinite bounds: what it inherits from its parent, and what it proves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Node, Pair, Stage
+from blindmatch.proof.checker import NodeView
+from blindmatch.proof.stage_check import Effort
+from blindmatch.solvers.base import Budget
+from blindmatch.solvers.face import Floats
+from blindmatch.solvers.semidefinite_stage import PairCosts, StageMaker
+from blindmatch.solvers.splitting import Splitting
+from blindmatch.validation import BoolArray, IntArray
+
+_ROUND = 6  # steps between two proofs
+_ROUNDS = 6  # at most
+_HOPE = 0.7  # of the gap: a node goes on while its rounds, at the last one's pace, may close that much
+_FIX_SHARE = 0.1  # of the allowed pairs: fewer are not worth a stage of their own
+_ROUNDING = 0.02  # of the gap: what the digits that a matrix does not keep may cost
+_LEAST_WEIGHT = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """A point of the relaxation and its dual, (p + 1, p + 1) over 1 and the allowed pairs, with the penalty."""
+
+    allowed: BoolArray
+    Y: Floats
+    Z: Floats
+    beta: float
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the two matrices."""
+        return self.Y.nbytes + self.Z.nbytes
+
+    def kept(self, allowed: BoolArray) -> Relaxation:
+        """The same on fewer pairs."""
+        index = np.concatenate(([0], 1 + np.flatnonzero(allowed[self.allowed])))
+        square = np.ix_(index, index)
+        return Relaxation(allowed, self.Y[square], self.Z[square], self.beta)
+
+    def fixed(self, i: int, j: int) -> Relaxation:
+        """The same where the pair (i, j) is fixed: y = (1, 1, x), so that its line is added to that of the 1."""
+        rest = self.allowed.copy()
+        rest[i, :] = rest[:, j] = False
+        pair = int(np.count_nonzero(self.allowed.ravel()[: i * len(rest) + j])) + 1
+        index = np.concatenate(([0], 1 + np.flatnonzero(rest[self.allowed])))
+        Y, Z = (matrix[np.ix_(index, index)] for matrix in (self.Y, self.Z))
+        Z[0, 1:] += self.Z[pair, index[1:]]
+        Z[1:, 0] = Z[0, 1:]
+        Z[0, 0] += 2 * self.Z[0, pair] + self.Z[pair, pair]
+        weights = np.clip(self.Y[pair, index] / max(float(self.Y[pair, pair]), _LEAST_WEIGHT), 0, 1)
+        Y[0], Y[:, 0] = weights, weights
+        np.fill_diagonal(Y, weights)
+        Y[0, 0] = 1
+        return Relaxation(np.delete(np.delete(self.allowed, i, 0), j, 1), Y, Z, self.beta)
+
+
+@dataclass(eq=False)
+class Bounded:
+    """A node that has been bounded."""
+
+    pair: Pair | None
+    view: NodeView
+    stages: tuple[Stage, ...]
+    relaxation: Relaxation | None = None  # where its children start; None if there is nothing to relax
+    index: int = 0  # in the certificate
+    match: IntArray | None = None  # a permutation of the whole problem that the relaxation points to
+    check_seconds: float = 0.0
+    waiting: int = 0  # children that have not been bounded yet
+
+
+class NodeBounder:
+    """Bounds nodes of one problem. The result depends on the arguments alone."""
+
+    def __init__(self, problem: QAP, costs: PairCosts, budget: Budget, over: Callable[[], bool]) -> None:
+        self.problem, self.costs, self.budget, self.over = problem, costs, budget, over
+
+    def child(self, parent: Bounded, i: int, j: int, target: float) -> Bounded | None:
+        """Fix the pair (i, j) of what the parent leaves and bound the rest; None if the time is over before."""
+        pair = (int(parent.view.rows[i]), int(parent.view.columns[j]))
+        view = NodeView(self.problem, Node(pair=pair), parent.view, ())
+        if view.complete:
+            return Bounded(pair, view, (), match=self._completed(view.fixed))
+        allowed = np.asarray(view.pair_bounds < target)
+        start = None if parent.relaxation is None else parent.relaxation.fixed(i, j).kept(allowed)
+        run = _NodeRun(self, view, target)
+        if start is None or not has_choice(allowed):
+            run.prove_plainly(allowed)
+        elif not run.relax(start):
+            return None
+        return run.result(pair)
+
+    def _completed(self, fixed: tuple[Pair, ...]) -> IntArray:
+        """The only permutation that uses all of these pairs, which are all or all but one."""
+        match = np.full(self.problem.n, -1, dtype=np.intp)
+        for i, j in fixed:
+            match[i] = j
+        match[match < 0] = np.setdiff1d(np.arange(self.problem.n), match)
+        return match
+
+
+class _NodeRun:
+    """One node: the splitting from where the parent left it, with a proof after each round of steps."""
+
+    def __init__(self, bounder: NodeBounder, view: NodeView, target: float) -> None:
+        self.bounder, self.target = bounder, target
+        self.kept: list[Stage] = []  # stages that later ones build on
+        self.base = view  # what they prove
+        self.best, self.last = view, None  # with one more stage, if that is better
+        self.costs = bounder.costs.reduced(view.fixed, view.rows, view.columns)
+        self.splitting: Splitting | None = None
+        self.seconds = 0.0  # of the checks
+
+    last: Stage | None
+
+    def prove_plainly(self, allowed: BoolArray) -> None:
+        """Level 1 alone."""
+        self._use(StageMaker(self.costs, allowed).plain_stage(self.bounder.budget))
+
+    def relax(self, start: Relaxation) -> bool:
+        """Rounds of steps while they may close the node; False if the time is over."""
+        allowed = start.allowed
+        self.splitting = Splitting.resumed(self.costs.matrix(allowed), allowed, start.beta, start.Y, start.Z)
+        before = -math.inf
+        for left in reversed(range(_ROUNDS)):
+            if not self._steps():
+                return False
+            self._prove()
+            bound = self.best.bound
+            if bound >= self.target or not left or (bound - before) * left < _HOPE * (self.target - bound):
+                return True
+            before = bound
+            self.splitting.advance()
+            self.splitting.balance()
+            if not self._shrink():
+                return True
+        return True
+
+    def _steps(self) -> bool:
+        assert self.splitting is not None
+        for step in range(_ROUND):
+            if self.bounder.over():
+                return False
+            self.splitting.project()
+            if step < _ROUND - 1:
+                self.splitting.advance()
+        return True
+
+    def _prove(self) -> None:
+        assert self.splitting is not None
+        Z, level = self.splitting.dual()
+        allowed = self.splitting.allowed
+        gap = self.target - max(self.best.bound, self.base.bound)
+        grid = 0.0
+        if 0 < gap < math.inf:  # errors of up to half the grid add up to about this norm, times |y|^2
+            norm = 0.6 * math.sqrt(len(Z)) * (len(allowed) + 1)
+            grid = 2.0 ** math.floor(math.log2(_ROUNDING * gap / norm))
+        self._use(StageMaker(self.costs, allowed).stage(Z, level, self.bounder.budget, grid))
+
+    def _use(self, stage: Stage) -> None:
+        view = copy(self.base)
+        start = time.thread_time()
+        view.use_proofs(Node(stages=(stage,)), Effort())
+        self.seconds += time.thread_time() - start
+        if view.bound >= self.best.bound:
+            self.best, self.last = view, stage
+
+    def _shrink(self) -> bool:
+        """Forget the pairs that are ruled out; False if that leaves no choice."""
+        assert self.splitting is not None
+        allowed = self.splitting.allowed & (self.best.pair_bounds < self.target)
+        if allowed.sum() > (1 - _FIX_SHARE) * self.splitting.allowed.sum():
+            return True
+        self._keep()
+        if not has_choice(allowed):
+            self.splitting = None
+            self.prove_plainly(allowed)
+            return False
+        self.splitting.shrink(allowed)
+        return True
+
+    def _keep(self) -> None:
+        if self.last is not None:
+            self.kept.append(self.last)
+        self.base, self.last = self.best, None
+
+    def result(self, pair: Pair) -> Bounded:
+        self._keep()
+        node = Bounded(pair, self.base, tuple(self.kept), check_seconds=self.seconds)
+        if self.base.bound >= self.target or self.splitting is None:
+            return node
+        splitting = self.splitting
+        allowed = splitting.allowed & (self.base.pair_bounds < self.target)
+        Z = splitting.dual()[0].astype(np.float32)
+        whole = Relaxation(splitting.allowed, splitting.Y.astype(np.float32), Z, splitting.beta)
+        node.relaxation = whole.kept(allowed)
+        node.match = self._rounded(splitting)
+        return node
+
+    def _rounded(self, splitting: Splitting) -> IntArray:
+        match = np.empty(self.bounder.problem.n, dtype=np.intp)
+        for i, j in self.base.fixed:
+            match[i] = j
+        weights = np.where(splitting.allowed, splitting.marginals(), -1e3)
+        match[self.base.rows] = self.base.columns[linear_sum_assignment(weights, maximize=True)[1]]
+        return match
+
+
+def has_choice(allowed: BoolArray) -> bool:
+    """Whether the allowed pairs leave more than one permutation, as far as a quick look tells."""
+    rows, columns = linear_sum_assignment(~allowed)
+    return bool(allowed.sum() > len(allowed) and allowed[rows, columns].all())

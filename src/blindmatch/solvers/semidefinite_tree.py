@@ -1,0 +1,177 @@
+"""Branch and bound with the doubly nonnegative bound at every node.
+
+A child starts from its parent's dual, with the fixed pair folded in, which proves what the parent knows of that pair. A
+few steps then do what hundreds did at the root, so the trees are small: hundreds of nodes where level 1 takes hundreds
+of thousands.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from blindmatch.problem.optimality import closing_bound
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate, Node
+from blindmatch.solvers.base import Budget
+from blindmatch.solvers.semidefinite_branching import Symmetry, best_line
+from blindmatch.solvers.semidefinite_node import Bounded, NodeBounder
+from blindmatch.solvers.semidefinite_stage import PairCosts
+from blindmatch.solvers.two_opt import improve
+
+_WAVE = 8  # nodes that are bounded at the same time. A constant: the tree must not depend on the number of threads
+_OPEN_BYTES = 1 << 30  # of what open nodes start from; beyond, the tree goes depth first
+_CHECKS = 1.3  # the check of the whole proof, over the checks of its nodes
+
+# The bound that a child has from its parent, its number, the parent, and the pair in what the parent leaves.
+_Open = tuple[float, int, Bounded, int, int]
+
+
+class SemidefiniteTree:
+    """The tree below a root that has been bounded already.
+
+    Parameters
+    ----------
+    problem, costs, budget
+        The problem, its costs over pairs, and the budget, which has an incumbent.
+    root
+        The root, with its stages.
+    symmetries
+        Of the problem: (ROW or COLUMN, image).
+    proof_limit
+        Bytes; a larger proof is dropped.
+    """
+
+    def __init__(
+        self,
+        problem: QAP,
+        costs: PairCosts,
+        budget: Budget,
+        root: Bounded,
+        symmetries: tuple[Symmetry, ...],
+        proof_limit: int,
+    ) -> None:
+        self.problem, self.budget, self.symmetries = problem, budget, symmetries
+        self.bounder = NodeBounder(problem, costs, budget, lambda: self.out_of_time)
+        self.nodes: list[Node] = []  # the certificate
+        self.count = 0
+        self.proof_bytes, self.proof_limit = 0, proof_limit
+        self.check_seconds = 0.0
+        self.root_bound = root.view.bound
+        self._open: list[_Open] = []
+        self._open_bytes = 0
+        self._pushed = 0
+        self._closed = math.inf  # the least bound of what needs no further work
+        self._keep(root, -1)
+        self._settle(root)
+
+    @property
+    def target(self) -> float:
+        """The bound that proves the incumbent optimal."""
+        assert self.budget.best is not None
+        return closing_bound(self.problem, self.budget.best[0])
+
+    @property
+    def bound(self) -> float:
+        """Of all permutations: the least of what is open and of what is closed."""
+        return max(self.root_bound, min(self._closed, min((entry[0] for entry in self._open), default=math.inf)))
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether what is left of the time is needed to check the proof."""
+        return self.budget.stopped or self.budget.remaining < _CHECKS * self.check_seconds
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The proof of the tree as far as it has grown; None if it was dropped."""
+        return Certificate(self.problem.n, tuple(self.nodes), symmetries=self.symmetries) if self.nodes else None
+
+    def run(self) -> None:
+        """Bound nodes until none is open or the budget ends. LAPACK must be limited to one thread."""
+        pool = ThreadPoolExecutor(max(1, min(self.budget.threads, _WAVE)))
+        try:
+            while self._open and not self.out_of_time and self._wave(pool):
+                pass
+        except KeyboardInterrupt as error:
+            self.budget.fail(error)  # the threads see it before their next step
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _wave(self, pool: ThreadPoolExecutor) -> bool:
+        """The next few nodes, at the same time; what they give is taken in their order."""
+        target = self.target
+        taken: list[_Open] = []
+        while self._open and len(taken) < _WAVE:
+            entry = self._pop()
+            if entry[0] >= target:  # a better permutation was found since
+                self._closed = min(self._closed, entry[0])
+                self._release(entry[2])
+            else:
+                taken.append(entry)
+        jobs = [pool.submit(self.bounder.child, parent, i, j, target) for _, _, parent, i, j in taken]
+        whole = True
+        for entry, job in zip(taken, jobs, strict=True):
+            node = job.result() if not self.budget.interrupted else None
+            if node is None:
+                heapq.heappush(self._open, entry)
+                whole = False
+                continue
+            self._keep(node, entry[2].index)
+            self._release(entry[2])
+            self._settle(node)
+        return whole and self.budget.report(min(self.bound, target), None, self.count, phase="semidefinite tree")
+
+    def _pop(self) -> _Open:
+        """Best bound first, so that the global bound rises; the newest first where they take too much memory."""
+        if self._open_bytes <= _OPEN_BYTES:
+            return heapq.heappop(self._open)
+        newest = max(range(len(self._open)), key=lambda at: self._open[at][1])
+        self._open[newest], self._open[-1] = self._open[-1], self._open[newest]
+        entry = self._open.pop()
+        heapq.heapify(self._open)
+        return entry
+
+    def _keep(self, node: Bounded, parent: int) -> None:
+        """Put a node into the proof."""
+        node.index = self.count
+        self.count += 1
+        self.check_seconds += node.check_seconds
+        if node.index > 0 and not self.nodes:
+            return
+        self.nodes.append(Node(parent, node.pair, node.stages, spectral=node.pair is None))
+        self.proof_bytes += Certificate(self.problem.n, (self.nodes[-1],)).nbytes
+        if self.proof_bytes > self.proof_limit:
+            self.nodes = []
+            self.check_seconds = 0.0
+
+    def _release(self, parent: Bounded) -> None:
+        """A child has been bounded: the last one to be so frees what its parent keeps for it."""
+        parent.waiting -= 1
+        if not parent.waiting and parent.relaxation is not None:
+            self._open_bytes -= parent.relaxation.nbytes
+            parent.relaxation = None
+
+    def _settle(self, node: Bounded) -> None:
+        """Close a node, or branch on it."""
+        if node.match is not None and self.problem.allows(node.match):
+            match = improve(self.problem, node.match)
+            self.budget.offer(match, self.problem.objective(match))
+            node.match = None
+        target = self.target
+        if node.view.complete or node.view.bound >= target:
+            self._closed = min(self._closed, node.view.bound)
+            return
+        bounds = np.maximum(node.view.pair_bounds, node.view.bound)
+        self._closed = min(self._closed, float(bounds[bounds >= target].min(initial=math.inf)))
+        line = best_line(node.view, bounds, target, self.symmetries)
+        if self.nodes:
+            self.nodes[node.index] = replace(self.nodes[node.index], line=line.line, skipped=line.skipped)
+        node.waiting = len(line.children)
+        self._open_bytes += node.relaxation.nbytes if node.relaxation is not None else 0
+        for i, j in line.children:
+            self._pushed += 1
+            heapq.heappush(self._open, (float(bounds[i, j]), -self._pushed, node, i, j))

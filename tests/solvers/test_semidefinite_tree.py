@@ -1,0 +1,76 @@
+"""The tree of semidefinite bounds inside branch and bound: its proof, its limits, and how it stops."""
+
+import numpy as np
+import pytest
+from qaplib import needs_qaplib, qaplib
+from strategies import random_problem
+
+import blindmatch as bm
+from blindmatch.solvers.branch_and_bound import BranchAndBound
+
+pytestmark = needs_qaplib
+
+
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch):
+    """The tree of level 1 gives up at once."""
+    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_NODES", 0.0)
+    monkeypatch.setattr("blindmatch.solvers.strengthened._LOOK_SHARE", 0.0)
+
+
+def test_its_proof_is_checked_from_a_file(tmp_path):
+    problem = qaplib("nug12")
+    result = bm.solve(problem, BranchAndBound(), rng=0)
+    assert (result.status, result.cost, result.lower_bound) == ("optimal", 578, 578)
+    nodes = result.certificate.nodes
+    assert f"semidefinite bound at {len(nodes)} nodes" in result.message
+    assert any(stage.matrix is not None for node in nodes[1:] for stage in node.stages)
+    assert any(node.skipped for node in nodes)  # the symmetries of the grid are used
+    result.certificate.save(tmp_path / "proof.npz")
+    assert bm.verify(problem, bm.Certificate.load(tmp_path / "proof.npz")) == 578
+    plain = bm.solve(problem, BranchAndBound(semidefinite=False), rng=0)
+    assert plain.cost == 578
+    assert len(plain.certificate.nodes) > 3 * len(nodes)
+    assert all(stage.matrix is None for node in plain.certificate.nodes for stage in node.stages)
+
+
+def test_the_number_of_threads_changes_nothing():
+    problem = qaplib("rou12")
+    one, two = (bm.solve(problem, BranchAndBound(), rng=0, threads=threads) for threads in (1, 2))
+    assert one.status == "optimal"
+    assert one.message == two.message
+    assert np.array_equal(one.permutation, two.permutation)
+    assert one.certificate.nbytes == two.certificate.nbytes
+
+
+def test_a_proof_that_is_too_large_is_dropped():
+    problem = qaplib("nug12")
+    result = bm.solve(problem, BranchAndBound(proof_limit=1_000_000), rng=0)
+    assert (result.status, result.lower_bound, result.certificate) == ("optimal", 578, None)
+    assert "exceeded proof_limit=1000000 bytes" in result.message
+
+
+def test_phases_and_ctrl_c():
+    """Ctrl-C in the tree keeps the match, and a bound no worse than nothing; its proof is what was done."""
+    problem, phases = qaplib("nug12"), []
+
+    def callback(progress):
+        phases.append(progress.phase)
+        if progress.phase == "semidefinite tree":
+            raise KeyboardInterrupt
+
+    result = bm.solve(problem, BranchAndBound(), rng=0, callback=callback)
+    assert [phase for phase in dict.fromkeys(phases) if phase] == ["semidefinite bound", "semidefinite tree"]
+    assert result.status == "interrupted"
+    assert result.lower_bound <= 578 <= result.cost
+    assert 560 <= bm.verify(problem, result.certificate) <= 578
+
+
+def test_other_kinds_of_problems():
+    """A linear term, forbidden pairs, two factor pairs: level 1 and the tree of semidefinite bounds agree."""
+    for seed, kind in enumerate(("symmetric", "asymmetric", "sum")):
+        problem = random_problem(seed, 12, kind, integer=True, linear=True, forbidden=0.2)
+        result = bm.solve(problem, BranchAndBound(), rng=0)
+        assert result.status == "optimal"
+        assert result.cost == bm.solve(problem, BranchAndBound(semidefinite=False), rng=0).cost
+        assert bm.verify(problem, result.certificate) == result.cost
