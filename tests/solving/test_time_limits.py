@@ -6,6 +6,8 @@ import time
 import pytest
 from strategies import gw_problem
 
+import blindmatch as bm
+from blindmatch import _core
 from blindmatch.proof.duration import stage_work, work_seconds
 from blindmatch.solvers.base import Budget, Proof
 from blindmatch.solving.run import _checking_time
@@ -23,6 +25,23 @@ def test_a_check_gets_what_is_left_of_the_limit_and_a_tenth(monkeypatch: pytest.
     assert given(3.1, 10.0) == pytest.approx(3.0)
     assert given(1e6, 5.0) == pytest.approx(0.5)  # the limit is over
     assert given(1e6, None) == math.inf
+
+
+@pytest.mark.parametrize("solver", ["dual-ascent", "branch-and-bound"])
+def test_a_run_that_is_over_does_not_prepare_its_duals(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At n = 600 that takes seconds."""
+    problem = gw_problem(0, 120)
+    result = bm.solve(problem, solver, time_limit=1e-3, rng=0)
+    assert result.status == "time_limit"
+    assert result.cost == problem.objective(result.permutation)
+    assert -math.inf < result.lower_bound <= result.cost
+    assert not result.certificate.nodes[0].stages
+
+    def never(*arguments: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(_core, solver.replace("-", "_"), never)
+    assert bm.solve(problem, solver, time_limit=1e-3, rng=0).status == "time_limit"
 
 
 def test_small_stages_count_too() -> None:

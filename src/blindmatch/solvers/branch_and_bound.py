@@ -19,7 +19,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
-from blindmatch.solvers.dual_ascent import final_status, first_match, without_duals
+from blindmatch.solvers.dual_ascent import final_status, first_match, no_time_for_duals, without_duals
 from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work, greet
 from blindmatch.solvers.strengthened import strengthened, worth_a_try
 from blindmatch.validation import as_executor, at_least, positive
@@ -89,7 +89,7 @@ class BranchAndBound(Solver):
         if shared:
             greet(as_executor(self.executor))
         start = first_match(problem, budget, rng)
-        if budget.interrupted:
+        if no_time_for_duals(problem, budget):
             return without_duals(problem, start, budget), False
         scaled = RescaledProblem.of(problem)
         options = self._options(problem, scaled, budget, rng, ROOT_NODES if shared else node_limit)

@@ -19,6 +19,8 @@ from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import IntArray, at_least
 
+_AT_ONCE = 100  # items; for 600 of them, preparing the duals takes 6 s
+
 
 @dataclass(frozen=True)
 class DualAscent(Solver):
@@ -62,7 +64,7 @@ class DualAscent(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, then ascend."""
         start = first_match(problem, budget, rng)
-        if budget.interrupted:
+        if no_time_for_duals(problem, budget):
             return without_duals(problem, start, budget)
         scaled = RescaledProblem.of(problem)
         options = _core.DualAscentOptions(
@@ -87,8 +89,13 @@ class DualAscent(Solver):
         return _core.Stage.from_certificate(scaled.duals(U), scaled.duals(V))
 
 
+def no_time_for_duals(problem: QAP, budget: Budget) -> bool:
+    """Whether the run is over before the ascent. For few items a first proof takes next to no time, so it goes on."""
+    return budget.interrupted or (budget.stopped and problem.n > _AT_ONCE)
+
+
 def without_duals(problem: QAP, start: np.ndarray[Any, np.dtype[np.int32]], budget: Budget) -> Outcome:
-    """The outcome after Ctrl-C before the ascent: the match, and the bound that needs no duals."""
+    """The outcome of a run that ends before the ascent: the match, and the bound that needs no duals."""
     certificate = Certificate(problem.n, (Node(spectral=True),))
     return Outcome(start.astype(np.intp), budget.stop_status, certificate)
 
