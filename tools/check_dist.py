@@ -9,7 +9,7 @@ from pathlib import Path
 IN_WHEEL = (
     r"blindmatch/py\.typed",
     r"blindmatch/_core\.pyi",
-    r"blindmatch/_core\.[\w.-]+\.so",
+    r"blindmatch/_core\.[\w.-]+\.(so|pyd)",
     r"blindmatch/data/cifar10\.npz",
     r"blindmatch/report/assets/base\.html",
     r"blindmatch/report/assets/match\.html",
@@ -30,6 +30,17 @@ NOWHERE = r".*(__pycache__|\.pyc$|\.o$|(^|/)\.(env|git|venv)/).*"
 LARGEST = 5e6  # bytes
 
 
+def mistagged(wheel: str, names: list[str]) -> list[str]:
+    """A wheel for many versions of Python must hold a module for the stable ABI, and one for a single version none."""
+    stable = "-abi3-" in wheel
+    if stable and not re.search(r"-cp312-abi3-", wheel):
+        return ["the stable ABI is used from Python 3.12 on: expected cp312-abi3 in its name"]
+    modules = [name for name in names if re.match(r"blindmatch/_core\.", name) and not name.endswith(".pyi")]
+    # Windows names a stable module _core.pyd.
+    fit = [name for name in modules if (".abi3." in name or name.endswith("_core.pyd")) == stable]
+    return [] if fit == modules else [f"{modules} in a wheel {'with' if stable else 'without'} abi3 in its name"]
+
+
 def problems(path: Path) -> list[str]:
     """What is wrong with an archive."""
     if path.suffix == ".whl":
@@ -38,7 +49,8 @@ def problems(path: Path) -> list[str]:
     else:
         with tarfile.open(path) as source:
             names, wanted = source.getnames(), IN_SDIST
-    found = [f"{pattern} is missing" for pattern in wanted if not any(re.fullmatch(pattern, name) for name in names)]
+    found = mistagged(path.name, names) if path.suffix == ".whl" else []
+    found += [f"{pattern} is missing" for pattern in wanted if not any(re.fullmatch(pattern, name) for name in names)]
     found += [f"{name} does not belong there" for name in names if re.fullmatch(NOWHERE, name)]
     found += [f"{path.stat().st_size} bytes; expected at most {LARGEST:.0f}"] if path.stat().st_size > LARGEST else []
     return found

@@ -5,6 +5,12 @@ by a factor of at most 1 + EPS, and a product by a further TINY, which is all th
 normal range. (Sums and differences are exact there.) A sum of m terms, in whatever order, is wrong by at most m * EPS
 times the sum of their absolute values. Higher powers of EPS are covered by rounding the factors up.
 
+Other machines. ARM compilers, and BLAS anywhere, may fuse a product and a sum into one operation. Its result is rounded
+once, where the model counts two roundings: the error is never larger than the one that is subtracted. Sums may be taken
+in any order, and no step needs two roundings to be the same (there are no error-free transformations). LAPACK and scipy
+are not trusted with an error constant: `spectral.py` measures the residuals of what they return. The argument does need
+infinities, NaN and gradual underflow, so neither numpy nor the core may be compiled with -ffast-math; they are not.
+
 The range. No intermediate result overflows, because every number that enters is bounded:
 
 - a problem has n <= LARGEST_SIZE items and a scale of at most 1e200 (`QAP` refuses more), so that the product of two
