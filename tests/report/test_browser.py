@@ -76,7 +76,7 @@ def test_everything_is_drawn(browser: Browser, pages: dict[str, Path], kind: str
 
 
 def test_the_first_screen_says_what_how_well_and_whether_to_believe_it(page: Browser) -> None:
-    for selector in ("h1", ".verdict", ".belief", ".tiles"):
+    for selector in ("h1", ".verdict", ".belief", ".lines"):
         box = page.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector)
         assert 0 < box < DESKTOP[1], selector
     assert page.one(".verdict").text == "10 pairs matched, no other pairing costs less by more than 10 %."
@@ -227,6 +227,18 @@ def test_prints(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     assert browser.one("#theme").get_attribute("aria-pressed") == "true"  # the screen stays dark
 
 
+def test_headings_stay_with_their_figures_on_paper(page: Browser) -> None:
+    page.command("Emulation.setEmulatedMedia", media="print")
+    style = "return getComputedStyle(document.querySelector(arguments[0]), arguments[1])[arguments[2]]"
+    try:
+        # Chromium leaves buttons blank in a header that it repeats: the names are printed as text.
+        assert page.run(style, "#pairs-table th", "::before", "content") == '"source"'
+        assert page.run(style, "#pairs-table th button", None, "display") == "none"
+        assert {page.run(style, part, None, "breakInside") for part in ("#plane", "#time", "#matrices")} == {"avoid"}
+    finally:
+        page.command("Emulation.setEmulatedMedia", media="")
+
+
 def test_names_are_shown_and_not_run(browser: Browser, pages: dict[str, Path]) -> None:
     from selenium.common.exceptions import NoAlertPresentException
 
@@ -252,9 +264,37 @@ def test_copies_what_repeats_the_run(page: Browser) -> None:
     page.run("document.addEventListener('copy', event => { window.copied = document.activeElement.value })")
     page.one("#csv").click()
     lines = page.run("return window.copied").splitlines()
-    assert lines[0] == "source,target,source_name,target_name"
+    assert lines[0] == "source,target,source_name,target_name,right"
+    assert {line.rpartition(",")[2] for line in lines[1:]} == {"right", "wrong"}
     assert len(lines) == 11
     assert page.one("#csv").text == "Copied"
+
+
+def test_the_csv_has_the_confidence(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["trust"])
+    browser.run("document.addEventListener('copy', event => { window.copied = document.activeElement.value })")
+    browser.one("#csv").click()
+    lines = browser.run("return window.copied").splitlines()
+    assert lines[0] == "source,target,source_name,target_name,confidence"
+    assert [float(line.rpartition(",")[2]) for line in lines[1::9]] == [0.3, 1.0]
+
+
+def test_lines_are_straight_where_a_pair_is_right(page: Browser) -> None:
+    ends = page.run(
+        "return [...document.querySelectorAll('.lines line')].map(line => [line.getAttribute('class'),"
+        " line.getAttribute('y1') === line.getAttribute('y2')])"
+    )
+    assert sorted(ends) == [["bad", False]] * 2 + [["good", True]] * 8
+
+
+def test_names_stay_whole_on_a_phone_and_targets_have_labels(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["match"], PHONE)
+    lines = browser.run(
+        "return [...document.querySelectorAll('#pairs-table td.name span')]"
+        ".map(cell => cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight))"
+    )
+    assert max(lines) < 2.1  # two words at most, no word is broken
+    assert browser.run("return document.querySelectorAll('#plane-plot .label.target').length") > 3
 
 
 def test_five_hundred_pairs(browser: Browser, pages: dict[str, Path]) -> None:

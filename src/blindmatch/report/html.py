@@ -8,6 +8,7 @@ from typing import Any
 from blindmatch.io.json_values import json_finite
 from blindmatch.report.belief import belief, chance_sentence
 from blindmatch.report.content import drawings
+from blindmatch.report.lines import lines_of
 from blindmatch.report.match import Match
 from blindmatch.report.page import fill
 from blindmatch.report.pairs import columns, left_over, rows
@@ -32,6 +33,7 @@ def render(match: Match) -> str:
         verdict=headline(match),
         about=about(match),
         belief=belief(match),
+        lines=lines_of(match, shown),
         tiles=tiles(match),
         proof=proof_sentence(match.result, match.told_by),
         chance=match.trust and chance_sentence(match.trust),

@@ -8,7 +8,7 @@ import numpy as np
 
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
-from blindmatch.report.verdict import number, percent, quality, verdict
+from blindmatch.report.verdict import percent, quality, verdict
 from blindmatch.trust.report import HIGH
 
 _EXAMPLES = 3  # names shown for each side
@@ -66,8 +66,6 @@ def tiles(match: Match) -> list[tuple[str, str, str]]:
         shown.append(("proof", "none", "this run proves nothing"))
     if match.agreement is not None:
         shown.append(("agreement", f"{match.agreement:.2f}", beside_chance(match.trust)))
-    best = "" if result.gap is None or told_by is not None else f"best possible: at least {number(result.lower_bound)}"
-    shown.append(("cost", number(result.cost), best))
     seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
     shown.append(("time", seconds, f"solver {result.solver}"))
     return shown

@@ -49,7 +49,8 @@ function svg(name, attributes = {}, text = null) {
 // About `count` round numbers from low to high.
 function ticks(low, high, count) {
   const raw = (high - low) / count;
-  if (!(raw > 0)) return [low];
+  // Numbers that differ by rounding only have no round numbers between them.
+  if (!(raw > 1e-13 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
   const found = [];

@@ -1,4 +1,6 @@
 // The two sets in the plane: source a disc, target a diamond, a line between partners.
+const THUMB = 26;
+const imageOf = (pair, side) => one(`#pairs-table tr[data-pair="${pair}"] td:nth-child(${side}) img`)?.src;
 function drawPlane() {
   const given = data.plane, room = one("#plane-plot");
   if (!given) return;
@@ -30,26 +32,31 @@ function drawPlane() {
     const group = svg("g", { class: `pair${wrong ? " miss" : ""}`, "data-pair": pair });
     const ends = { x1: from[0].toFixed(1), y1: from[1].toFixed(1), x2: to[0].toFixed(1), y2: to[1].toFixed(1) };
     group.append(svg("line", { class: "link", ...ends }), disc(from, "source"), diamond(to, "target"), svg("line", { class: "hit", ...ends }));
+    [[from, 1], [to, 2]].forEach(([[x, y], side]) => {
+      const href = count <= 60 ? imageOf(pair, side) : undefined;
+      if (href) group.append(svg("image", { href, x: (x - THUMB / 2).toFixed(1), y: (y - THUMB / 2).toFixed(1), width: THUMB, height: THUMB }));
+    });
     picture.append(group);
     groups.set(pair, group);
   });
-  if (count <= 60) label(picture, given, place, wide, radius);
+  if (count <= 60) label(picture, given, place, wide, given.drawn.some((pair) => imageOf(pair, 1) || imageOf(pair, 2)) ? THUMB / 2 : radius);
   room.replaceChildren(picture);
   listenToPlane(picture, groups);
 }
 
-// Names beside the sources, as many as fit without overlap.
+// Names beside the sources and the targets, as many as fit without overlap; sources first.
 function label(picture, given, place, wide, radius) {
   const taken = [...given.source, ...given.target].map(place).map(([x, y]) => [x - radius, y - radius, x + radius, y + radius]);
   const clash = (box) => box[0] < 0 || box[2] > wide || taken.some((other) =>
     box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
-  given.drawn.forEach((pair, at) => {
-    const [x, y] = place(given.source[at]), name = data.source[pair].slice(0, 24), long = 6.4 * name.length;
+  const items = ["source", "target"].flatMap((side) => given.drawn.map((pair, at) => [side, pair, at]));
+  items.forEach(([side, pair, at]) => {
+    const [x, y] = place(given[side][at]), name = data[side][pair].slice(0, 24), long = 6.4 * name.length;
     const tries = [[x + radius + 4, y + 4], [x - radius - 4 - long, y + 4], [x - long / 2, y - radius - 5], [x - long / 2, y + radius + 13]];
     const spot = tries.find(([left, base]) => !clash([left, base - 10, left + long, base + 3]));
     if (!spot) return;
     taken.push([spot[0], spot[1] - 10, spot[0] + long, spot[1] + 3]);
-    picture.append(svg("text", { class: "label", x: spot[0].toFixed(1), y: spot[1].toFixed(1), "data-label": pair }, name));
+    picture.append(svg("text", { class: `label ${side}`, x: spot[0].toFixed(1), y: spot[1].toFixed(1), "data-label": pair }, name));
   });
 }
 

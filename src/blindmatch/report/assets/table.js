@@ -35,9 +35,15 @@ function csv() {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const lines = rows.map((row) => {
     const pair = Number(row.dataset.pair);
-    return [...row.dataset.ids.split(","), quoted(data.source[pair]), quoted(data.target[pair])].join(",");
+    const cells = [...row.dataset.ids.split(","), quoted(data.source[pair]), quoted(data.target[pair])];
+    if (data.confidence !== null) cells.push(data.confidence[pair] ?? "");
+    if (data.right !== null) cells.push(data.right[pair] ? "right" : "wrong");
+    return cells.join(",");
   });
-  return ["source,target,source_name,target_name", ...lines].join("\n") + "\n";
+  const titles = ["source", "target", "source_name", "target_name"];
+  if (data.confidence !== null) titles.push("confidence");
+  if (data.right !== null) titles.push("right");
+  return [titles.join(","), ...lines].join("\n") + "\n";
 }
 
 function startTable() {
