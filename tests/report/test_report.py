@@ -21,12 +21,14 @@ import blindmatch as bm
 from blindmatch.cli import main
 from blindmatch.cli.texts import trust_text
 from blindmatch.geometry.correlation import pair_agreement
+from blindmatch.matching import match_large
 from blindmatch.report import Match, proof_sentence, render, verdict
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, moments
 from blindmatch.report.images import ALL_OF_THEM, addresses
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.measures import pair_costs, random_costs
+from blindmatch.report.pairs import columns as pair_columns
 from blindmatch.report.provenance import fingerprint
 from blindmatch.report.thumbnails import thumbnails
 from blindmatch.solvers.progress import Progress
@@ -667,3 +669,20 @@ def test_text_is_escaped_in_every_place(place: str) -> None:
     assert json.loads(page.data)["cost"] == RESULT.cost
     assert text.count("</script>") == 2
     assert text.count("</title>") == 1
+
+
+def test_a_large_match_shows_its_confidence_and_other_partners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match_large, "QUADRATIC", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 12)) * np.geomspace(2, 0.5, 12) + 2 * rng.normal(size=(6, 12))[rng.integers(6, size=150)]
+    task = bm.Task.of(X, X @ np.linalg.qr(rng.normal(size=(12, 12)))[0], target_names=[f"item{j}" for j in range(150)])
+    result = bm.match(task, rng=0)
+    assert result.confidence is not None
+    match = Match.of(result, task)
+    assert match.problem is None
+    columns = {column.title: column.cells for column in pair_columns(match)}
+    assert columns["confidence"][0].text == f"{100 * result.confidence[0]:.0f} %"
+    others = columns["or else"][0].text.split(", ")
+    assert len(others) == 3
+    assert f"item{result.permutation[0]}" not in others
+    assert "or else" in render(match)

@@ -80,12 +80,13 @@ class Match:
     @classmethod
     def of(cls, result: Result, task: Task, **others: Any) -> Match:
         """The match of a task: its kernels, names and problem, and `others` of the attributes."""
+        large = result.solver == "alignment"  # matrices of all relations would take gigabytes
         return cls(
             result,
-            task.kernels,
+            None if large else task.kernels,
             task.source_names,
             task.target_names,
-            problem=task.problem,
+            problem=None if large else task.problem,
             similarity=task.distortion.similarities,
             **others,
         )

@@ -16,6 +16,7 @@ from blindmatch.report.measures import pair_costs
 from blindmatch.report.verdict import number
 
 LONGEST = 120  # characters of a name in the table
+_OTHERS = 3  # other partners of an item that are named
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,15 @@ def columns(match: Match) -> list[Column]:
     ]
     if match.truth is not None:
         found.append(Column("right?", "Whether this is the true partner", [_truth(match, i, j) for i, j, *_ in pairs]))
-    if match.trust is not None:
+    confidence = match.result.confidence if match.trust is None else match.trust.confidence
+    if confidence is not None:
         hint = "The probability that this pair is right"
-        shares = [float(match.trust.confidence[i]) for i, *_ in pairs]
+        shares = [float(confidence[i]) for i, *_ in pairs]
         found.append(Column("confidence", hint, [_bar(share, f"{100 * share:.0f} %") for share in shares]))
-        if match.trust.regret is not None:
-            hint, regret = "Proved: any match without this pair costs at least this much more", match.trust.regret
-            found.append(Column("regret", hint, [_regret(float(regret[i])) for i, *_ in pairs]))
+    if match.trust is not None and match.trust.regret is not None:
+        hint, regret = "Proved: any match without this pair costs at least this much more", match.trust.regret
+        found.append(Column("regret", hint, [_regret(float(regret[i])) for i, *_ in pairs]))
+    found += _candidate_columns(match)
     costs = pair_costs(match)
     if match.kernels is not None and len(pairs) >= 4:
         agreed = pair_agreement(match.kernels, np.asarray(match.result.permutation))[match.pairs[0]].tolist()
@@ -117,6 +120,17 @@ def columns(match: Match) -> list[Column]:
     if costs is not None:
         found.append(Column("cost", "Its share of the cost", [_number(value) for value in costs]))
     return found
+
+
+def _candidate_columns(match: Match) -> list[Column]:
+    """Of a large match: who else could be the partner."""
+    ranking = match.result.ranking
+    if match.result.support is None or ranking is None:
+        return []
+    best = match.result.candidates(min(_OTHERS + 1, ranking.most))
+    others = [[int(j) for j in best[i] if j != partner][:_OTHERS] for i, partner in match.result.pairs]
+    cells = [Cell(", ".join(_short(match.target_name(j)) for j in row), "note") for row in others]
+    return [Column("or else", "The next best partners, by their similarity after the rotation", cells)]
 
 
 def _cluster_columns(match: Match) -> list[Column]:
