@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ["BLINDMATCH_PROGRESS"] = "0"  # no lines on stderr if this machine is slow
+
 # pytest's importlib mode leaves sys.path alone; the helpers in strategies.py are meant to be imported.
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -117,7 +117,7 @@ def test_a_certificate_of_few_dummies_proves_no_more_than_they_allow():
         (("--forbid", "x:2"), "the name 'x' occurs 0 times"),
         (("--similarity", "none.npy"), "none.npy: no such file"),
         (("--similarity", "a.npz"), "similarity has shape (10, 5); expected (10, 10)"),
-        (("--similarity-weight", "-1"), "similarity_weight=-1.0"),
+        (("--similarity-weight", "-1"), "--similarity-weight -1.0"),
         (("--similarity-weight", "3"), "--similarity-weight 3: there is no --similarity to weigh"),
         (("--known", "s1:tt1"), "the name 'tt1' occurs 0 times; did you mean 't1'?"),
         (("--known", "a:b:c"), "names with a colon go into a file for --known-pairs"),
@@ -125,8 +125,8 @@ def test_a_certificate_of_few_dummies_proves_no_more_than_they_allow():
         (("--solver", "TABU"), "did you mean 'tabu'?"),
         (("--truth", "empty.csv"), "--truth empty.csv: there is no pair in it"),
         (("--truth", "title.csv"), "--truth title.csv: there is no pair in it"),
-        (("--unmatched-cost", "-1"), "unmatched_cost=-1.0"),
-        (("--max-unmatched", "1"), "max_unmatched=1 needs an unmatched_cost"),
+        (("--unmatched-cost", "-1"), "--unmatched-cost -1.0"),
+        (("--max-unmatched", "1"), "--max-unmatched 1 needs an unmatched_cost"),
         (("--similarity", "alike.npy", "--certificate", "alike.npy"), "overwrite an input"),
     ],
 )
@@ -210,7 +210,7 @@ def test_classify_of_data_without_labels_is_assessed(classes):
     ("arguments", "message"),
     [
         (("none.npy", "classes.npz"), "none.npy: no such file"),
-        (("images.npz", "classes.npz", "--starts", "0"), "n_init=0"),
+        (("images.npz", "classes.npz", "--starts", "0"), "--starts 0"),
         (("images.npz", "classes.npz", "--clusters", "99"), "X has 60 rows; at least 99 are needed"),
         (("a.npz", "classes.npz", "--solver", "rendom"), "did you mean 'random'?"),
         (("wrong.npz", "classes.npz"), "wrong.npz: the label 'emu' is neither a name nor an index of a class"),
@@ -247,7 +247,7 @@ def test_subsets_are_those_of_best_subsets(files):
     ("arguments", "message"),
     [
         (("a.npz", "b.npz", "--size", "11"), "--size 11; expected at most 10"),
-        (("a.npz", "alike.npy", "--size", "2", "-k", "0"), "k=0"),
+        (("a.npz", "alike.npy", "--size", "2", "-k", "0"), "-k 0"),
         (("a.npz", "b.npz", "--size", "2", "--engine", "exakt"), "did you mean 'exact'?"),
         (("a.npz", "few.npy", "--size", "2"), "source has 10 items and target has 3"),
     ],

@@ -58,11 +58,12 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[
         "source_names": source.names,
         "target_names": target.names,
     }
-    if what.similarity is None and what.similarity_weight != 1.0:
-        raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
     found = suggested_price(Task.of(**options)) if what.unmatched_cost == "auto" else None
     price = what.unmatched_cost if found is None else found.price
-    return Task.of(**options, unmatched_cost=price, max_unmatched=what.max_unmatched), found
+    task = Task.of(**options, unmatched_cost=price, max_unmatched=what.max_unmatched)
+    if what.similarity is None and what.similarity_weight != 1.0:
+        raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
+    return task, found
 
 
 def one_or_two(word: str) -> str | tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ def teller(verbose: bool, log: Path | None) -> Iterator[Teller | None]:
     """Tell whoever listens: stderr if it is no terminal or with `verbose`, and the file `log`; None if nobody does."""
     with ExitStack() as stack:
         listeners = []
-        if verbose or not sys.stderr.isatty():
+        if verbose or not (sys.stderr.isatty() or os.environ.get("BLINDMATCH_PROGRESS") == "0"):
             listeners.append(Listener(sys.stderr, OFTEN if verbose else QUIET, "blindmatch: "))
         if log is not None:
             file = stack.enter_context(log.open("a", encoding="utf-8"))

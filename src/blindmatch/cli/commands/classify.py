@@ -69,8 +69,10 @@ def classify(
     from blindmatch.cli.outputs import check_outputs
     from blindmatch.cli.progress import Telling
     from blindmatch.matching.classifier import BlindClassifier
+    from blindmatch.solving.run import as_solver
 
     check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
+    as_solver(solving.solver)  # an unknown name is told before the clustering
     model = BlindClassifier(
         **vars(how),
         solver=solving.solver,
