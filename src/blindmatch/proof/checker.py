@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
@@ -76,7 +78,7 @@ def _verified(
         raise ValueError("certificate: it has no nodes; expected at least the root")
     _check_forced(problem, certificate.forced)
     try:
-        with guarded():
+        with guarded(), _one_blas_thread(certificate):
             views, whole = _views(problem, certificate, effort, in_part, executor)
             bound = _root_bound(problem, certificate, views)
     except FloatingPointError:  # a number that `rounding.py` rules out: whatever it is, it proves nothing
@@ -128,6 +130,12 @@ def _look(problem: QAP, forced: tuple[Pair, ...], items: list[tuple[Node, NodeVi
             views.append(NodeView(problem, node, parent, forced))
             views[-1].use_proofs(node, Effort())
     return views
+
+
+def _one_blas_thread(certificate: Certificate) -> AbstractContextManager[object]:
+    """Keep LAPACK to one thread where there are matrices: two take many times as long on a busy machine."""
+    matrices = any(stage.matrix is not None for node in certificate.nodes for stage in node.stages)
+    return threadpool_limits(1, user_api="blas") if matrices else nullcontext()
 
 
 def _root_bound(problem: QAP, certificate: Certificate, views: list[NodeView]) -> float:
