@@ -87,6 +87,21 @@ def test_without_time_there_is_still_a_match() -> None:
     assert found.found[0].support == 0
 
 
+@pytest.mark.parametrize("sizes", [(60, 60), (60, 45), (45, 60)])
+def test_without_time_known_pairs_are_kept_and_forbidden_ones_not_used(sizes: tuple[int, int]) -> None:
+    X, Y, _ = mixture(60, 0.1)
+    X, Y = X[: sizes[0]], Y[: sizes[1]]
+    anchors = Pairs(np.array([3, 40]), np.array([7, 2]))
+    free = matched(X, Y, Given(anchors), remaining=lambda: 0.0).found[0].partners
+    rows = np.setdiff1d(np.flatnonzero(free >= 0), anchors.source)
+    barred = np.stack([rows, free[rows]], axis=1)
+    partners = matched(X, Y, Given(anchors, barred), remaining=lambda: 0.0).found[0].partners
+    assert list(partners[anchors.source]) == [7, 2]
+    assert not (partners[barred[:, 0]] == barred[:, 1]).any()
+    used = partners[partners >= 0]
+    assert len(set(used)) == len(used) == min(sizes)
+
+
 def test_ctrl_c_keeps_what_was_learned() -> None:
     X, Y, truth = mixture(300, 0.2)
 

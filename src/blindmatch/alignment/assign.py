@@ -130,7 +130,7 @@ def one_to_one(
         else:
             inside = renumbered(bars, alone, free, (len(a), len(b)))
             found[alone] = free[one_to_one(a[alone], b[free], crew, inside)]
-    return _allowed(a, b, found, bars)
+    return allowed(a, b, found, bars)
 
 
 def in_haste(a: Points, b: Points, crew: Crew, barred: IntArray) -> IntArray:
@@ -144,7 +144,7 @@ def in_haste(a: Points, b: Points, crew: Crew, barred: IntArray) -> IntArray:
     alone, free = np.flatnonzero(partners < 0), np.setdiff1d(np.arange(len(b)), columns)
     count = min(len(alone), len(free))
     partners[alone[:count]] = free[:count]
-    return _allowed(a, b, partners, barred)
+    return allowed(a, b, partners, barred)
 
 
 def _among_all(similarity: NDArray[np.float32], bars: IntArray) -> IntArray:
@@ -177,7 +177,7 @@ def renumbered(bars: IntArray, rows: IntArray, columns: IntArray, sizes: tuple[i
     return inside[(inside >= 0).all(axis=1)]
 
 
-def _allowed(a: Points, b: Points, partners: IntArray, bars: IntArray) -> IntArray:
+def allowed(a: Points, b: Points, partners: IntArray, bars: IntArray) -> IntArray:
     """Where barred pairs were used, change partners with some others."""
     used = np.isin(np.arange(len(a)) * len(b) + partners, bars[:, 0] * len(b) + bars[:, 1])
     wrong = np.flatnonzero(used & (partners >= 0))

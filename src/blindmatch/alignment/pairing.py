@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from blindmatch.alignment.assign import Candidates, in_haste, one_to_one, renumbered
+from blindmatch.alignment.assign import Candidates, allowed, in_haste, one_to_one, renumbered
 from blindmatch.alignment.coordinates import Coordinates
 from blindmatch.alignment.crew import Crew, Stopped
 from blindmatch.alignment.frame import Points
@@ -225,23 +225,19 @@ def _hasty(source: Coordinates, target: Coordinates, rotation: Points, given: Gi
 
 def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) -> Pairing:
     """Both sides in the order of their first coordinate: better than nothing, in no time."""
-    a, b = source.points[:, :1], target.points[:, :1]
-    size = min(len(a), len(b))
-    order = [np.argsort(side[:, 0] * (np.sign((side**3).mean()) or 1), kind="stable") for side in (a, b)]
+    order = []
+    for side, anchors in ((source, given.anchors.source), (target, given.anchors.target)):
+        first = side.points[:, 0] * (np.sign((side.points[:, 0] ** 3).mean()) or 1)
+        ascending = np.argsort(first, kind="stable")
+        order.append(ascending[~np.isin(ascending, anchors)])
+    rows, columns = (side[: min(map(len, order))] for side in order)
+    a, b = source.directions, target.directions
+    barred = renumbered(given.barred, rows, columns, (len(a), len(b)))
     partners = np.full(len(a), -1, dtype=np.intp)
-    partners[order[0][:size]] = order[1][:size]
-    partners = with_known(partners, given)
+    partners[given.anchors.source] = given.anchors.target
+    if len(rows):
+        partners[rows] = columns[allowed(a[rows], b[columns], np.arange(len(rows)), barred)]
     return Pairing(partners, np.eye(source.points.shape[1], dtype=np.float32), 0.0, 0)
-
-
-def with_known(partners: IntArray, given: Given) -> IntArray:
-    """A match in which the known pairs are used: items that lose their partner take one that becomes free."""
-    fixed = partners.copy()
-    for i, j in zip(given.anchors.source, given.anchors.target, strict=True):
-        owner = np.flatnonzero(fixed == j)
-        fixed[owner] = fixed[i]
-        fixed[i] = j
-    return fixed
 
 
 _WAYS = {"signatures": by_signatures, "centres": by_centres, "axes": by_axes}

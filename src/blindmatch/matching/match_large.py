@@ -112,7 +112,7 @@ def _scaled(points: FloatArray, distortion: Distortion) -> FloatArray:
 def _words(found: Matches, result: Result) -> str:
     starts = f"{found.found.starts} starts" if found.found.starts != 1 else "1 start"
     believed = "" if result.support else ": do not believe this match"
-    return f"no bound, because there are too many items; support {result.support} of {starts}{believed}"
+    return f"matched by coordinates, without a bound; support {result.support} of {starts}{believed}"
 
 
 class Run:
