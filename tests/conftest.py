@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 os.environ["BLINDMATCH_PROGRESS"] = "0"  # no lines on stderr if this machine is slow
 
+# Not a test: it takes functions of the operating system away from the process that imports it.
+collect_ignore = ["project/bare_system/sitecustomize.py"]
+
 # pytest's importlib mode leaves sys.path alone; the helpers in strategies.py are meant to be imported.
 sys.path.insert(0, str(Path(__file__).parent))
 

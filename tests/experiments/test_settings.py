@@ -86,7 +86,7 @@ def test_the_command_runs_shows_counts_and_does_not_repeat(run, tmp_path):
         (("ablation", "--set", "sise=3"), "did you mean 'sizes'"),
         (("ablation", "--set", "sizes"), "expected NAME=VALUE"),
         (("ablation", "--only", "sise=3"), "expected NAME=PATTERN"),
-        (("ablation", "--vision", "x"), "setting='vision' is not known"),
+        (("ablation", "--vision", "x"), "--set 'vision' is not known"),
         (("ablation", "--embeddings", "."), "uses no embeddings"),
         (("small-scale",), "needs --embeddings FOLDER"),
         (("small-scale", "--embeddings", "nowhere"), "no such folder"),
@@ -95,7 +95,7 @@ def test_the_command_runs_shows_counts_and_does_not_repeat(run, tmp_path):
         (("solvers-small", "--quick", "--solver", "fak"), "did you mean 'faq'"),
         (("solvers-small", "--quick", "--vision", "clip"), "vision model='clip' is not known"),
         (("ablation", "--quick", "--engine", "dask"), "'dask' needs an address"),
-        (("ablation", "--quick", "--chunk", "0"), "chunk=0"),
+        (("ablation", "--quick", "--chunk", "0"), "--chunk 0"),
     ],
 )
 def test_bad_commands_get_one_line(run, tmp_path, monkeypatch, arguments, message):

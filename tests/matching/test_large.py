@@ -113,7 +113,7 @@ class TestTooLarge:
         assert result.lower_bound is None
         assert result.gap is None
         assert result.status == "heuristic"
-        assert "no bound" in result.message
+        assert "without a bound" in result.message
         assert {"principal axes", "starts", "assignment", "cost"} <= set(phases)
         written = json.loads(json.dumps(result.to_dict()))
         assert written["support"] >= 1

@@ -32,7 +32,7 @@ def hard_problem(seed=3, n=14):
 
 @pytest.fixture(scope="module")
 def optimum():
-    result = bm.solve(hard_problem(), "branch-and-bound", rng=0)
+    result = bm.solve(hard_problem(), BranchAndBound(semidefinite=False), rng=0)
     assert result.status == "optimal"
     assert len(result.certificate.nodes) > 50
     return result.cost

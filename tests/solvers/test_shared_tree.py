@@ -31,6 +31,26 @@ def optimum() -> float:
     return result.cost
 
 
+@pytest.fixture
+def threads():
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.fixture
+def unreliable():
+    """Makes executors that spoil pieces, and ends their threads."""
+    made = []
+
+    def make(spoil):
+        made.append(Unreliable(spoil))
+        return made[-1]
+
+    yield make
+    for executor in made:
+        executor.shutdown()
+
+
 class Unreliable(Executor):
     """Threads, of which some never answer as they should; `spoil` gets the number of a piece and what it became."""
 
@@ -62,9 +82,9 @@ def check(problem: bm.QAP, result: bm.Result, optimum: float) -> None:
     assert bm.verify(problem, result.certificate) == optimum
 
 
-def test_workers_prove_the_optimum(optimum):
+def test_workers_prove_the_optimum(optimum, unreliable):
     problem = hard_problem()
-    pool = Unreliable(lambda number, piece: piece)
+    pool = unreliable(lambda number, piece: piece)
     result = bm.solve(problem, bm.BranchAndBound(executor=pool), rng=0)
     check(problem, result, optimum)
     assert pool.pieces > 3
@@ -72,38 +92,38 @@ def test_workers_prove_the_optimum(optimum):
     assert bm.verify(problem, result.certificate, executor=pool) == optimum
 
 
-def test_pieces_that_are_lost_are_done_again(optimum):
+def test_pieces_that_are_lost_are_done_again(optimum, unreliable):
     def spoil(number, piece):
         if number % 3 == 0:
             raise CancelledError
         return piece
 
     problem = hard_problem()
-    result = bm.solve(problem, bm.BranchAndBound(executor=Unreliable(spoil)), rng=0)
+    result = bm.solve(problem, bm.BranchAndBound(executor=unreliable(spoil)), rng=0)
     check(problem, result, optimum)
     assert "done again" in result.message
 
 
 @pytest.mark.parametrize("answer", [b"", b"blindmatch tree 1\nnonsense", None])
-def test_what_is_no_piece_is_refused_and_the_match_is_kept(answer):
+def test_what_is_no_piece_is_refused_and_the_match_is_kept(answer, unreliable):
     problem = hard_problem()
     spoil = lambda number, piece: piece if number < 3 else (answer if answer is not None else piece[:-7] + b"forgery")  # noqa: E731
     with pytest.raises(ValueError, match=r"the piece is (not a checkpoint|damaged)") as caught:
-        bm.solve(problem, bm.BranchAndBound(executor=Unreliable(spoil)), rng=0)
+        bm.solve(problem, bm.BranchAndBound(executor=unreliable(spoil)), rng=0)
     result = caught.value.result
     assert result.lower_bound <= result.cost == problem.objective(result.permutation)
 
 
-def test_an_executor_that_loses_everything_ends_with_its_error():
+def test_an_executor_that_loses_everything_ends_with_its_error(unreliable):
     def spoil(number, piece):
         raise CancelledError
 
     with pytest.raises(CancelledError) as caught:
-        bm.solve(hard_problem(), bm.BranchAndBound(executor=Unreliable(spoil)), rng=0)
+        bm.solve(hard_problem(), bm.BranchAndBound(executor=unreliable(spoil)), rng=0)
     assert caught.value.result.lower_bound <= caught.value.result.cost
 
 
-def test_a_run_resumes_with_or_without_an_executor(tmp_path, optimum):
+def test_a_run_resumes_with_or_without_an_executor(tmp_path, optimum, unreliable, threads):
     problem, path = hard_problem(), tmp_path / "run.tree"
 
     def stop(number, piece):
@@ -111,7 +131,7 @@ def test_a_run_resumes_with_or_without_an_executor(tmp_path, optimum):
             raise KeyboardInterrupt
         return piece
 
-    pool = Unreliable(stop)
+    pool = unreliable(stop)
     first = bm.solve(problem, bm.BranchAndBound(executor=pool, checkpoint=path), rng=0)
     assert first.status == "interrupted"
     assert first.lower_bound <= optimum
@@ -119,21 +139,20 @@ def test_a_run_resumes_with_or_without_an_executor(tmp_path, optimum):
     check(problem, bm.solve(problem, bm.BranchAndBound(checkpoint=path), rng=0), optimum)
     assert not path.exists()
     path.write_bytes(kept)
-    good = bm.BranchAndBound(executor=ThreadPoolExecutor(2), checkpoint=path)
+    good = bm.BranchAndBound(executor=threads, checkpoint=path)
     check(problem, bm.solve(problem, good, rng=0), optimum)
     assert not path.exists()
 
 
-def test_a_dropped_proof_leaves_the_optimum(optimum):
-    solver = bm.BranchAndBound(executor=ThreadPoolExecutor(2), proof_limit=100_000)
+def test_a_dropped_proof_leaves_the_optimum(optimum, threads):
+    solver = bm.BranchAndBound(executor=threads, proof_limit=100_000)
     result = bm.solve(hard_problem(), solver, rng=0)
     assert (result.status, result.cost, result.certificate) == ("optimal", optimum, None)
     assert "proof_limit" in result.message
 
 
-def test_a_time_limit_keeps_the_bound(optimum):
-    pool = ThreadPoolExecutor(2)
-    result = bm.solve(hard_problem(25, 1), bm.BranchAndBound(executor=pool, semidefinite=False), time_limit=1, rng=0)
+def test_a_time_limit_keeps_the_bound(threads):
+    result = bm.solve(hard_problem(25, 1), bm.BranchAndBound(executor=threads), time_limit=1, rng=0)
     assert result.status == "time_limit"
     assert 0 < result.lower_bound < result.cost
 

@@ -97,7 +97,8 @@ def test_a_tree_on_several_threads_is_the_same_tree() -> None:
     distance = np.abs(places[:, None] - places[None]).sum(axis=-1)
     flow = np.triu(rng.integers(0, 6, size=(12, 12)) * (rng.random((12, 12)) < 0.7), 1)
     problem = bm.QAP(flow + flow.T, distance)
-    one, two, three = (bm.solve(problem, "branch-and-bound", rng=0, threads=threads) for threads in (1, 2, 3))
+    solver = bm.BranchAndBound(semidefinite=False)
+    one, two, three = (bm.solve(problem, solver, rng=0, threads=threads) for threads in (1, 2, 3))
     assert len(one.certificate.nodes) > 40
     for other in (two, three):
         assert other.permutation.tolist() == one.permutation.tolist()

@@ -43,7 +43,7 @@ class Auto(Solver):
         bound=True,
         exact=True,
         forbidden=True,
-        cubic_memory=85,
+        cubic_memory=110,
         note="branch-and-bound; faq + tabu + projection bound for large n",
     )
 

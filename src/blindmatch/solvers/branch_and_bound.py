@@ -60,7 +60,7 @@ class BranchAndBound(Solver):
 
     name: ClassVar[str] = "branch-and-bound"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, exact=True, forbidden=True, max_size=600, cubic_memory=85, note="ours; exact, with a proof tree"
+        bound=True, exact=True, forbidden=True, max_size=600, cubic_memory=110, note="ours; exact, with a proof tree"
     )
 
     def __post_init__(self) -> None:

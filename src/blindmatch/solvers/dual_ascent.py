@@ -42,7 +42,7 @@ class DualAscent(Solver):
 
     name: ClassVar[str] = "dual-ascent"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, forbidden=True, max_size=600, cubic_memory=85, note="ours; the tightest bound without branching"
+        bound=True, forbidden=True, max_size=600, cubic_memory=110, note="ours; the tightest bound without branching"
     )
 
     def __post_init__(self) -> None:

@@ -57,7 +57,7 @@ class Semidefinite(Solver):
         bound=True,
         forbidden=True,
         max_size=120,
-        cubic_memory=85,
+        cubic_memory=110,
         quartic_memory=120,
         note="ours; the tightest bound, for n up to about 60",
     )

@@ -44,8 +44,10 @@ def strengthened(tree: Tree, problem: QAP, budget: Budget, rng: np.random.Genera
     # A count and not a clock: the same seed gives the same result.
     nodes = max(_LOOK_NODES / problem.n**4, _LOOK_SHARE * problem.n**2)
     first, full = tree(problem, budget, rng, int(nodes))
-    if not full or budget.stopped or not worth_a_try(problem, budget):
+    if not full or budget.stopped:
         return first
+    if not worth_a_try(problem, budget):  # the look took the time that the steps would have needed
+        return tree(problem, budget, rng, None)[0]
     look = Proof.of(first.certificate)
     run = SemidefiniteRun(problem, budget, root_stages(first))
     middle = run.run(None)
