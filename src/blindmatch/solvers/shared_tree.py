@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.metadata
 import time
 import uuid
@@ -37,6 +38,7 @@ class Work:
 
 
 _current: dict[str, tuple[RescaledProblem, _core.BranchAndBoundOptions]] = {}  # of a worker: what its run prepared
+atexit.register(_current.clear)  # nanobind complains of objects that outlive the interpreter
 
 
 def grow(work: Work, piece: bytes, seconds: float) -> bytes:
