@@ -1,5 +1,8 @@
 """The tree of semidefinite bounds inside branch and bound: its proof, its limits, and how it stops."""
 
+import _thread
+import time
+
 import numpy as np
 import pytest
 from qaplib import needs_qaplib, qaplib
@@ -7,6 +10,7 @@ from strategies import random_problem
 
 import blindmatch as bm
 from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.semidefinite_node import NodeBounder
 
 pytestmark = needs_qaplib
 
@@ -64,6 +68,32 @@ def test_phases_and_ctrl_c():
     assert result.status == "interrupted"
     assert result.lower_bound <= 578 <= result.cost
     assert 560 <= bm.verify(problem, result.certificate) <= 578
+
+
+@pytest.mark.parametrize("proof_limit", [0, 1 << 30])
+def test_ctrl_c_in_the_middle_of_nodes_closes_nothing(monkeypatch, proof_limit):
+    """The nodes that were being bounded are open, whether the proof is kept or dropped."""
+    bound = NodeBounder.child
+
+    def pressed(*arguments):
+        _thread.interrupt_main()
+        time.sleep(0.05)
+        return bound(*arguments)
+
+    monkeypatch.setattr(NodeBounder, "child", pressed)
+    result = bm.solve(qaplib("nug12"), BranchAndBound(proof_limit=proof_limit), rng=0, threads=1)
+    assert result.status == "interrupted"
+    assert result.lower_bound < 578 <= result.cost
+
+
+@pytest.mark.parametrize("scale", [1e80, 1e-90])
+def test_very_large_and_very_small_costs(scale):
+    plain = random_problem(0, 12, "symmetric", integer=True)
+    (A, B), *_ = plain.factors
+    result = bm.solve(bm.QAP(scale * A, scale * B), BranchAndBound(), rng=0)
+    assert result.status == "optimal"
+    assert "semidefinite" in result.message
+    assert plain.objective(result.permutation) == bm.solve(plain, BranchAndBound(semidefinite=False), rng=0).cost
 
 
 def test_other_kinds_of_problems():

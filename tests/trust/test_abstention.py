@@ -89,4 +89,4 @@ def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Trust) -> None:
 def test_shares_are_plain_numbers(out_of_time: bm.Trust, p: float, share: str) -> None:
     trust = dataclasses.replace(out_of_time, p_value=p, p_value_error=0.1, confidence=np.full(9, 1 - p))
     assert f"unrelated ones match as well in {share} of cases." in trust.verdict
-    assert trust.verdict.endswith(f"about {9 * (1 - p):.0f} should be right.")
+    assert trust.verdict.endswith(f"of all 9, about {9 * (1 - p):.0f} should be right.")

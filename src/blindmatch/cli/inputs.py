@@ -139,6 +139,8 @@ class TaskInput:
 def task_or_problem(files: Sequence[Path], what: TaskOptions, items: ItemOptions | None = None) -> Any:
     """Two files of embeddings or one file with a problem; None if it is neither."""
     if len(files) == 1:
+        if what != TaskOptions():
+            raise ValueError(f"{files[0]} is a problem: options that say how two sets are compared do not apply to it")
         return ProblemInput(files[0])
     return TaskInput(files[0], files[1], what, items or ItemOptions()) if len(files) == 2 else None
 

@@ -83,6 +83,10 @@ def _verified(
             bound = _root_bound(problem, certificate, views)
     except FloatingPointError:  # a number that `rounding.py` rules out: whatever it is, it proves nothing
         return -math.inf, True
+    except KeyboardInterrupt:
+        if not in_part:
+            raise
+        return -math.inf, False
     # Where all numbers are zero, so are all costs, and nothing was rounded.
     return 0.0 if problem.vanishes else problem.round_up(bound), whole
 

@@ -71,7 +71,7 @@ def lines_of(match: Match, columns: Sequence[Column]) -> Lines | None:
         [Name(_short(match.source_name(i)), height[i], image) for (i, _), image in zip(pairs, images[0], strict=True)],
         [Name(_short(match.target_name(j)), place[j], image) for (_, j), image in zip(pairs, images[1], strict=True)],
         [Line(at, height[i], place[j], kinds[at]) for at, (i, j) in enumerate(pairs)],
-        "" if truth is None else "Straight lines are right, dashed ones are wrong.",
+        "" if truth is None else "Solid lines are right, dashed ones are wrong.",
     )
 
 

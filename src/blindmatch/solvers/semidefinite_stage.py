@@ -34,11 +34,20 @@ class PairCosts:
         linear = form.linear
         self.column_means = linear.mean(axis=0)
         self.linear = linear - linear.mean(axis=1, keepdims=True) - self.column_means + linear.mean()
-        squares = float((self.linear**2).sum())
-        for A, B in self.factors:
-            for other_A, other_B in self.factors:
-                squares += float((A * other_A).sum() * (B * other_B).sum())
-        self.scale = problem.n**2 / np.sqrt(squares) if squares > 0 else 1.0
+        self.scale = problem.n**2 / norm if (norm := self._norm()) > 0 else 1.0
+
+    def _norm(self) -> float:
+        """The norm of the costs; of numbers relative to the largest, since squares may over- or underflow."""
+        sizes = [(float(np.abs(A).max()), float(np.abs(B).max())) for A, B in self.factors]
+        unit = max([float(np.abs(self.linear).max()), *(a * b for a, b in sizes)])
+        if unit == 0:
+            return 0.0
+        squares = float(((self.linear / unit) ** 2).sum())
+        parts = [(A / a, B / b, a * b / unit) for (A, B), (a, b) in zip(self.factors, sizes, strict=True) if a * b > 0]
+        for A, B, weight in parts:
+            for other_A, other_B, other in parts:
+                squares += weight * other * float((A * other_A).sum() * (B * other_B).sum())
+        return unit * float(np.sqrt(max(squares, 0.0)))
 
     def reduced(self, fixed: Sequence[Pair], rows: IntArray, columns: IntArray) -> PairCosts:
         """The costs of the rows and columns that some fixed pairs leave, on the same scale and not centred again."""

@@ -66,6 +66,7 @@ class SemidefiniteTree:
         self._open_bytes = 0
         self._pushed = 0
         self._closed = math.inf  # the least bound of what needs no further work
+        self._torn = False  # an exception came in the middle of a wave: nodes may be missing from what is open
         self._keep(root, -1)
         self._settle(root)
 
@@ -78,6 +79,8 @@ class SemidefiniteTree:
     @property
     def bound(self) -> float:
         """Of all permutations: the least of what is open and of what is closed."""
+        if self._torn:
+            return self.root_bound
         return max(self.root_bound, min(self._closed, min((entry[0] for entry in self._open), default=math.inf)))
 
     @property
@@ -97,6 +100,7 @@ class SemidefiniteTree:
             while self._open and not self.out_of_time and self._wave(pool):
                 pass
         except KeyboardInterrupt as error:
+            self._torn = True
             self.budget.fail(error)  # the threads see it before their next step
         finally:
             pool.shutdown(cancel_futures=True)

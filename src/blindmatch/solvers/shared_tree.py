@@ -101,6 +101,7 @@ class Coordinator:
         self.out: dict[Future[bytes], int] = {}
         self.lost = 0  # pieces, since the last that came back
         self.redone = 0  # pieces in all
+        self.shortest = _SHORTEST  # seconds of a piece; longer if a node takes longer than that
         self.checkpoint_error = ""
 
     def run(self, budget: Budget, scaled: RescaledBudget, checkpoint: Path | None, interval: float) -> None:
@@ -136,7 +137,7 @@ class Coordinator:
 
     def _hand_out(self, budget: Budget) -> None:
         room = _AHEAD * places(self.executor)
-        seconds = min(max(_SHARE * budget.seconds, _SHORTEST), _LONGEST, max(budget.remaining, 0.0))
+        seconds = min(max(min(_SHARE * budget.seconds, _LONGEST), self.shortest), max(budget.remaining, 0.0))
         while len(self.out) < room:
             number, piece = self.tree.take(1 + self.tree.open // (2 * room))
             if not piece:
@@ -159,8 +160,11 @@ class Coordinator:
             if not killed or self.lost > _LOSSES:
                 raise
             return
+        nodes = self.tree.nodes
         self.tree.absorb(number, piece)
         self.lost = 0
+        if self.tree.nodes == nodes:  # not one node was done in time, and its work is lost
+            self.shortest *= 2
 
     def _call_back(self) -> None:
         for future, number in self.out.items():

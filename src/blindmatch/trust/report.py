@@ -63,8 +63,8 @@ def _pairs_sentence(known: FloatArray, pairs: int) -> str:
         which = "any pair" if not len(known) else f"{pairs - len(known)} of {pairs} pairs"
         return f"Time ran out before the confidence of {which} was known."
     return (
-        f"{int((known >= HIGH).sum())} of {pairs} pairs have a confidence of at least {100 * HIGH:.0f} %, "
-        f"about {known.sum():.0f} should be right."
+        f"{int((known >= HIGH).sum())} of {pairs} pairs have a confidence of at least {100 * HIGH:.0f} %; "
+        f"of all {pairs}, about {known.sum():.0f} should be right."
     )
 
 

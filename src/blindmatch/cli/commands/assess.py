@@ -24,7 +24,8 @@ def assess(
         typer.Argument(
             metavar="[RESULT] SOURCE TARGET",
             help="What 'match --json' printed, and the embeddings as they were given to it, with the same "
-            "--distortion, --metric, --no-standardize and options for pairs. Without RESULT they are matched first.",
+            "--distortion, --metric, --scale, --no-standardize and options for pairs. Without RESULT they are matched "
+            "first.",
             show_default=False,
         ),
     ],

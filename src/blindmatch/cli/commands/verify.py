@@ -18,7 +18,7 @@ def verify(
         typer.Argument(
             metavar="PROBLEM CERTIFICATE",
             help="The problem (.dat, .npz) and the certificate; or SOURCE TARGET CERTIFICATE as they were given to "
-            "'match', with the same --distortion, --metric, --no-standardize and options for pairs.",
+            "'match', with the same --distortion, --metric, --scale, --no-standardize and options for pairs.",
             show_default=False,
         ),
     ],
