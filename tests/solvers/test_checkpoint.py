@@ -60,6 +60,18 @@ def test_stopped_runs_add_up_to_the_whole(tmp_path, optimum):
     assert not path.exists()  # nothing is left to go on with
 
 
+def test_a_check_that_is_cut_short_keeps_the_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "run.tree"
+    with monkeypatch.context() as patch:
+        patch.setattr("blindmatch.solving.run._checking_time", lambda *arguments: 1.0)
+        patch.setattr("blindmatch.solving.run.verify_in_time", lambda *arguments: (-np.inf, False))
+        result = bm.solve(hard_problem(n=8), BranchAndBound(checkpoint=path), rng=0, time_limit=60)
+    assert result.status == "time_limit"
+    assert path.exists()
+    assert bm.solve(hard_problem(n=8), BranchAndBound(checkpoint=path), rng=0).status == "optimal"
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_run_goes_on(tmp_path, optimum, how):
     path = tmp_path / "run.tree"

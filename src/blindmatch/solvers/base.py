@@ -124,9 +124,9 @@ class Outcome:
     """The result of a solver, in the order of the problem that it was given.
 
     `lower_bound` is for solvers without a certificate (enumeration, third-party branch and bound); with a certificate,
-    the checker computes the bound. `on_checked` is called once the result has been checked, unless the run was
-    interrupted: files that the solver kept until then, such as a checkpoint, can be deleted. `executor` is where the
-    solver worked and its proof may be checked; None: in this process.
+    the checker computes the bound. `on_checked` is called once the result has been checked, unless the run or the
+    check was stopped early: files that the solver kept until then, such as a checkpoint, can be deleted. `executor` is
+    where the solver worked and its proof may be checked; None: in this process.
     """
 
     permutation: IntArray

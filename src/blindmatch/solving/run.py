@@ -115,7 +115,7 @@ def solve(
     if proof is not None and forced:
         proof = proof.changed(Certificate.lifted, problem.n, tuple(forced), rows, columns)
     result = _result(problem, replace(outcome, permutation=permutation), proof, budget, chosen.name, time_limit)
-    if outcome.on_checked is not None and result.status != "interrupted":
+    if outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # the check was whole
         outcome.on_checked()
     if budget.error is not None:
         attach_result(budget.error, result)
