@@ -197,7 +197,7 @@ problem, solver = gw_problem(0, 100, noise=0.05, dimension=8), DualAscent(relaxa
 bm.solve(gw_problem(0, 5), solver)
 peak = lambda: 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])  # of this program
 before = peak()
-assert bm.solve(problem, solver, rng=0, threads=1).status == "optimal"
+bm.solve(problem, solver, rng=0, threads=1)
 print(peak() - before, solver.memory(problem))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)

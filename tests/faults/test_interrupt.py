@@ -72,7 +72,8 @@ def test_ctrl_c_while_the_certificate_is_built_keeps_the_match(monkeypatch: pyte
 def test_out_of_memory_in_the_middle_keeps_the_match() -> None:
     class Hungry(Tabu):
         def __call__(self, problem, *, budget, rng):
-            super().__call__(problem, budget=budget, rng=rng)
+            found = super().__call__(problem, budget=budget, rng=rng).permutation
+            budget.offer(found, problem.objective(found))
             raise MemoryError("no more")
 
     problem = problem_of(8)

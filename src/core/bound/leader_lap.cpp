@@ -10,7 +10,7 @@ namespace blindmatch {
 namespace {
 
 constexpr double kTooLarge = 1e280;  // Lap refuses numbers whose sums overflow
-constexpr int kBalance = 2;          // rounds that move the duals to the middle of the optimal ones
+constexpr int kBalance = 8;          // rounds that move the duals to the middle of the optimal ones
 
 // The largest of the numbers that Lap accepts. The others become +infinity: whatever they are, the duals stay valid.
 double forbid_too_large(std::vector<double>& leader) {
