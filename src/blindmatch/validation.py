@@ -150,11 +150,23 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
         raise ValueError(f"rng={shown(rng)}; expected a seed (an integer, at least 0) or a numpy Generator") from error
 
 
+def as_sequence(values: Any, name: str, of: str) -> list[Any]:
+    """Return the entries of a list, tuple, array or any other iterable but a text; `of` says what they should be."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise ValueError(f"{name}={shown(values)}; expected a list of {of}")
+    return list(values)
+
+
 def as_executor(executor: Any, name: str = "executor") -> Executor:
     """An executor with the interface of ``concurrent.futures``; a Dask client is asked for its own."""
+    if isinstance(executor, type):
+        raise ValueError(f"{name}={executor.__name__} is a class; expected an instance, {name}={executor.__name__}()")
     if hasattr(executor, "get_executor"):
         executor = executor.get_executor(pure=False)
     if not (hasattr(executor, "submit") and hasattr(executor, "shutdown")):
         raise ValueError(f"{name}={shown(executor)}: expected a concurrent.futures.Executor or a Dask client")
+    # concurrent.futures has no public name for this; executors of other libraries say it when work is submitted.
+    if getattr(executor, "_shutdown", False) is True or getattr(executor, "_shutdown_thread", False) is True:
+        raise ValueError(f"{name}={shown(executor)} was shut down; expected one that takes work")
     made: Executor = executor
     return made

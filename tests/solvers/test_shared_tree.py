@@ -183,3 +183,16 @@ def test_an_executor_must_be_one():
         bm.BranchAndBound(executor=3)
     with pytest.raises(ValueError, match="executor='x'"):
         bm.verify(hard_problem(3), bm.solve(hard_problem(3), rng=0).certificate, executor="x")
+    with pytest.raises(ValueError, match=r"executor=ThreadPoolExecutor is a class; .*executor=ThreadPoolExecutor\(\)"):
+        bm.BranchAndBound(executor=ThreadPoolExecutor)
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_an_executor_that_was_shut_down_is_refused(kind):
+    pool = kind(1)
+    solver = bm.BranchAndBound(executor=pool)
+    pool.shutdown()
+    with pytest.raises(ValueError, match=r"^executor=<.*> was shut down"):
+        bm.BranchAndBound(executor=pool)
+    with pytest.raises(ValueError, match=r"^executor=<.*> was shut down"):
+        bm.solve(hard_problem(3), solver, rng=0)

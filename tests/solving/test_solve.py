@@ -1,6 +1,7 @@
 """The invariants of DESIGN.md, one after the other, for everything that goes through solve()."""
 
 import importlib
+import inspect
 import json
 import math
 import signal
@@ -10,6 +11,7 @@ import textwrap
 import threading
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -266,6 +268,66 @@ def test_ctrl_c_while_the_proof_is_checked_keeps_the_result(monkeypatch):
         bm.verify(problem, result.certificate)
 
 
+PACKAGE = str(Path(bm.__file__).parent)
+
+
+class Pressed(Solver):
+    """Presses Ctrl-C when the `count`-th function after the end of its run is called."""
+
+    name, capabilities = QUICK.name, QUICK.capabilities
+
+    def __init__(self, count):
+        self.count, self.files = count, []
+
+    def __call__(self, problem, *, budget, rng):
+        outcome = QUICK(problem, budget=budget, rng=rng)
+        sys.settrace(self._trace)
+        return outcome
+
+    def _trace(self, frame, event, argument):
+        file = frame.f_code.co_filename
+        generator = frame.f_code.co_flags & inspect.CO_GENERATOR  # Python swallows what is raised where it closes one
+        if file.startswith(PACKAGE) and not generator and not file.endswith("interrupts.py"):
+            self.files.append(file)
+            if len(self.files) == self.count:
+                raise KeyboardInterrupt
+
+
+def test_ctrl_c_after_the_search_keeps_the_match_wherever_it_falls():
+    problem = gw_problem(3, 5, noise=1.0)
+    whole = bm.solve(problem, QUICK, rng=0)
+    count = -2
+    while True:
+        count += 3
+        solver = Pressed(count)
+        try:
+            result = bm.solve(problem, solver, rng=0)
+        finally:
+            sys.settrace(None)
+        assert result.cost == whole.cost, solver.files
+        assert result.lower_bound <= whole.lower_bound
+        if len(solver.files) < count:
+            break
+    assert count > 50  # functions were called, and each was interrupted once
+
+
+@pytest.mark.parametrize("error", [ValueError, FloatingPointError, MemoryError])
+def test_an_exception_in_a_solver_propagates_with_the_best_so_far(error):
+    problem, best = gw_problem(0, 9, noise=1.0), []
+
+    class Broken(Solver):
+        name, capabilities = QUICK.name, QUICK.capabilities
+
+        def __call__(self, problem, *, budget, rng):
+            best.append(QUICK(problem, budget=budget, rng=rng))
+            raise error("broken")
+
+    with pytest.raises(error, match="broken") as caught:
+        bm.solve(problem, Broken(), rng=0)
+    assert caught.value.result.status == "interrupted"
+    assert caught.value.result.cost == bm.solve(problem, QUICK, rng=0).cost
+
+
 def test_a_check_that_is_cut_short_proves_what_it_has_seen():
     problem = random_problem(5, 7, "symmetric", integer=True)
     result = bm.solve(problem, "branch-and-bound", rng=0)
@@ -457,6 +519,9 @@ def test_unknown_solvers_suggest_the_nearest():
         ("rng", "seed"),
         ("rng", 1.5),
         ("callback", 3),
+        ("starts", None),
+        ("starts", 3),
+        ("starts", "021"),
     ],
 )
 def test_bad_arguments_are_named(argument, value):
@@ -468,6 +533,14 @@ def test_bad_arguments_are_named(argument, value):
 def test_what_is_no_problem(problem):
     with pytest.raises(ValueError, match=r"^problem="):
         bm.solve(problem, "random")
+    with pytest.raises(ValueError, match=r"^problem="):
+        bm.verify(problem, None)
+
+
+@pytest.mark.parametrize("certificate", [None, "proof.npz", np.eye(3)])
+def test_what_is_no_certificate(certificate):
+    with pytest.raises(ValueError, match=r"^certificate="):
+        bm.verify(random_problem(0, 3), certificate)
 
 
 # known and forbidden pairs

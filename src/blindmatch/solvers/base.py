@@ -265,15 +265,15 @@ class Budget:
         return not self.stopped
 
     def fail(self, error: BaseException) -> None:
-        """Record an exception of a callback or signal handler: stop, keep the best match, raise it later if needed."""
+        """Record an exception: stop, keep the best match, and let `solve` raise it, unless it is Ctrl-C."""
         self.interrupted = True
         if self.error is None and not isinstance(error, KeyboardInterrupt):
             self.error = error
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C, or a lack of memory, end the block but not the run: `fail` keeps the best so far."""
+        """Let Ctrl-C or an exception end the block but not the run: `fail` keeps the best so far."""
         try:
             yield
-        except (KeyboardInterrupt, MemoryError) as error:
+        except (KeyboardInterrupt, Exception) as error:
             self.fail(error)

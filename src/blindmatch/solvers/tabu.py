@@ -52,7 +52,7 @@ class Tabu(Solver):
         if self.iterations is None and math.isinf(budget.time_limit):
             raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
         swaps = _enough_swaps(problem.n) if self.iterations == "auto" else (self.iterations or 0)
-        extra = sorted(improved_starts(problem, budget), key=problem.objective)[:1]
+        extra = improved_starts(problem, budget)[:1]
         found = _core.tabu(
             core_problem(problem),
             seed=int(rng.integers(2**63)),

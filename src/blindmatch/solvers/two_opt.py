@@ -63,10 +63,13 @@ def improve(problem: QAP, start: IntArray) -> IntArray:
 
 
 def improved_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
-    """The local optimum that pairwise exchange reaches from each of the caller's starts."""
-    found = []
+    """The local optima that pairwise exchange reaches from the caller's starts, the cheapest first."""
+    found: list[tuple[float, NDArray[np.int32]]] = []
     for start in budget.starts:
+        if budget.stopped:
+            break
         begin = start.astype(np.int32)
-        found.append(_core.two_opt(core_problem(problem), initial=[begin], budget=budget).permutation)
-        budget.offer(found[-1].astype(np.intp), problem.objective(found[-1]))
-    return found
+        best = _core.two_opt(core_problem(problem), initial=[begin], budget=budget).permutation
+        found.append((problem.objective(best), best))
+        budget.offer(best, found[-1][0])
+    return [best for _, best in sorted(found, key=lambda entry: entry[0])]

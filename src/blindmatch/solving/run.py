@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown, unknown_name
-from blindmatch.problem.optimality import ROUNDING_TOLERANCE, tolerance
+from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify_in_time
@@ -19,12 +20,13 @@ from blindmatch.proof.duration import check_seconds, stage_seconds_at_least, sta
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
-from blindmatch.solvers.feasible import feasible_permutation, forced_pairs
+from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.memory import refuse_if_too_large
 from blindmatch.solving.result import Result, attach_result
-from blindmatch.validation import IntArray, as_generator, as_permutation, at_least, positive
+from blindmatch.solving.shuffled import Shuffled
+from blindmatch.validation import as_generator, as_permutation, as_sequence, at_least, positive
 
 _HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to n = 70 or so
 _LARGEST_IN_HASTE = 200  # largest size for the projection bound, if that check does not finish
@@ -68,7 +70,7 @@ def solve(
         A seed or a generator. The same seed gives the same result, unless a time limit stops the run.
     callback
         Called regularly with a ``Progress``. If it raises, the run stops and the exception propagates, with the best
-        result so far as its attribute ``result``.
+        result so far as its attribute ``result``; so does an exception in the solver.
     threads
         Number of threads; all cores by default.
     start, starts
@@ -100,23 +102,29 @@ def solve(
     budget.naming = BOUNDS.get(chosen.name, chosen.name)
 
     given = [] if start is None else [as_permutation(start, problem.n, "start")]
-    given += [as_permutation(one, problem.n, f"starts[{at}]") for at, one in enumerate(starts)]
-    forced = forced_pairs(problem)
-    rest, rows, columns = problem.reduced(forced) if forced else (problem, np.arange(problem.n), np.arange(problem.n))
-    _refuse(rest, chosen)
-    inside = [_renumbered(one, rows, columns) for one in given if problem.allows(one)]
-    outcome = _run_shuffled(rest, chosen, budget, generator, inside)
+    given += [
+        as_permutation(one, problem.n, f"starts[{at}]")
+        for at, one in enumerate(as_sequence(starts, "starts", "permutations"))
+    ]
+    shuffled = Shuffled.of(problem, generator)
+    _refuse(shuffled.problem, chosen)
+    chosen = chosen.permuted(shuffled.shuffled_rows, shuffled.shuffled_columns)
+    budget.starts = tuple(shuffled.renumbered(one) for one in given if problem.allows(one))
+    first = feasible_permutation(shuffled.problem)
+    for one in (first, *budget.starts):
+        budget.offer(one, shuffled.problem.objective(one))
 
-    permutation = np.empty(problem.n, dtype=np.intp)
-    for i, j in forced:
-        permutation[i] = j
-    permutation[rows] = columns[outcome.permutation]
-    proof = Proof.of(outcome.certificate)
-    if proof is not None and forced:
-        proof = proof.changed(Certificate.lifted, problem.n, tuple(forced), rows, columns)
-    result = _result(problem, replace(outcome, permutation=permutation), proof, budget, chosen.name, time_limit)
-    if outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # the check was whole
-        outcome.on_checked()
+    outcome = Outcome(first, "interrupted")
+    with keep_what_is_done() as interrupted:
+        with budget.interruptible():
+            outcome = chosen(shuffled.problem, budget=budget, rng=generator)
+        result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
+    if interrupted:  # after the search: the rest is done again, in haste
+        budget.interrupted, outcome = True, replace(outcome, status="interrupted")
+        result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
+    elif outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # the check was whole
+        with keep_what_is_done():
+            outcome.on_checked()
     if budget.error is not None:
         attach_result(budget.error, result)
         raise budget.error
@@ -192,53 +200,16 @@ def _refuse(problem: QAP, solver: Solver) -> None:
     refuse_if_too_large(problem, solver)
 
 
-def _renumbered(permutation: IntArray, rows: IntArray, columns: IntArray) -> IntArray:
-    """A permutation of a problem as one of some of its rows and columns, in their order."""
-    at = np.empty(len(permutation), dtype=np.intp)
-    at[columns] = np.arange(len(columns))
-    return at[permutation[rows]]
-
-
-def _run_shuffled(
-    problem: QAP, solver: Solver, budget: Budget, rng: np.random.Generator, starts: Sequence[IntArray]
-) -> Outcome:
-    """Run on a shuffled copy, so that the order of the input does not decide ties."""
-    rows, columns = rng.permutation(problem.n), rng.permutation(problem.n)
-    shuffled = problem.permuted(rows, columns)
-    solver = solver.permuted(rows, columns)
-    start = feasible_permutation(shuffled)
-    budget.offer(start, shuffled.objective(start))
-    budget.starts = tuple(_renumbered(given, rows, columns) for given in starts)
-    for given in budget.starts:
-        budget.offer(given, shuffled.objective(given))
-    outcome = Outcome(start, "interrupted")
-    with budget.interruptible():
-        outcome = solver(shuffled, budget=budget, rng=rng)
-    # What was reported during the run depends on the clock and on threads. It only counts if it is really better,
-    # because a run was stopped early: among costs that differ only by rounding, the solver's own choice stands.
-    rounding = 0.0 if shuffled.exact else ROUNDING_TOLERANCE * shuffled.scale
-    for found in (budget.best, budget.kept):
-        if found and shuffled.objective(found[1]) < shuffled.objective(outcome.permutation) - rounding:
-            outcome = replace(outcome, permutation=found[1])
-    permutation = np.empty(problem.n, dtype=np.intp)
-    permutation[rows] = columns[outcome.permutation]
-    proof = Proof.of(outcome.certificate)
-    if proof is not None:
-        proof = proof.changed(Certificate.unshuffled, rows, columns)
-    return replace(outcome, permutation=permutation, certificate=proof)
-
-
-def _result(
-    problem: QAP, outcome: Outcome, proof: Proof | None, budget: Budget, name: str, time_limit: float | None
-) -> Result:
+def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limit: float | None) -> Result:
     """Recompute the cost on the caller's data, and the bound from the certificate if there is one."""
     cost = problem.objective(outcome.permutation)
     if not problem.allows(outcome.permutation):
         raise RuntimeError(f"solver {name!r} used a forbidden pair: please report this")
     status: Status = outcome.status
     notes = [outcome.message] if outcome.message else []
-    bound = outcome.lower_bound
+    bound, proof = outcome.lower_bound, Proof.of(outcome.certificate)
     certificate: Certificate | Proof | None = proof
+    projection = cache(lambda: projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
     if proof is not None:
         seconds = _checking_time(problem, proof, budget, time_limit)
         try:
@@ -248,7 +219,7 @@ def _result(
             notes.append(f"the proof was refused: {error}; please report this")
         if not whole:
             status = "interrupted" if budget.interrupted or seconds == math.inf else "time_limit"
-            bound = max(bound, projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
+            bound = max(bound, projection())
             notes.append(
                 "the check of the proof was stopped: bm.verify(problem, result.certificate) computes the full bound"
             )
@@ -271,17 +242,19 @@ def _result(
         proof=certificate,
         trace=tuple(budget.trace),
         message="; ".join(notes),
-        bound=_bound_name(problem, bound, certificate, name),
+        bound=_bound_name(bound, certificate, name, lambda: problem.round_up(projection())),
     )
 
 
-def _bound_name(problem: QAP, bound: float | None, proof: Certificate | Proof | None, solver: str) -> str:
+def _bound_name(
+    bound: float | None, proof: Certificate | Proof | None, solver: str, projection: Callable[[], float]
+) -> str:
     """Which lower bound this is; empty if nothing is proved."""
     if bound is None or bound == -math.inf:
         return ""
     if proof is None:
         return BOUNDS.get(solver, solver)
-    if problem.n <= _LARGEST_IN_HASTE and bound <= problem.round_up(projection_bound(problem)):
+    if bound <= projection():
         return "projection"
     if not isinstance(proof, Certificate):
         return "level-1 RLT" if BOUNDS.get(solver) == "level-1 RLT" else "branch and bound"

@@ -1,0 +1,70 @@
+"""The problem that a solver gets: without forced pairs, and shuffled so that the order of the input decides no ties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from blindmatch.problem.optimality import ROUNDING_TOLERANCE
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate, Pair
+from blindmatch.solvers.base import Budget, Outcome, Proof
+from blindmatch.solvers.feasible import forced_pairs
+from blindmatch.validation import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffled:
+    """A shuffled problem, and the way back.
+
+    `forced` are the pairs that every permutation has, `rows` and `columns` the others in the caller's order. Row i of
+    `problem` is ``rows[shuffled_rows[i]]`` of the caller's problem, which has n rows.
+    """
+
+    problem: QAP
+    n: int
+    forced: tuple[Pair, ...]
+    rows: IntArray
+    columns: IntArray
+    shuffled_rows: IntArray
+    shuffled_columns: IntArray
+
+    @classmethod
+    def of(cls, problem: QAP, rng: np.random.Generator) -> Shuffled:
+        """Fix the forced pairs and shuffle the others."""
+        forced, everything = tuple(forced_pairs(problem)), np.arange(problem.n)
+        rest, rows, columns = problem.reduced(forced) if forced else (problem, everything, everything)
+        shuffled_rows, shuffled_columns = rng.permutation(rest.n), rng.permutation(rest.n)
+        shuffled = rest.permuted(shuffled_rows, shuffled_columns)
+        return cls(shuffled, problem.n, forced, rows, columns, shuffled_rows, shuffled_columns)
+
+    def renumbered(self, permutation: IntArray) -> IntArray:
+        """A permutation of the caller's problem as one of the shuffled problem."""
+        at = np.empty(self.n, dtype=np.intp)
+        at[self.columns[self.shuffled_columns]] = np.arange(self.problem.n)
+        return at[permutation[self.rows[self.shuffled_rows]]]
+
+    def undone(self, outcome: Outcome, budget: Budget) -> Outcome:
+        """The outcome in the caller's numbering, with the best match that the budget knows.
+
+        What was reported during the run depends on the clock and on threads. It only counts if it is really better,
+        because a run was stopped early: among costs that differ only by rounding, the solver's own choice stands.
+        """
+        best, cost = outcome.permutation, self.problem.objective(outcome.permutation)
+        for found in (budget.best, budget.kept):
+            if found is None or np.array_equal(found[1], best):
+                continue
+            other = self.problem.objective(found[1])
+            if other < cost and other < cost - (0.0 if self.problem.exact else ROUNDING_TOLERANCE * self.problem.scale):
+                best, cost = found[1], other
+        permutation = np.empty(self.n, dtype=np.intp)
+        for i, j in self.forced:
+            permutation[i] = j
+        permutation[self.rows[self.shuffled_rows]] = self.columns[self.shuffled_columns[best]]
+        proof = Proof.of(outcome.certificate)
+        if proof is not None:
+            proof = proof.changed(Certificate.unshuffled, self.shuffled_rows, self.shuffled_columns)
+            if self.forced:
+                proof = proof.changed(Certificate.lifted, self.n, self.forced, self.rows, self.columns)
+        return replace(outcome, permutation=permutation, certificate=proof)
