@@ -150,6 +150,12 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
         raise ValueError(f"rng={shown(rng)}; expected a seed (an integer, at least 0) or a numpy Generator") from error
 
 
+def refuse_other(value: Any, kind: type, name: str, remedy: str) -> None:
+    """Refuse a value that is not of this class."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name}={shown(value)} is not a {kind.__name__}; {remedy}")
+
+
 def as_sequence(values: Any, name: str, of: str) -> list[Any]:
     """Return the entries of a list, tuple, array or any other iterable but a text; `of` says what they should be."""
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):

@@ -19,7 +19,6 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from blindmatch.errors import shown
 from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
@@ -28,7 +27,7 @@ from blindmatch.proof.parallel import by_depth, map_chunks
 from blindmatch.proof.rounding import EPS, LARGEST_SIZE, TINY, guarded, lowered
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.proof.stage_check import Effort, OutOfTimeError, stage_bounds
-from blindmatch.validation import IntArray, as_executor, at_least
+from blindmatch.validation import IntArray, as_executor, at_least, refuse_other
 
 
 def verify(
@@ -71,12 +70,8 @@ def verify_in_time(
 def _verified(
     problem: QAP, certificate: Certificate, effort: Effort, in_part: bool = False, executor: Executor | None = None
 ) -> tuple[float, bool]:
-    if not isinstance(problem, QAP):
-        raise ValueError(f"problem={shown(problem)} is not a QAP; use bm.QAP(...) or a distortion's .problem(X, Y)")
-    if not isinstance(certificate, Certificate):
-        raise ValueError(
-            f"certificate={shown(certificate)} is not a Certificate; use result.certificate or Certificate.load"
-        )
+    refuse_other(problem, QAP, "problem", "use bm.QAP(...) or a distortion's .problem(X, Y)")
+    refuse_other(certificate, Certificate, "certificate", "use result.certificate or Certificate.load")
     if certificate.size != problem.n:
         raise ValueError(f"certificate is for n={certificate.size}, the problem has n={problem.n}")
     if problem.n > LARGEST_SIZE:

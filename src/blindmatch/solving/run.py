@@ -26,7 +26,7 @@ from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.memory import refuse_if_too_large
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.shuffled import Shuffled
-from blindmatch.validation import as_generator, as_permutation, as_sequence, at_least, positive
+from blindmatch.validation import as_generator, as_permutation, as_sequence, at_least, positive, refuse_other
 
 _HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to n = 70 or so
 _LARGEST_IN_HASTE = 200  # largest size for the projection bound, if that check does not finish
@@ -86,8 +86,7 @@ def solve(
     >>> result.status, result.cost
     ('optimal', 18.0)
     """
-    if not isinstance(problem, QAP):
-        raise ValueError(f"problem={shown(problem)} is not a QAP; use bm.QAP(...) or a distortion's .problem(X, Y)")
+    refuse_other(problem, QAP, "problem", "use bm.QAP(...) or a distortion's .problem(X, Y)")
     chosen = as_solver(solver)
     if time_limit is not None:
         positive(time_limit, "time_limit")
