@@ -21,7 +21,7 @@ from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, no_time_for_duals, without_duals
 from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work, greet
-from blindmatch.solvers.strengthened import strengthened, worth_a_try
+from blindmatch.solvers.strengthened import Patience, strengthened, worth_a_try
 from blindmatch.validation import as_executor, at_least, positive
 
 
@@ -44,7 +44,8 @@ class BranchAndBound(Solver):
     semidefinite
         Use the doubly nonnegative bound (the solver `semidefinite`), at the root and at the nodes of a new tree, where
         the first nodes of the tree of level 1 do not close the gap and there is time for enough steps: from 12 to 64
-        items, with a tree up to 42. A run with a checkpoint or an executor does not use it.
+        items, with a tree while no more pairs are left than 42 items have. A run with a checkpoint or an executor does
+        not use it.
     executor
         Where to work on the tree: any ``concurrent.futures.Executor``, such as a pool of processes, or a Dask client.
         The root is computed here; then pieces of the tree go to the workers, which send back what they proved. None:
@@ -82,9 +83,14 @@ class BranchAndBound(Solver):
         return self.tree(problem, budget, rng)[0]
 
     def tree(
-        self, problem: QAP, budget: Budget, rng: np.random.Generator, node_limit: int | None = None
+        self,
+        problem: QAP,
+        budget: Budget,
+        rng: np.random.Generator,
+        node_limit: int | None = None,
+        patience: Patience | None = None,
     ) -> tuple[Outcome, bool]:
-        """The tree on level 1 alone, and whether the limit ended it."""
+        """The tree on level 1 alone, and whether the limit or a lack of patience ended it."""
         shared = self.executor is not None and node_limit is None
         if shared:
             greet(as_executor(self.executor))
@@ -94,10 +100,11 @@ class BranchAndBound(Solver):
         scaled = RescaledProblem.of(problem)
         options = self._options(problem, scaled, budget, rng, ROOT_NODES if shared else node_limit)
         with _sigterm_stops() if self.checkpoint is not None else nullcontext():
-            tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget))
+            root_lasts = None if patience is None else patience.lasts
+            tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget, root_lasts))
             if shared and tree.full and not budget.stopped:
                 return self._shared(problem, scaled, options, tree, budget), False
-        return self._outcome(problem, scaled, tree, budget), tree.full
+        return self._outcome(problem, scaled, tree, budget), tree.full or (patience is not None and patience.over)
 
     def _shared(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,9 +58,9 @@ class RescaledProblem:
         core = _core.Problem(_contiguous(tuple(factors)), linear, constant, _mask(problem))
         return cls(core, target, exponent, problem.n)
 
-    def budget(self, budget: Budget) -> RescaledBudget:
+    def budget(self, budget: Budget, root_lasts: Callable[[float], bool] | None = None) -> RescaledBudget:
         """The budget, which gets costs on the problem's own scale."""
-        return RescaledBudget(budget, self.exponent, node_seconds(self.size))
+        return RescaledBudget(budget, self.exponent, node_seconds(self.size), root_lasts)
 
     def cost(self, cost: float) -> float:
         """Convert a cost or bound of the scaled problem to the problem's own scale."""
@@ -76,12 +77,14 @@ class RescaledBudget:
     """The part of a budget that the core uses, with costs scaled back.
 
     `check_seconds` is the CPU time that the checker takes for each node of a proof, or each stage of the root. The run
-    ends early enough to check all but one of them; the time limit already leaves room for that one.
+    ends early enough to check all but one of them; the time limit already leaves room for that one. `root_lasts` says
+    whether the root goes on, from the gap that it reports.
     """
 
     inner: Budget
     exponent: int
     check_seconds: float
+    root_lasts: Callable[[float], bool] | None = None
 
     @property
     def remaining(self) -> float:
@@ -101,6 +104,8 @@ class RescaledBudget:
     def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float = 0.0) -> bool:
         """Forward progress."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
+        if iteration == 0 and self.root_lasts is not None:
+            go_on = self.root_lasts(cost - lower_bound) and go_on
         # Never more than half of the time, so that a run resumed with a large tree makes progress.
         check = max(0.0, proof_size - 1) * self.check_seconds * self.inner.slowness
         return go_on and self.inner.remaining > min(check, self.inner.time_limit / 2)

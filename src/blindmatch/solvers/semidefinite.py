@@ -122,18 +122,22 @@ class SemidefiniteRun:
         assert self.budget.best is not None
         return closing_bound(self.problem, self.budget.best[0])
 
-    def run(self, rounds: int | None) -> Outcome:
-        """Rounds of steps, each with a proof, until the bound closes, stalls or the budget ends."""
+    def run(self, rounds: int | None, branching: float = math.inf) -> Outcome:
+        """Rounds of steps, each with a proof, until the bound closes, stalls or the budget ends.
+
+        With a time limit it goes on at a stall while there are more pairs than `branching`.
+        """
         try:
-            self._rounds(math.inf if rounds is None else rounds)
+            self._rounds(math.inf if rounds is None else rounds, branching)
         except KeyboardInterrupt as error:
             self.budget.fail(error)
         return self._outcome()
 
-    def _rounds(self, most: float) -> None:
+    def _rounds(self, most: float, branching: float) -> None:
         lost, count, work = 0, 0, 0.0
+        endless = self.budget.time_limit == math.inf
         while count < most:
-            if self.budget.time_limit == math.inf and work > _MOST_WORK:
+            if endless and work > _MOST_WORK:
                 self.message = f"the semidefinite bound ended after {count * _ROUND} steps; a time_limit allows more"
                 return
             count += 1
@@ -150,7 +154,7 @@ class SemidefiniteRun:
                 return
             gap = self.target - before
             lost = lost + 1 if self.bound - before < _STALL * gap else 0
-            if lost >= _PATIENCE:
+            if lost >= _PATIENCE and (endless or self.allowed.sum() <= branching):
                 return
             if lost >= _PATIENCE // 2 and self._float32_is_in_the_way(gap):
                 self.splitting.refine(self.costs.matrix(self.allowed))

@@ -15,13 +15,12 @@ y'Zy <= (n + 1) level for all permutations, and C + Z is bounded by the sweeps o
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
+from blindmatch.solvers.eigen import Spectrum, upper_spectrum, whole_spectrum
 from blindmatch.solvers.face import Face, Floats
 from blindmatch.validation import BoolArray, FloatArray
 
@@ -29,9 +28,8 @@ _CHANGE = 1.4  # what the penalty is divided or multiplied by after a round
 _SOFTEN, _HARDEN = 0.15, 0.08  # where the balance is above or below
 _SOFTEST = 0.1  # the last penalty
 _NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
-_FEW, _LARGE = 0.35, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
+_FEW, _LARGE = 0.4, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
 _MARGIN = 0.05
-_SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
 
 
 class Splitting:
@@ -89,7 +87,7 @@ class Splitting:
     def project(self) -> None:
         """P(s). Until `advance` is called, `dual` gives the dual matrix of this step."""
         A = self.face.restrict(self.s)
-        values, vectors = self._upper_part(A) or _all_of(A)
+        values, vectors = self._upper_part(A) or whole_spectrum(A)
         self.level = self._level_of(values)
         kept = values > self.level
         weights = np.sqrt(values[kept] - self.dtype(self.level))
@@ -97,16 +95,13 @@ class Splitting:
         self.share = F.shape[1] / len(A)
         self.projection = F @ F.T
 
-    def _upper_part(self, A: Floats) -> tuple[Floats, Floats] | None:
+    def _upper_part(self, A: Floats) -> Spectrum | None:
         """The eigenvalues above the level of the last step and a bit below; None if they turn out to be too few."""
-        if self.share > _FEW or not _LARGE <= len(A) <= _SLOW:
+        if self.share > _FEW or len(A) < _LARGE:
             return None
         cut = self.level - _MARGIN * max(1.0, abs(self.level))
-        try:
-            values, vectors = scipy.linalg.eigh(A, driver="evr", subset_by_value=(cut, np.inf), check_finite=False)
-        except np.linalg.LinAlgError:
-            return None
-        return (values, vectors) if len(values) and self._level_of(values) > cut else None
+        found = upper_spectrum(A, cut)
+        return found if found is not None and len(found[0]) and self._level_of(found[0]) > cut else None
 
     def _level_of(self, values: Floats) -> float:
         return _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
@@ -146,7 +141,7 @@ class Splitting:
         """Divide the penalty; Y and Z stay as they are."""
         self.s = self.Y + (self.s - self.Y) * self.dtype(factor)
         self.beta /= factor
-        self.share = 1.0  # the level changes with the penalty: the next step needs all eigenvalues
+        self.level *= factor  # that of Z / beta
         self._scale_cost()
 
     def shrink(self, allowed: BoolArray) -> None:
@@ -168,26 +163,6 @@ class Splitting:
         result = np.zeros(self.allowed.shape)
         result[self.allowed] = self.Y[0, 1:]
         return result
-
-
-def _all_of(A: Floats) -> tuple[Floats, Floats]:
-    """All eigenvalues, ascending, and the eigenvectors."""
-    if len(A) < _SLOW:
-        return _decomposed(A)
-    results: list[tuple[Floats, Floats]] = []
-    worker = threading.Thread(target=lambda: results.append(_decomposed(A)), daemon=True)
-    worker.start()
-    while worker.is_alive():  # numpy lets other threads run meanwhile, so that Ctrl-C does not wait for it
-        worker.join(0.05)
-    return results[0]
-
-
-def _decomposed(A: Floats) -> tuple[Floats, Floats]:
-    try:
-        values, vectors = np.linalg.eigh(A)
-    except np.linalg.LinAlgError:  # very rare; this driver is slower and does not fail
-        values, vectors = scipy.linalg.eigh(A, driver="ev", check_finite=False)
-    return values, vectors
 
 
 def _simplex_level(values: NDArray[np.float64], total: float) -> float:

@@ -6,6 +6,7 @@ over at the root, and at every node below it as far as its steps are short enoug
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -18,14 +19,41 @@ from blindmatch.solvers.semidefinite import SemidefiniteRun, root_stages
 from blindmatch.solvers.semidefinite_tree import SemidefiniteTree
 
 _SMALLEST, _LARGEST = 12, 64  # below, the tree of level 1 is faster; above, a step takes too long
-_LARGEST_TREE = 42  # above, a node takes minutes, and a step of it too long for Ctrl-C to wait
+_LARGEST_TREE = 42  # of all pairs of so many items; with more pairs a node takes minutes, and Ctrl-C waits too long
+_LARGE = 24  # items: below, level 1 ends in seconds by itself
+_SLOW = 0.1  # of the gap: a report of level 1 that closes less is slow
+_FAR, _NEAR = 0.33, 0.03  # of the first gap: one slow report is enough to leave level 1, or none is
 _STEP = 1.3e-10  # seconds of a step, over the third power of the dimension
 _STEPS = 40  # that must be affordable
 _LOOK_NODES = 3e7  # over n^4: what the tree does first takes a second or two,
 _LOOK_SHARE = 0.08  # or, over n^2, as long as a few steps
 
-# The tree of level 1 up to a number of nodes, and whether this limit ended it.
-Tree = Callable[[QAP, Budget, np.random.Generator, int | None], tuple[Outcome, bool]]
+
+class Patience:
+    """Ends the root of level 1 where it gets nowhere: its linear program takes long, and closes what it can close fast.
+
+    What the core reports there depends on the seed alone, so this does as well.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.over = False
+        self._endless = n < _LARGE
+        self._first = self._last = math.inf
+        self._slow = 0  # reports, one after the other
+
+    def lasts(self, gap: float) -> bool:
+        """Whether to go on after a report of the root."""
+        if self._endless or gap <= 0:
+            return True
+        self._first = gap if self._first == math.inf else self._first
+        self._slow = self._slow + 1 if gap > (1 - _SLOW) * self._last else 0
+        self._last = gap
+        self.over = self._slow >= (1 if gap > _FAR * self._first else 2) and gap > _NEAR * self._first
+        return not self.over
+
+
+# The tree of level 1 up to a number of nodes, and whether this limit or a lack of patience ended it.
+Tree = Callable[[QAP, Budget, np.random.Generator, int | None, Patience | None], tuple[Outcome, bool]]
 
 
 def worth_a_try(problem: QAP, budget: Budget) -> bool:
@@ -43,16 +71,16 @@ def strengthened(tree: Tree, problem: QAP, budget: Budget, rng: np.random.Genera
     """A look at the tree of level 1, the splitting at the root, and the tree below it; one proof of all of it."""
     # A count and not a clock: the same seed gives the same result.
     nodes = max(_LOOK_NODES / problem.n**4, _LOOK_SHARE * problem.n**2)
-    first, full = tree(problem, budget, rng, int(nodes))
+    first, full = tree(problem, budget, rng, int(nodes), Patience(problem.n))
     if not full or budget.stopped:
         return first
     if not worth_a_try(problem, budget):  # the look took the time that the steps would have needed
-        return tree(problem, budget, rng, None)[0]
+        return tree(problem, budget, rng, None, None)[0]
     look = Proof.of(first.certificate)
     run = SemidefiniteRun(problem, budget, root_stages(first))
-    middle = run.run(None)
+    middle = run.run(None, _LARGEST_TREE**2)
     note = f"{first.message}; semidefinite bound"
-    if middle.status != "stalled" or budget.stopped or problem.n > _LARGEST_TREE:
+    if middle.status != "stalled" or budget.stopped or run.allowed.sum() > _LARGEST_TREE**2:
         return replace(middle, message="; ".join(filter(None, (note, middle.message))))
     symmetries = () if look is None else look.make(1).symmetries
     grown = SemidefiniteTree(problem, run.costs, budget, run.as_root(), symmetries, proof_limit)

@@ -1,0 +1,108 @@
+"""Eigenvalues and eigenvectors of symmetric matrices; Ctrl-C and other threads do not wait for LAPACK.
+
+numpy has only the driver for all eigenvectors (divide and conquer), and scipy's functions keep other threads from
+running. So the driver for a part of them (MRRR) is called through the pointer that scipy offers to compiled code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import cython_lapack
+
+from blindmatch.solvers.face import Floats
+
+_SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
+_WORK, _INTEGER_WORK = 70, 10  # numbers of workspace, over the size: enough for LAPACK's blocks
+_SIGNATURE = b"void (char *, char *, char *, int *, "
+
+Result = TypeVar("Result")
+Spectrum = tuple[Floats, Floats]  # eigenvalues, ascending, and the eigenvectors as columns
+
+
+def whole_spectrum(A: Floats) -> Spectrum:
+    """All eigenvalues and eigenvectors."""
+    return _responsively(lambda: _all_of(A), len(A))
+
+
+def upper_spectrum(A: Floats, cut: float) -> Spectrum | None:
+    """Those with eigenvalues above `cut`; None where LAPACK fails, which is very rare."""
+    return _responsively(lambda: _above(A, cut), len(A))
+
+
+def _responsively(work: Callable[[], Result], size: int) -> Result:
+    """The result of `work`, which lets other threads run; where it takes long, Ctrl-C does not wait for it."""
+    if size < _SLOW:
+        return work()
+    job: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            job.set_result(work())
+        except BaseException as error:
+            job.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    while not job.done():
+        with suppress(TimeoutError):
+            job.result(0.05)
+    return job.result()
+
+
+def _all_of(A: Floats) -> Spectrum:
+    try:
+        values, vectors = np.linalg.eigh(A)
+    except np.linalg.LinAlgError:  # very rare; this driver is slower and does not fail
+        values, vectors = scipy.linalg.eigh(A, driver="ev", check_finite=False)
+    return values, vectors
+
+
+def _above(A: Floats, cut: float) -> Spectrum | None:
+    driver = _driver(A.dtype.char)
+    if driver is None:
+        try:
+            values, vectors = scipy.linalg.eigh(A, driver="evr", subset_by_value=(cut, np.inf), check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+        return values, vectors
+    d = len(A)
+    real: Any = ctypes.c_float if A.dtype.char == "f" else ctypes.c_double
+    matrix = A.copy()  # which LAPACK overwrites; it is symmetric, so the order of its entries does not matter
+    values, vectors = np.empty(d, A.dtype), np.empty((d, d), A.dtype)  # row by row: the transpose of what LAPACK fills
+    work, support = np.empty(_WORK * d, A.dtype), np.empty(2 * d, np.intc)
+    integers = np.empty(_INTEGER_WORK * d, np.intc)
+    size, room, integer_room = ctypes.c_int(d), ctypes.c_int(len(work)), ctypes.c_int(len(integers))
+    least, most, tolerance = real(cut), real(np.inf), real(0.0)
+    unused, found, info = ctypes.c_int(0), ctypes.c_int(0), ctypes.c_int(0)
+    arguments = [b"V", b"V", b"L", size, matrix, size, least, most, unused, unused, tolerance, found, values, vectors]
+    arguments += [size, support, work, room, integers, integer_room, info]
+    driver(*map(_address, arguments))
+    return (values[: found.value], vectors[: found.value].T) if info.value == 0 else None
+
+
+@cache
+def _driver(kind: str) -> Any:
+    """?syevr of LAPACK as a function that lets other threads run; None where scipy's has another signature."""
+    capsule = cython_lapack.__pyx_capi__[{"f": "ssyevr", "d": "dsyevr"}[kind]]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    name = api.PyCapsule_GetName(capsule)
+    if not name.startswith(_SIGNATURE):
+        return None
+    return ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * 21))(api.PyCapsule_GetPointer(capsule, name))
+
+
+def _address(argument: Any) -> Any:
+    if isinstance(argument, bytes):
+        return argument
+    return argument.ctypes.data if isinstance(argument, np.ndarray) else ctypes.addressof(argument)
