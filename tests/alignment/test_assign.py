@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from blindmatch.alignment import assign
-from blindmatch.alignment.assign import Candidates, in_haste, one_to_one
+from blindmatch.alignment.assign import Candidates, in_haste, links, mutual_partners, one_to_one
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
+from blindmatch.alignment.neighbours import adjusted_similarity, mutual
 
 
 def copies(n: int, noise: float, seed: int = 0) -> tuple[Points, Points]:
@@ -99,3 +100,14 @@ def test_a_match_in_haste_uses_everything_once(sizes: tuple[int, int], monkeypat
     partners = in_haste(a, b, Crew(), barred)
     assert sorted(partners.tolist()) == list(range(260))
     assert (partners[:50] == np.arange(50)).mean() > 0.9
+
+
+def test_mutual_partners_are_each_others_best() -> None:
+    a, b = copies(200, 0.3)
+    b = b[:150]  # the last 50 rows have no partner
+    found = mutual_partners(links(a, b, Crew(), 10))
+    similarity = adjusted_similarity(a, b)
+    rows, columns = mutual(similarity)
+    np.testing.assert_array_equal(np.flatnonzero(found >= 0), rows)
+    np.testing.assert_array_equal(found[rows], columns)
+    assert (found[:150] == np.arange(150)).mean() > 0.9

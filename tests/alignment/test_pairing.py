@@ -127,16 +127,17 @@ def test_confidence_is_high_for_right_pairs_and_low_for_wrong_ones() -> None:
     a, b = (side.directions for side in coordinates(X, Y, cosine=True))
     partners = truth.copy()
     partners[:40] = np.roll(truth[:40], 1)
-    margins, unit = held_out_margins(a, b, partners, rng=np.random.default_rng(0), crew=Crew())
-    sure = confidence(margins, unit, support=1)
+    margins = held_out_margins(a, b, partners, rng=np.random.default_rng(0), crew=Crew())
+    sure = confidence(margins, support=1)
     assert np.median(sure[40:]) > 0.99
     assert sure[:40].mean() < sure[40:].mean() - 0.05
-    unsupported = confidence(margins, unit, support=0)
+    unsupported = confidence(margins, support=0)
     assert (unsupported <= sure).all()
     partners[:5] = -1
-    margins, _ = held_out_margins(a, b, partners, rng=np.random.default_rng(0), crew=Crew())
-    assert np.isnan(margins[:5]).all()
-    assert not np.isnan(margins[5:]).any()
+    margins = held_out_margins(a, b, partners, rng=np.random.default_rng(0), crew=Crew())
+    assert np.isnan(margins.above[:5]).all()
+    assert not np.isnan(margins.above[5:]).any()
+    assert np.isnan(confidence(margins, support=1)[:5]).all()
 
 
 def test_the_best_candidate_is_the_nearest_by_csls() -> None:

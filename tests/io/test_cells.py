@@ -72,3 +72,17 @@ def test_a_match_is_written_into_both_objects_and_survives_a_file(files, tmp_pat
         bm.annotate_cells(a, b, [12] * 12)
     with pytest.raises(ValueError, match="projected has shape"):
         bm.annotate_cells(a, b, partners, projected=np.zeros((3, 2)))
+
+
+def test_the_command_writes_partners_into_the_cells_of_the_source(files) -> None:
+    folder, _, _, truth = files
+    out = folder / "out.h5ad"
+    made = CliRunner().invoke(
+        app, ["match", f"{folder}/a.h5ad", f"{folder}/b.h5ad#X_lsi", "--assess", "--output", str(out)]
+    )
+    assert made.exit_code == 0, made.output
+    read = anndata.read_h5ad(out)
+    assert read.obs["blindmatch_partner"].tolist() == [f"b{j}" for j in truth]
+    assert read.obs["blindmatch_confidence"].between(0, 1).all()
+    assert read.obsm["X_blindmatch"].shape == (12, 4)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.h5ad", "b.h5ad", "out.h5ad"]

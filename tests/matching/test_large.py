@@ -1,6 +1,7 @@
 """Matches by coordinates: starts for the solvers, and sets that are too large for an assignment problem."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ import blindmatch as bm
 from blindmatch.alignment import pairing
 from blindmatch.alignment.coordinates import scaled_points
 from blindmatch.alignment.crew import Crew
-from blindmatch.alignment.learn import learn
+from blindmatch.alignment.learn import Pairs, learn
 from blindmatch.alignment.pairing import Given
+from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.matching import match_large as module
 from blindmatch.matching.large import Spaces, matches
 from blindmatch.matching.outliers import without_outliers
@@ -161,6 +163,59 @@ class TestTooLarge:
         without = result.permutation < 0
         assert without.sum() == n - len(result.pairs)
 
+    @pytest.mark.parametrize("price", [0.05, 0.3])
+    def test_mutual_neighbours_that_are_worth_their_price_are_never_cheaper(self, price: float) -> None:
+        X, Y, truth = mixture(300, 0.2)
+        X, Y = X[:220], Y[np.concatenate([truth[:140], truth[220:]])]
+        n, total = 220, 0.0
+        task = bm.Task.of(X, Y, unmatched_cost=price * n)
+        result = bm.match(task, rng=0)
+        found = matches(
+            Spaces.of((X, Y), task.distortion, False),
+            Given(),
+            rng=np.random.default_rng(0),
+            threads=1,
+            remaining=lambda: 9e9,
+        )
+        both = relations(X, Y)
+        partners = without_outliers(both, found.mutual(found.all[0], Crew()), price * n, n, kept=np.arange(0))
+        total = both.cost(partners).value + price * n * (sum(task.sizes) - 2 * (partners >= 0).sum())
+        assert result.cost <= total + 1e-6
+
+    def test_mutual_neighbours_keep_to_what_is_known(self) -> None:
+        X, Y, truth = mixture(200, 0.1)
+        given = Given(Pairs(np.array([0]), truth[[1]]), np.array([[2, truth[2]]]))
+        spaces = Spaces.of((X, Y), bm.GromovWasserstein(), False)
+        found = matches(spaces, given, rng=np.random.default_rng(0), threads=1, remaining=lambda: 9e9)
+        partners = found.mutual(truth, Crew())
+        assert partners[0] == truth[1]
+        assert partners[1] == partners[2] == -1
+        assert (partners[3:] == truth[3:]).mean() > 0.9
+
+    def test_an_assessment_tells_support_and_confidence(self) -> None:
+        X, Y, _ = mixture(300, 0.2)
+        task = bm.Task.of(X, Y)
+        result = bm.match(task, rng=0)
+        trust = bm.assess(result, task, rng=0)
+        assert trust.support == result.support
+        np.testing.assert_array_equal(trust.confidence, result.confidence)
+        assert trust.judgement.level == "yes"
+        exact = pair_agreement(task.kernels, result.permutation)
+        np.testing.assert_allclose(trust.agreement, exact, atol=1e-6)  # fewer than 512 pairs: nothing is left out
+        assert json.dumps(trust.to_dict(), allow_nan=False)
+        rng = np.random.default_rng(0)
+        unrelated = bm.Task.of(X, rng.normal(size=(300, 10)))
+        trust = bm.assess(bm.match(unrelated, rng=0), unrelated, rng=0)
+        assert trust.judgement.level == "no"
+        assert not trust.significant
+
+    def test_the_report_shows_support_and_what_to_believe(self, tmp_path: Path) -> None:
+        X, Y, _ = mixture(300, 0.2)
+        result = bm.match(X, Y, rng=0)
+        page = bm.write_report(tmp_path / "r.html", result, X, Y).read_text()
+        assert "Yes: other starts agree" in page
+        assert "other starts of the search led to the same match" in page
+
     def test_known_and_forbidden_pairs(self) -> None:
         X, Y, truth = mixture(250, 0.2)
         forbidden = [(i, int(truth[i])) for i in range(5)]
@@ -280,6 +335,16 @@ def test_an_estimated_cost_is_within_its_error(standardize: bool) -> None:
     exact = distortion.evaluate(X, Y, truth)
     assert 0 < about.error < 0.02 * exact
     assert abs(about.value - exact) < 5 * about.error
+
+
+def test_outliers_are_found_by_an_estimate_too() -> None:
+    X, Y, truth = mixture(700, 0.05)
+    wrong = truth.copy()
+    wrong[:70] = np.roll(truth[:70], 1)
+    both = relations(X, Y, exact=False)
+    pruned = without_outliers(both, wrong, 0.1 * 700, 700, kept=np.arange(0))
+    assert set(np.flatnonzero(pruned < 0)) <= set(range(70))
+    assert (pruned < 0).sum() >= 50
 
 
 def test_outliers_are_given_up_only_as_far_as_allowed() -> None:

@@ -71,6 +71,16 @@ def links(a: Points, b: Points, crew: Crew, near: int = _NEAR) -> Links:
     return Candidates(near).links(a, b, crew)
 
 
+def mutual_partners(found: Links) -> IntArray:
+    """The column of each row where both are each other's best, -1 for the other rows."""
+    n, m = len(found.of_a), len(found.of_b)
+    forth, back = np.full(n, -1, dtype=np.intp), np.full(m, -1, dtype=np.intp)
+    order = np.argsort(found.scores, kind="stable")  # of the links of an item, the best is written last
+    forth[found.rows[order]] = found.columns[order]
+    back[found.columns[order]] = found.rows[order]
+    return np.where(back[forth] == np.arange(n), forth, -1)
+
+
 def _again(a: Points, b: Points, indices: IntArray, crew: Crew) -> tuple[FloatArray, IntArray]:
     """What `nearest` returns, among candidates that are known."""
     products, found = np.empty(indices.shape), np.empty_like(indices)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from blindmatch.alignment.assign import Links, links
@@ -13,8 +15,28 @@ from blindmatch.validation import FloatArray, IntArray
 
 _FOLDS = 2
 _RIVALS = 10  # candidates of each item that a pair is compared with
-# constant, margin, logit of the share of positive margins, support, margin times that logit (if positive)
-_LOGISTIC = (-2.66, 1.10, 0.59, 3.39, 5.39)
+# constant, margin, logit of the share of positive margins, support, margin times that logit (if positive), CSLS, CSLS
+# times that logit (if positive)
+_LOGISTIC = (-2.51, 0.14, -0.04, 2.03, 4.42, 1.21, 1.24)
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """How clearly the pairs of a match stand out; nan for sources without a partner.
+
+    Attributes
+    ----------
+    above
+        (n,) by how much the CSLS of each pair is above that of the best rival pair of either item.
+    own
+        (n,) that CSLS: items without a true partner have rivals as poor as their pair.
+    unit
+        What both are measured in: how far the candidates of an item usually are apart.
+    """
+
+    above: FloatArray
+    own: FloatArray
+    unit: float
 
 
 class Ranking:
@@ -49,12 +71,11 @@ class Ranking:
 
 def held_out_margins(
     source: Points, target: Points, partners: IntArray, *, rng: np.random.Generator, crew: Crew
-) -> tuple[FloatArray, float]:
-    """By how much the CSLS of each pair is above that of the best rival pair of either item; nan for the unmatched.
+) -> Margins:
+    """Compare each pair with its rivals.
 
     A rotation that was fitted to a pair flatters it, and the more so the more dimensions there are. So each half of the
-    pairs is judged by the rotation that fits the other half. The second number is the unit to measure margins in: how
-    far the candidates of an item usually are apart.
+    pairs is judged by the rotation that fits the other half.
     """
     rows = np.flatnonzero(partners >= 0)
     fold = rng.permutation(len(rows)) % _FOLDS
@@ -68,9 +89,9 @@ def held_out_margins(
     return _margins(found, unit(turned), target, partners)
 
 
-def _margins(found: Links, a: Points, b: Points, partners: IntArray) -> tuple[FloatArray, float]:
+def _margins(found: Links, a: Points, b: Points, partners: IntArray) -> Margins:
     rows = np.flatnonzero(partners >= 0)
-    own = np.full(len(a), -np.inf)
+    own = np.full(len(a), np.nan)
     cosines = np.einsum("ij,ij->i", a[rows], b[partners[rows]])
     own[rows] = 2 * cosines - found.of_a[rows] - found.of_b[partners[rows]]
     other = partners[found.rows] != found.columns
@@ -83,19 +104,26 @@ def _margins(found: Links, a: Points, b: Points, partners: IntArray) -> tuple[Fl
     ends = np.flatnonzero(np.diff(np.append(found.rows[order], -1)))
     starts = np.concatenate([[0], ends[:-1] + 1])
     widths = found.scores[order][ends] - found.scores[order][(starts + ends) // 2]
-    return own - rival, float(np.median(widths))
+    return Margins(own - rival, own, float(np.median(widths)))
 
 
-def confidence(margins: FloatArray, unit_of_margin: float, support: int) -> FloatArray:
+def confidence(margins: Margins, support: int) -> FloatArray:
     """The probability that each pair is right; nan for the unmatched.
 
-    A logistic model of the margin, of the share of pairs with a positive margin, and of whether another start supports
-    the match. It was fitted to problems whose truth is known, with noise and with outliers (benchmarks/README.md).
+    A logistic model of the margin, of the CSLS, of the share of pairs with a positive margin, and of whether another
+    start supports the match. It was fitted to problems whose truth is known, with noise and with outliers
+    (benchmarks/README.md).
     """
-    known = ~np.isnan(margins)
-    share = float(np.clip((margins[known] > 0).mean(), 0.01, 0.99)) if known.any() else 0.01
-    relative = np.clip(margins / unit_of_margin, -2.0, 1.0) if unit_of_margin > 0 else np.where(known, 0.0, np.nan)
+    above, own = margins.above, margins.own
+    known = ~np.isnan(above)
+    share = float(np.clip((above[known] > 0).mean(), 0.01, 0.99)) if known.any() else 0.01
+    if margins.unit > 0:
+        above, own = np.clip(above / margins.unit, -2.0, 1.0), np.clip(own / margins.unit, -2.0, 3.0)
+    else:
+        above = own = np.where(known, 0.0, np.nan)
     logit = float(np.log(share / (1 - share)))
-    at, by_margin, by_share, by_support, by_both = _LOGISTIC
-    logits = at + (by_margin + by_both * max(logit, 0.0)) * relative + by_share * logit + by_support * (support > 0)
+    clear = max(logit, 0.0)
+    at, by_margin, by_share, by_support, by_clear_margin, by_own, by_clear_own = _LOGISTIC
+    logits = at + by_share * logit + by_support * (support > 0)
+    logits = logits + (by_margin + by_clear_margin * clear) * above + (by_own + by_clear_own * clear) * own
     return np.asarray(1 / (1 + np.exp(-logits)))

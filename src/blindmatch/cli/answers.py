@@ -119,13 +119,20 @@ class Answer:
         text: Sequence[object] | None = None,
         tables: Tables | None = None,
         price: Price | None = None,
+        candidates: IntArray | None = None,
     ) -> None:
         self._request, self._delivery, self._tables, self._price = request, Delivery(), tables, price
+        self._candidates = candidates
         self._told = self._page = match  # what is printed as JSON, and what the report shows
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
         now = match.result.status == "interrupted" and match.told_by is None  # not when a saved match was made
         self._cut = ["this is the best so far"] if now else []
+
+    @property
+    def match(self) -> Match:
+        """The match as it is now: with its assessment, without pairs that are not to be believed."""
+        return self._told
 
     def assess(self, task: Task, assessment: Assessment, plan: AssessmentPlan) -> None:
         """Assess the match, and leave out the pairs that are not to be believed.
@@ -187,6 +194,8 @@ class Answer:
         values = as_json(self._told)
         if self._tables is not None:
             values["columns"] = self._tables.to_dict()
+        if self._candidates is not None:
+            values["candidates"] = self._candidates.tolist()
         if self._price is not None:
             values["unmatched_cost"] = self._price.price
             values["matched_at_price"] = [list(point) for point in self._price.curve]

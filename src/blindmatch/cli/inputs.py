@@ -17,6 +17,7 @@ from blindmatch.cli.pairs import pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
 from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.matching.match_large import too_large
 from blindmatch.matching.price import Price
 from blindmatch.problem.files import load_problem
 from blindmatch.problem.qap import QAP
@@ -112,7 +113,8 @@ class TaskInput:
         with busy("reading"):
             self._items  # noqa: B018 (what is wrong with them is told before a long run)
             task, price = task_of(*self._embeddings, self.what)
-            task.kernels  # noqa: B018 (the same)
+            if not too_large(task.sizes, task.hints.max_unmatched):
+                task.kernels  # noqa: B018 (the same)
             return task, price
 
     @cached_property

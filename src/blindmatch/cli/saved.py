@@ -50,6 +50,9 @@ def _result(values: dict[str, Any]) -> Result:
     bound = values.get("lower_bound")
     if bound is not None and bound > values["cost"]:
         raise ValueError(f"its lower_bound={bound} is above its cost={values['cost']}")
+    sure = None if values.get("confidence") is None else np.array(values["confidence"], dtype=np.float64)
+    if sure is not None and sure.shape != permutation.shape:
+        raise ValueError(f"it has {sure.size} confidences of {len(permutation)} sources")
     return Result(
         permutation=permutation.astype(np.intp),
         cost=float(values["cost"]),
@@ -60,6 +63,8 @@ def _result(values: dict[str, Any]) -> Result:
         trace=tuple(Progress(float(seconds), 0, low, cost) for seconds, low, cost in values.get("trace", ())),
         message=str(values.get("message", "")),
         bound=str(values.get("bound", "")),
+        support=None if values.get("support") is None else int(values["support"]),
+        confidence=sure,
     )
 
 

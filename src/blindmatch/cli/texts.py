@@ -60,9 +60,9 @@ def _right(match: Match) -> list[Text]:
 
 def unmatched(match: Match) -> dict[str, list[int]]:
     """The items of each side that have no partner."""
-    if match.kernels is None:
+    if match.plain:
         return {"unmatched_sources": [], "unmatched_targets": []}
-    n, m = (len(kernel) for kernel in match.kernels)
+    n, m = match.sizes
     used = {j for _, j in match.result.pairs}
     return {
         "unmatched_sources": [i for i in range(n) if match.result.permutation[i] < 0],
@@ -86,7 +86,8 @@ def trust_text(trust: Trust, match: Match) -> list[object]:
     table.add_column("target", overflow="fold")
     columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
     columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
-    columns += [("consensus", trust.consensus, as_percent), ("agreement", trust.agreement, _two_digits)]
+    columns += [] if trust.consensus is None else [("consensus", trust.consensus, as_percent)]
+    columns += [("agreement", trust.agreement, _two_digits)]
     columns += [] if trust.regret is None else [("regret (proved)", trust.regret, _regret)]
     for title, *_ in columns:
         table.add_column(title, justify="right")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,27 @@ def read_cells(path: Path, key: str | None = None) -> tuple[Any, tuple[str, ...]
 
     Without a key: the only matrix in ``obsm``, or ``X`` if there is none.
     """
+    data = _read(path)
+    return cells_matrix(data, str(path), key), tuple(map(str, data.obs_names))
+
+
+def _read(path: Path) -> Any:
     try:
         import anndata
     except ImportError:
         raise ImportError(f"{path}: needs the package anndata: {_INSTALL}") from None
     with reading(path, SUFFIX):
         path.open("rb").close()  # raises the usual error if the file is missing
-        data = anndata.read_h5ad(path)
-    return cells_matrix(data, str(path), key), tuple(map(str, data.obs_names))
+        return anndata.read_h5ad(path)
+
+
+def annotate_files(files: tuple[str | Path, str | Path], out: Path, permutation: ArrayLike, **extra: Any) -> None:
+    """Write the source's file once more, as `out`, with the match in it: see ``annotate_cells``."""
+    source, target = (_read(split_key(file)[0]) for file in files)
+    annotate_cells(source, target, permutation, **extra)
+    with tempfile.TemporaryDirectory(dir=out.parent) as folder:  # a file is written completely or not at all
+        source.write_h5ad(Path(folder) / out.name)
+        (Path(folder) / out.name).replace(out)
 
 
 def cells_matrix(data: Any, name: str, key: str | None = None) -> Any:

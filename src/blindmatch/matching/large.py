@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from blindmatch.alignment.assign import Candidates
+from blindmatch.alignment.assign import Candidates, links, mutual_partners
 from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_coordinates
 from blindmatch.alignment.crew import Crew, Stopped
+from blindmatch.alignment.frame import Points
 from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.margins import Ranking, confidence, held_out_margins
+from blindmatch.alignment.neighbours import NEIGHBOURHOOD
 from blindmatch.alignment.pairing import Given, Pairings, assigned, pairings
 from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.machine import usable_cores
@@ -84,20 +86,36 @@ class Matches:
                 margins = held_out_margins(a, b, partners, rng=rng, crew=crew)
         except (Stopped, KeyboardInterrupt):
             return None
-        probabilities = confidence(*margins, self.support(partners))
+        probabilities = confidence(margins, self.support(partners))
         probabilities[self.given.anchors.source] = 1.0
         return probabilities
 
     def support(self, partners: IntArray) -> int:
         """How many other starts led to this match, or to one that shares half of its pairs."""
-        alike = (pairing for pairing in self.found.found if float((pairing.partners == partners).mean()) >= _SAME)
-        return max((pairing.support for pairing in alike), default=0)
+        rows = np.flatnonzero(partners >= 0)  # of the pairs that are left, where items may stay unmatched
+        if not len(rows):
+            return 0
+        alike = (each for each in self.found.found if float((each.partners == partners)[rows].mean()) >= _SAME)
+        return max((each.support for each in alike), default=0)
 
     def ranking(self, partners: IntArray) -> Ranking:
         """The best partners of each source after the rotation that fits this match."""
+        return Ranking(*self._turned(partners), self.threads)
+
+    def mutual(self, partners: IntArray, crew: Crew) -> IntArray:
+        """After the rotation that fits a match, the pairs that are each other's best by CSLS; -1 for other sources."""
+        a, b = self._turned(partners)
+        found = mutual_partners(links(a, b, crew, min(NEIGHBOURHOOD, len(a), len(b))))
+        rows, columns = self.given.barred.T
+        found[rows[found[rows] == columns]] = -1
+        found[np.isin(found, self.given.anchors.target)] = -1
+        found[self.given.anchors.source] = self.given.anchors.target
+        return found
+
+    def _turned(self, partners: IntArray) -> tuple[Points, Points]:
         a, b = (side.directions for side in self.spaces.aligned)
         rows = np.flatnonzero(partners >= 0)
-        return Ranking(unit(a @ procrustes(a[rows], b[partners[rows]])), b, self.threads)
+        return unit(a @ procrustes(a[rows], b[partners[rows]])), b
 
     def judged(self, result: Result, partners: IntArray, remaining: Callable[[], float]) -> Result:
         """The result with its support, the confidence of its pairs (if there is time for it), and its ranking."""

@@ -185,7 +185,8 @@ class Judge:
         for number, partners in enumerate(candidates):
             run.step("cost", number / len(candidates))
             if self._hints.unmatched_cost is not None:
-                partners = self._pruned(relations, partners, found, crew)
+                hasty = not exact and run.remaining(_ENDING) <= 0
+                partners = self._pruned(relations, partners, found, crew, hasty=hasty)
             judged.append((partners, self._with_price(relations.cost(partners), partners)))
             run.cost = min(cost.value for _, cost in judged)
         partners, cost = min(judged, key=lambda entry: entry[1].value)
@@ -197,18 +198,28 @@ class Judge:
             [f"the cost is estimated from random pairs of items: +- {cost.error:.2g} (standard error)"],
         )
 
-    def _pruned(self, relations: Relations, partners: IntArray, found: Matches, crew: Crew) -> IntArray:
-        """Without the pairs that are not worth their price; the others fit the rotation, and all are assigned again."""
-        hints = self._hints
-        assert hints.unmatched_cost is not None
-        options = (hints.unmatched_cost, hints.max_unmatched, self._given.anchors.source)
-        kept = without_outliers(relations, partners, *options)
-        if (kept >= 0).sum() < 2:
+    def _pruned(self, relations: Relations, partners: IntArray, found: Matches, crew: Crew, *, hasty: bool) -> IntArray:
+        """Without the pairs that are not worth their price: the cheapest of a few ways to choose them.
+
+        The pairs that are kept fit the rotation, and all items are assigned again. Mutual neighbours fit it too: items
+        without a partner hardly have any. If `hasty`, pairs are given up and that is all.
+        """
+        kept = self._worth(relations, partners)
+        if hasty:
             return kept
-        again = settled(found.spaces.placed, kept, self._given, crew)
-        second = without_outliers(relations, again, *options)
-        costs = [self._with_price(relations.cost(match), match).value for match in (kept, second)]
-        return second if costs[1] < costs[0] else kept
+        tried = [kept]
+        mutual = found.mutual(partners, crew)
+        if (mutual >= 0).sum() >= min(self._hints.sizes) - self._hints.max_unmatched:
+            tried.append(self._worth(relations, mutual))
+        for start in (kept, mutual):
+            if (start >= 0).sum() > 1:
+                tried.append(self._worth(relations, settled(found.spaces.placed, start, self._given, crew)))
+        return min(tried, key=lambda match: self._with_price(relations.cost(match), match).value)
+
+    def _worth(self, relations: Relations, partners: IntArray) -> IntArray:
+        hints, kept = self._hints, self._given.anchors.source
+        assert hints.unmatched_cost is not None
+        return without_outliers(relations, partners, hints.unmatched_cost, hints.max_unmatched, kept)
 
     def _with_price(self, cost: Estimate, partners: IntArray) -> Estimate:
         if self._hints.unmatched_cost is None:

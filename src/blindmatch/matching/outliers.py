@@ -14,6 +14,8 @@ _ROUNDS = 200
 def without_outliers(relations: Relations, partners: IntArray, price: float, most: int, kept: IntArray) -> IntArray:
     """Give up the pairs that cost more than their two items would alone, the worst first; take back what fits in.
 
+    Where costs are estimated, nothing is taken back.
+
     Parameters
     ----------
     price
@@ -37,8 +39,8 @@ def without_outliers(relations: Relations, partners: IntArray, price: float, mos
         worst = costly[np.argsort(-sums[costly], kind="stable")[:count]]
         alone[worst] = -1
         spare -= count
-        sums = _without(relations, sums, alone, worst, partners)
-    return _with_better(relations, alone, partners, price)
+        sums = _without(relations, sums, alone, worst, partners) if relations.exact else relations.items(alone)
+    return _with_better(relations, alone, partners, price) if relations.exact else alone
 
 
 def _without(relations: Relations, sums: FloatArray, alone: IntArray, gone: IntArray, partners: IntArray) -> FloatArray:

@@ -19,6 +19,7 @@ _DRAWN, _FEWEST = 2**22, 2**17  # random pairs of an estimate, at most and at le
 _DRAWN_PER_SECOND = 2**19
 _BATCHES = 32  # of these, whose scatter gives the error
 _ROWS = 2**12  # random pairs that are looked at together
+_OTHERS = 512  # items to which an estimate looks at the relations of each item
 
 
 class Side(Protocol):
@@ -122,10 +123,17 @@ class Relations:
         self._scales = [self._scale(side) for side in (source, target)]
 
     def items(self, partners: IntArray) -> FloatArray:
-        """The loss of each matched source, summed over its relations to all others: (n,), 0 for the unmatched."""
+        """The loss of each matched source, summed over its relations to all others: (n,), 0 for the unmatched.
+
+        An estimate looks at its relations to a random part of them.
+        """
         matched = np.flatnonzero(partners >= 0)
         sums = np.zeros(len(partners))
-        sums[matched] = self._summed(matched, partners[matched])
+        if self.exact or len(matched) <= _OTHERS:
+            sums[matched] = self._summed(matched, partners[matched])
+        else:
+            drawn = np.random.default_rng(self._seed).choice(matched, _OTHERS, replace=False)
+            sums[matched] = self.between(matched, drawn, partners) * (len(matched) / _OTHERS)
         return sums
 
     def between(self, rows: IntArray, others: IntArray, partners: IntArray) -> FloatArray:

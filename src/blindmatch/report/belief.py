@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from blindmatch.report.clusters import Clusters, Scores
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import at_most, pairs_are, percent
+from blindmatch.trust.report import judge_support
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
 FEW = 0.25  # and one with less than this share is called wrong, even if it is better than chance
@@ -37,14 +40,18 @@ class Belief:
 
 def belief(match: Match) -> Belief:
     """The answer from the best evidence that there is: the truth, then a trust report, then none."""
-    if match.kernels is None:
+    if match.plain:
         return _about_cost(match)
     if match.clusters is not None and match.clusters.scores is not None:
         return _by_labels(match, match.clusters, match.clusters.scores)
     if match.truth is not None and any(j >= 0 for j in match.truth):
         return _by_truth(match)
-    if match.trust is not None:
-        judged = match.trust.judgement
+    judged = None if match.trust is None else match.trust.judgement
+    support, confidence = match.result.support, match.result.confidence
+    if judged is None and support is not None:
+        unknown = np.full(match.sizes[0], np.nan)
+        judged = judge_support(support, unknown if confidence is None else confidence, len(match.pairs[0]))
+    if judged is not None:
         return Belief(judged.level, judged.headline, judged.text)
     return _not_assessed(match.agreement)
 

@@ -56,6 +56,8 @@ class Match:
         Where the certificate was saved.
     clusters
         What the sources consist of, if they are clusters that were matched with classes.
+    targets
+        How many targets there are, where neither kernels nor names tell.
     told_by
         The file that claims what is proved, if that was not checked; None if it was proved or checked here.
     """
@@ -76,6 +78,7 @@ class Match:
     certificate_file: Path | None = None
     clusters: Clusters | None = None
     told_by: str | None = None
+    targets: int | None = None
 
     @classmethod
     def of(cls, result: Result, task: Task, **others: Any) -> Match:
@@ -88,6 +91,7 @@ class Match:
             task.target_names,
             problem=None if large else task.problem,
             similarity=task.distortion.similarities,
+            targets=task.sizes[1],
             **others,
         )
 
@@ -111,11 +115,16 @@ class Match:
             if len(self.kernels[0]) != n:
                 raise ValueError(f"kernels[0] has {len(self.kernels[0])} rows; expected {n}, one for each source")
             return n, len(self.kernels[1])
-        if self.target_names is not None:
-            return n, len(self.target_names)
+        if self.targets is not None or self.target_names is not None:
+            return n, len(self.target_names or ()) if self.targets is None else self.targets
         if self.problem is not None:
             return n, self.problem.n
         return n, max([n, *(int(j) + 1 for j in (*self.result.permutation, *(self.truth or ())))])
+
+    @property
+    def plain(self) -> bool:
+        """Whether this is a plain assignment problem, with no truth beside its cost."""
+        return self.kernels is None and self.result.support is None
 
     @property
     def words(self) -> tuple[str, str]:

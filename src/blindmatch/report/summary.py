@@ -29,7 +29,7 @@ def headline(match: Match) -> str:
 def about(match: Match) -> str:
     """What was matched, and from what."""
     n, m = match.sizes
-    if match.kernels is None:
+    if match.plain:
         return f"{n} items were assigned to {m} places so that their total cost is as small as possible."
     if match.clusters is not None:
         return f"{match.clusters.about} {_COST}"
@@ -64,6 +64,8 @@ def tiles(match: Match) -> list[tuple[str, str, str]]:
         shown.append(("gap", percent(result.gap), "the most that could be saved"))
     else:
         shown.append(("proof", "none", "this run proves nothing"))
+    if result.support is not None:
+        shown.append(("support", str(result.support), "other starts of the search led to the same match"))
     if match.agreement is not None:
         shown.append(("agreement", f"{match.agreement:.2f}", beside_chance(match.trust)))
     seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
@@ -87,7 +89,8 @@ def _counted(match: Match) -> list[tuple[str, str, str]]:
         known = sum(j >= 0 for j in match.truth or ())
         what = "compared with the known truth" if known == n else "of the sources that have a true partner"
         shown.append(("right", f"{match.right} of {known}", what))
-    elif match.trust is not None and match.truth is None:
-        high = int((np.nan_to_num(np.asarray(match.trust.confidence)) >= HIGH).sum())
+    confidence = match.result.confidence if match.trust is None else match.trust.confidence
+    if confidence is not None and match.truth is None:
+        high = int((np.nan_to_num(np.asarray(confidence)) >= HIGH).sum())
         shown.append(("confidence", f"{high} of {pairs}", f"pairs have a confidence of {100 * HIGH:.0f} % or more"))
     return shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from blindmatch.solving.result import Result
 from blindmatch.trust import regret as regrets
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
 from blindmatch.trust.confidence import features, probability
+from blindmatch.trust.large import assess_large
 from blindmatch.trust.null import Null, from_background, rotated
 from blindmatch.trust.report import Trust
 from blindmatch.trust.search import Part
@@ -60,6 +61,8 @@ def assess(
     threads: int | None = None,
 ) -> Trust:
     """Assess whether two matched spaces have structure in common, and which pairs can be believed.
+
+    A large match (``docs/large.md``) is judged by its support and by the confidence that it already has.
 
     Parameters
     ----------
@@ -130,6 +133,8 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
     """Assess a match of a task; this is what ``bm.assess``, ``min_confidence`` and the commands share."""
     match = _checked(result.permutation, task)
     n = len(match)
+    if result.solver == "alignment":  # too many items for an assignment problem
+        return replace(assess_large(result, match, task, schedule.rng), seconds=schedule.seconds)
     # The matrices are small: on a busy machine two threads of BLAS take many times as long as one.
     with threadpool_limits(1, user_api="blas"):
         problem, evidence = task.problem, gather(match, task, plan, schedule)
@@ -202,7 +207,7 @@ class Schedule:
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self._rng, self._threads, self._limit, self._callback = rng, threads, time_limit, callback
+        self.rng, self._threads, self._limit, self._callback = rng, threads, time_limit, callback
         self._start = time.perf_counter()
 
     @property
@@ -220,7 +225,7 @@ class Schedule:
                 self._callback(name, min(share, 1.0))
 
         progress(0.0)
-        return Part(self._rng, threads, deadline, progress)
+        return Part(self.rng, threads, deadline, progress)
 
 
 @dataclass(frozen=True, eq=False)

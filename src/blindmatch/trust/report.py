@@ -57,6 +57,20 @@ def judge(p_value: float | None, p_value_error: float | None, confidence: FloatA
     return Judgement("yes", "Yes: far better than chance", text)
 
 
+def judge_support(support: int, confidence: FloatArray, pairs: int) -> Judgement:
+    """Decide whether to believe a large match, by whether other starts of the search led to it by themselves."""
+    known = confidence[np.isfinite(confidence)]
+    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs)
+    if not support:
+        text = f"No other start led to this match, as with unrelated sets: do not believe it. {about_pairs}"
+        return Judgement("no", "No: no other start led to it", text)
+    others = "Another start" if support == 1 else f"{support} other starts"
+    text = f"{others} led to the same match, which hardly happens with unrelated sets. {about_pairs}"
+    if not len(known) or high < len(known) / 2:
+        return Judgement("care", "As a whole, not each pair", text)
+    return Judgement("yes", "Yes: other starts agree", text)
+
+
 def _pairs_sentence(known: FloatArray, pairs: int) -> str:
     """How many pairs can be believed, as far as that is known."""
     if len(known) < pairs:
@@ -88,14 +102,15 @@ class Trust:
         anything was proved, 0 where another match costs the same, negative where a cheaper one is not ruled out, inf
         where the pair was given. None if not computed.
     found_regret
-        (n,) how much more the best match found without this pair costs: an upper bound on the true regret.
+        (n,) how much more the best match found without this pair costs: an upper bound on the true regret. None for
+        large matches.
     stability
         (n,) share of resamples in which the pair came back. None if time ran out first.
     consensus
-        (n,) share of the matches of nearly the same cost in which the pair occurs.
+        (n,) share of the matches of nearly the same cost in which the pair occurs. None for large matches.
     agreement
         (n,) for each pair, the correlation of its relations to all other pairs in one set and in the other: 1 if they
-        are the same, 0 if they are unrelated. nan for fewer than four pairs.
+        are the same, 0 if they are unrelated. nan for fewer than four pairs. Of large matches: to 512 other pairs.
     whole_agreement, chance_agreement
         The same correlation over all relations, and its mean over the unrelated spaces, which are matched by the same
         search: also without anything in common it is far above 0. None if it is not known.
@@ -105,6 +120,9 @@ class Trust:
         How much cheaper the best match found on the way is; 0.0 if none is.
     seconds
         Duration of the assessment.
+    support
+        Of large matches, which are judged by it: how many other starts of the search led to the same match. None for
+        others.
     """
 
     p_value: float | None
@@ -113,15 +131,16 @@ class Trust:
     draws: int
     confidence: FloatArray
     regret: FloatArray | None
-    found_regret: FloatArray
+    found_regret: FloatArray | None
     stability: FloatArray | None
-    consensus: FloatArray
+    consensus: FloatArray | None
     agreement: FloatArray
     whole_agreement: float | None
     chance_agreement: float | None
     ambiguous: list[list[int]]
     better: float
     seconds: float
+    support: int | None = None
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -129,11 +148,21 @@ class Trust:
         if self.better > 0:
             text = f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
             return Judgement("no", "No: a cheaper match exists", text)
-        return judge(self.p_value, self.p_value_error, self.confidence, int(np.isfinite(self.consensus).sum()))
+        pairs = int(self._matched.sum())
+        if self.support is not None:
+            return judge_support(self.support, self.confidence, pairs)
+        return judge(self.p_value, self.p_value_error, self.confidence, pairs)
+
+    @property
+    def _matched(self) -> NDArray[np.bool_]:
+        """(n,) the sources with a partner."""
+        return np.isfinite(self.agreement if self.consensus is None else self.consensus)
 
     @property
     def significant(self) -> bool:
         """Whether the match as a whole is better than those of unrelated spaces; if not, no pair is shown as good."""
+        if self.support is not None:
+            return self.support > 0
         return self.p_value is not None and self.p_value <= LIKELY and self.better == 0
 
     @property
@@ -144,7 +173,7 @@ class Trust:
     @property
     def unknown(self) -> NDArray[np.bool_]:
         """(n,) the pairs whose confidence is not known because time ran out."""
-        return np.isfinite(self.consensus) & np.isnan(self.confidence)
+        return self._matched & np.isnan(self.confidence)
 
     def ambiguities(self, names: Sequence[str] | None = None) -> list[str]:
         """A sentence for each group of interchangeable sources."""
@@ -172,6 +201,7 @@ class Trust:
             "ambiguous": [list(group) for group in self.ambiguous],
             "better": self.better,
             "seconds": self.seconds,
+            **({} if self.support is None else {"support": self.support}),
         }
 
 

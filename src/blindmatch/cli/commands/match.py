@@ -18,6 +18,7 @@ from blindmatch.cli.app import command
     "blindmatch match a.parquet b.csv --distortion cka --report report.html",
     "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
     "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
+    "blindmatch match words.npy mots.npy --candidates 5 --output partners.csv",
     "blindmatch match a.npy b.npy --unmatched-cost 10 --similarity hints.npy --similarity-weight 5",
 )
 def match(
@@ -31,17 +32,35 @@ def match(
     checkpoint: opt.Checkpoint = None,
     assess: opt.Assess = False,
     min_confidence: opt.MinConfidence = None,
+    output: Annotated[
+        opt.File,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the partner of each source and its confidence (.csv), or add them to SOURCE (.h5ad).",
+        ),
+    ] = None,
+    candidates: Annotated[
+        int,
+        typer.Option(
+            metavar="K", help="Tell the K best partners of each source, in --json and --output: 30 items or more."
+        ),
+    ] = 0,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
     from blindmatch.cli.answers import Answer, Assessment, Request
+    from blindmatch.cli.console import complain
     from blindmatch.cli.inputs import TaskInput, command_line
     from blindmatch.cli.items import check_items
+    from blindmatch.cli.partners import best_partners, check_partners, write_partners
     from blindmatch.cli.saved import read_start
     from blindmatch.matching.match import match_task
 
     check_items(items, outputs.report)
     inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
-    request.check([*inputs.paths, *([start] if start else [])])
+    request.check([*inputs.paths, *([start] if start else [])], {"--output": output})
+    check_partners(output, candidates, inputs)
     assessment = Assessment(min_confidence)
     assessment.check()
     task = inputs.task
@@ -51,7 +70,11 @@ def match(
     found = request.solved(partial(match_task, task))
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
-    answer = Answer(match, request, tables=inputs.tables, price=inputs.price)
+    best = best_partners(match, candidates)
+    answer = Answer(match, request, tables=inputs.tables, price=inputs.price, candidates=best)
     if assess or min_confidence is not None:
         answer.assess(task, assessment, assessment.plan(task))
+    answer.write("Partners", output, lambda path: write_partners(answer.match, inputs, best, path))
+    if candidates and best is None:
+        complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
     answer.finish()
