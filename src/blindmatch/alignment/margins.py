@@ -124,6 +124,6 @@ def confidence(margins: Margins, support: int) -> FloatArray:
     logit = float(np.log(share / (1 - share)))
     clear = max(logit, 0.0)
     at, by_margin, by_share, by_support, by_clear_margin, by_own, by_clear_own = _LOGISTIC
-    logits = at + by_share * logit + by_support * (support > 0)
-    logits = logits + (by_margin + by_clear_margin * clear) * above + (by_own + by_clear_own * clear) * own
+    whole = at + by_share * logit + by_support * (support > 0)
+    logits = whole + (by_margin + by_clear_margin * clear) * above + (by_own + by_clear_own * clear) * own
     return np.asarray(1 / (1 + np.exp(-logits)))
