@@ -38,6 +38,7 @@ def optimum():
     return result.cost
 
 
+@pytest.mark.slow
 def test_stopped_runs_add_up_to_the_whole(tmp_path, optimum):
     problem, path = hard_problem(), tmp_path / "run.tree"
     solver = BranchAndBound(checkpoint=path)
@@ -72,7 +73,7 @@ def test_a_check_that_is_cut_short_keeps_the_checkpoint(tmp_path, monkeypatch):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_killed_run_goes_on(tmp_path, optimum, how):
     path = tmp_path / "run.tree"
     script = SCRIPT.format(folder=str(Path(__file__).parent), path=str(path))

@@ -54,6 +54,7 @@ def test_a_start_of_another_size_is_refused() -> None:
         DualAscent(start=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_threads_change_nothing_where_sweeps_run_in_batches() -> None:
     problem = problem_of(66, 0.6)
     one, two = (bm.solve(problem, DualAscent(relaxation=False), rng=0, threads=t) for t in (1, 2))
@@ -72,6 +73,7 @@ def neighbourhoods(n: int) -> bm.QAP:
     return bm.Gaussian(bandwidth=0.36, normalize=True).problem(X, Y)
 
 
+@pytest.mark.slow
 def test_a_proof_takes_few_stages() -> None:
     """Each stage must be checked: a stage for every pair that is ruled out would take longer than finding them."""
     problem = neighbourhoods(30)

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from blindmatch.solving.interrupts import keep_what_is_done
 
 T = TypeVar("T")
 
 
 class Stopped(Exception):  # noqa: N818
     """Time is up: what a step was computing is given up."""
+
+
+@dataclass
+class Ending:
+    """What cut a search short: time, Ctrl-C, or nothing."""
+
+    why: Literal["", "time_limit", "interrupted"] = ""
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Let time and Ctrl-C end the block, but not what comes after it."""
+        with keep_what_is_done() as interrupted:
+            try:
+                yield
+            except Stopped:
+                self.why = self.why or "time_limit"
+        if interrupted:
+            self.why = "interrupted"
 
 
 class Crew:

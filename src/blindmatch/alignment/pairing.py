@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.assign import Candidates, allowed, in_haste, one_to_one, renumbered
 from blindmatch.alignment.coordinates import Coordinates
-from blindmatch.alignment.crew import Crew, Stopped
+from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.learn import NO_PAIRS, Learned, LearningSchedule, Pairs, learn
 from blindmatch.alignment.neighbours import nearest
@@ -115,36 +115,28 @@ def pairings(
     known, total = given or Given(), remaining()
     learning = Crew(threads, lambda: remaining() < (1 - _LEARNING) * total)
     starts: list[Start] = []
-    ended: Literal["", "time_limit", "interrupted"] = ""
+    ending = Ending()
     with threadpool_limits(1, "blas"):
-        try:
+        with ending.noted():
             for start in _learned(source, target, known.anchors, rng, learning, step):
                 starts.append(start)
-        except Stopped:
-            ended = "time_limit"
-        except KeyboardInterrupt:
-            ended = "interrupted"
         ranked = sorted(starts, key=lambda start: -start.learned.score)
         kept = ranked[: 1 if not ranked or _support(ranked[0], ranked) else _KEPT]
         found: list[Pairing] = []
         crew = Crew(threads, lambda: remaining() <= 0)
         for number, start in enumerate(kept):
-            if ended == "interrupted":
+            if ending.why == "interrupted":
                 break
-            try:
-                for pairing in finished(source, target, start.learned.rotation, known, crew, quick=ended != ""):
+            with ending.noted():
+                for pairing in finished(source, target, start.learned.rotation, known, crew, quick=ending.why != ""):
                     step("assignment", number / len(kept))
                     found = [*found[:number], replace(pairing, support=_support(start, ranked))]
-            except Stopped:
-                ended = ended or "time_limit"
-            except KeyboardInterrupt:
-                ended = "interrupted"
         if not found and kept:
             rough = _hasty(source, target, kept[0].learned.rotation, known, threads)
             found = [replace(rough, support=_support(kept[0], ranked))]
     if not found:
         found = [_along_first_axis(source, target, known)]
-    return Pairings(tuple(sorted(found, key=lambda pairing: -pairing.agreement)), len(starts), ended)
+    return Pairings(tuple(sorted(found, key=lambda pairing: -pairing.agreement)), len(starts), ending.why)
 
 
 def finished(
@@ -201,7 +193,7 @@ def _learned(
         schedule = LearningSchedule(axes, keep)
         try:
             learned = learn(a, b, pairs, schedule, rng=rng, crew=crew, anchors=anchors, better=rough.append)
-        except (Stopped, KeyboardInterrupt):
+        except BaseException:  # time, Ctrl-C
             if rough and not found:  # better than nothing
                 yield Start(kind, rough[-1], probed(rough[-1]))
             raise

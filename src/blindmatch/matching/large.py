@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.assign import Candidates, links, mutual_partners
 from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_coordinates
-from blindmatch.alignment.crew import Crew, Stopped
+from blindmatch.alignment.crew import Crew, Ending, Stopped
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.margins import Ranking, confidence, held_out_margins
@@ -20,6 +20,7 @@ from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.machine import usable_cores
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
+from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray
 
@@ -84,7 +85,7 @@ class Matches:
         try:
             with threadpool_limits(1, "blas"):
                 margins = held_out_margins(a, b, partners, rng=rng, crew=crew)
-        except (Stopped, KeyboardInterrupt):
+        except Stopped:
             return None
         probabilities = confidence(margins, self.support(partners))
         probabilities[self.given.anchors.source] = 1.0
@@ -120,7 +121,9 @@ class Matches:
     def judged(self, result: Result, partners: IntArray, remaining: Callable[[], float]) -> Result:
         """The result with its support, the confidence of its pairs (if there is time for it), and its ranking."""
         ranking = self.ranking(partners) if (partners >= 0).any() else None
-        sure = self.confidence(partners, remaining)
+        sure = None
+        with keep_what_is_done():
+            sure = self.confidence(partners, remaining) if result.status != "interrupted" else None
         return replace(result, support=self.support(partners), confidence=sure, ranking=ranking)
 
 
@@ -145,16 +148,12 @@ def matches(
     found = pairings(*spaces.aligned, rng=rng, given=given, threads=count, remaining=remaining, step=step)
     ended: list[IntArray] = []
     if not found.ended:
-        try:
-            crew = Crew(count, lambda: remaining() <= 0)
-            with threadpool_limits(1, "blas"):
-                for number, pairing in enumerate(found.found):
-                    step("distances", number / len(found.found))
-                    ended.append(settled(spaces.placed, pairing.partners, given, crew))
-        except Stopped:
-            found = replace(found, ended="time_limit")
-        except KeyboardInterrupt:
-            found = replace(found, ended="interrupted")
+        crew, ending = Crew(count, lambda: remaining() <= 0), Ending()
+        with ending.noted(), threadpool_limits(1, "blas"):
+            for number, pairing in enumerate(found.found):
+                step("distances", number / len(found.found))
+                ended.append(settled(spaces.placed, pairing.partners, given, crew))
+        found = replace(found, ended=ending.why)
     return Matches(spaces, given, found, tuple(ended), count)
 
 

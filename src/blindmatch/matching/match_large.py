@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from blindmatch.alignment.crew import Crew, Stopped
+from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.pairing import Given
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.large import Matches, Spaces, given_pairs, matches, settled
@@ -166,12 +166,12 @@ class Judge:
         """The cheapest match, its cost, and what is to be said about it."""
         with threadpool_limits(1, "blas"):
             if max(self._hints.sizes) <= EXACT:
-                try:
-                    return self._cheapest(found, run, exact=True)
-                except Stopped:
-                    pass
-                except KeyboardInterrupt:
-                    run.interrupted = True
+                ending, best = Ending(), None
+                with ending.noted():
+                    best = self._cheapest(found, run, exact=True)
+                run.interrupted |= ending.why == "interrupted"
+                if best is not None:
+                    return best
             return self._cheapest(found, run, exact=False)
 
     def _cheapest(self, found: Matches, run: Run, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:

@@ -18,6 +18,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import with_dummies
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback
+from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray, IntArray, as_generator
@@ -65,9 +66,12 @@ def solve_from_coordinates(
     if found is None:
         return solve(problem, "auto", time_limit=time_limit, rng=rng, callback=callback, threads=threads, start=own)
     starts = [completed(partners, hints.sizes[1], problem.n) for partners in found.all]
-    if found.found.ended == "interrupted":
+    believed: list[IntArray] = []
+    with keep_what_is_done() as interrupted:
+        if found.found.ended != "interrupted":
+            believed = [completed(partners, hints.sizes[1], problem.n) for partners in found.believed(remaining)]
+    if interrupted or found.found.ended == "interrupted":
         return _interrupted(problem, starts, time.perf_counter() - begin)
-    believed = [completed(partners, hints.sizes[1], problem.n) for partners in found.believed(remaining)]
     solver = Auto(search=not believed)
     given = believed if believed and problem.n > solver.largest else starts
     left = None if time_limit is None else max(remaining(), 1e-3)

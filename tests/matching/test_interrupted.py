@@ -1,0 +1,26 @@
+"""Ctrl-C between the steps of a match by coordinates: the best start so far is the result."""
+
+import numpy as np
+import pytest
+
+import blindmatch as bm
+from blindmatch.matching import large
+
+
+def spaces(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 6))
+    return X, X @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
+
+
+@pytest.mark.parametrize("step", ["settled", "held_out_margins"])
+def test_ctrl_c_between_starts_and_solver(monkeypatch, step):
+    def press(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(large, step, press)
+    X, Y = spaces()
+    result = bm.match(X, Y, rng=0)
+    assert result.status == "interrupted"
+    assert (result.permutation == np.arange(len(X))).all()
+    assert result.cost == bm.matching_problem(X, Y).objective(result.permutation)
