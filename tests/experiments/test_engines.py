@@ -7,9 +7,11 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 from experiments.in_process import SMALL, InProcess
 
+from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.experiments.engine.engines import Dask, Local, Slurm, forkable, make_engine
 from blindmatch.experiments.run import compute, plan, stored
 
@@ -68,14 +70,35 @@ def test_slurm_arrays_with_submitits_local_executor(tmp_path):
     assert not list((tmp_path / "journals" / "ablation").iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_dask_workers_with_a_resource_embed_images(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(0).integers(0, 255, (20, 8, 8, 3), dtype=np.uint8)
+    images = ImageSet("noise", tuple(ImageItem(str(at), at % 2, one) for at, one in enumerate(pixels)), ("a", "b"))
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, resources={"GPU": 1}, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        address = cluster.scheduler_address
+        with make_engine("dask", address=address, options={"GPU": 1}).open(tmp_path) as pool:
+            found = embed_images(images, "pixels", tmp_path / "x.npz", executor=pool)
+        too_many = make_engine("dask", address=address, options={"GPU": 2})
+        with pytest.raises(ValueError, match="no Dask worker has GPU=2"), too_many.open(tmp_path):
+            pass
+    assert np.array_equal(found.values, embed_images(images, "pixels").values)
+
+
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="did you mean 'slurm'"):
         make_engine("slrum")
+    with pytest.raises(ValueError, match="GPU='one' with engine='dask'; expected a number"):
+        make_engine("dask", address="tcp://localhost:1", options={"GPU": "one"})
     with pytest.raises(ValueError, match="'dask' needs an address"):
         make_engine("dask")
     with pytest.raises(ValueError, match="the others take none"):
         make_engine("local", address="tcp://localhost:1")
-    with pytest.raises(ValueError, match="only 'slurm' takes them"):
+    with pytest.raises(ValueError, match="only 'slurm' and 'dask' take them"):
         make_engine("local", options={"slurm_partition": "x"})
     with pytest.raises(ValueError, match="workers=0"):
         make_engine("local", workers=0)

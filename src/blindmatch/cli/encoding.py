@@ -7,17 +7,21 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
+from blindmatch.cli.engines import ShardEngineOptions, opened
 from blindmatch.encoders import load_image_encoder, load_text_encoder
 from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
+from blindmatch.encoders.remote import Remote
 from blindmatch.encoders.shards import write_arrays
 from blindmatch.encoders.streaming import OnProgress
 from blindmatch.encoders.texts import of_classes
@@ -27,16 +31,45 @@ SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM
 LISTED = 5  # the number of skipped images that are named; the manifest has all
 
 
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where models run: here, or on the workers of an executor."""
+
+    options: dict[str, Any]
+    executor: Executor | None = None
+    tasks: int | None = None
+
+    def image_work(self, spec: str, images: ImageSet, strict: bool) -> tuple[Work, Remote | None]:
+        """Images to embed with a model."""
+        remote = self._remote(spec)
+        encoder = remote.image_encoder() if remote else load_image_encoder(spec, **self.options)
+        return ImageWork(images, encoder, strict), remote
+
+    def text_work(self, spec: str, texts: TextSet) -> tuple[Work, Remote | None]:
+        """Texts to embed with a model."""
+        remote = self._remote(spec)
+        return TextWork(texts, remote.text_encoder() if remote else load_text_encoder(spec, **self.options)), remote
+
+    def _remote(self, spec: str) -> Remote | None:
+        return None if self.executor is None else Remote.of(self.executor, spec, self.options, self.tasks)
+
+
+@contextmanager
+def place_of(options: dict[str, Any], engine: ShardEngineOptions, folder: Path) -> Iterator[Place]:
+    """Open the engine that was asked for. A job of Slurm loads the model anew: it gets several shards."""
+    with opened(engine.engine, engine.workers, engine.address, folder, engine.job) as (made, executor):
+        yield Place(options, executor, made.workers if made is not None and engine.engine == "slurm" else None)
+
+
 def works(
-    images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: dict[str, Any]
-) -> Iterator[tuple[str, Work]]:
+    images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: Place
+) -> Iterator[tuple[str, tuple[Work, Remote | None]]]:
     """What there is to embed, images and class names with each of their models, and the names of the files."""
     dataset = identifier(images.name)
     for spec in models[0]:
-        work = ImageWork(images, load_image_encoder(spec, **place), strict)
-        yield f"vision__{dataset}__{_file_name(spec)}.npz", work
+        yield f"vision__{dataset}__{_file_name(spec)}.npz", place.image_work(spec, images, strict)
     for spec in models[1]:
-        yield f"language__{dataset}__{_file_name(spec)}.npz", TextWork(names, load_text_encoder(spec, **place))
+        yield f"language__{dataset}__{_file_name(spec)}.npz", place.text_work(spec, names)
 
 
 def chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
@@ -76,10 +109,11 @@ def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) 
     return paths
 
 
-def extracted(work: Work, out: Path, means: bool, batch_size: int) -> Extracted:
+def extracted(placed: tuple[Work, Remote | None], out: Path, means: bool, batch_size: int) -> Extracted:
     """Embed into a file, with a bar of progress."""
+    work, remote = placed
     with _bar(f"{work.items.name}, {work.encoder.model.name}") as progress:
-        return extract(work, out, batch_size, means, progress)
+        return extract(work, out, batch_size, means, progress, remote)
 
 
 @contextmanager

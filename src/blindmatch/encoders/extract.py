@@ -17,6 +17,7 @@ import numpy as np
 from blindmatch.encoders.datasets import load_images
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder, load_text_encoder
+from blindmatch.encoders.remote import Remote
 from blindmatch.encoders.shards import Shard, ShardStore, digest_of, read_arrays, write_arrays
 from blindmatch.encoders.streaming import OnProgress, stream
 from blindmatch.encoders.texts import load_texts
@@ -56,6 +57,7 @@ def embed_images(
     device: str = "auto",
     precision: str = "auto",
     download: bool = False,
+    executor: Any = None,
     **options: Any,
 ) -> Embeddings:
     """Embed images with a vision model.
@@ -80,6 +82,8 @@ def embed_images(
         Called with (done, total).
     device, precision, download
         See `as_device`; `download` allows downloads of weights and data.
+    executor
+        Workers that load the model and embed: any ``concurrent.futures`` executor, or a Dask client.
     options
         For `load_images`: split, root, limit, classes.
 
@@ -96,11 +100,14 @@ def embed_images(
     chosen = images if isinstance(images, ImageSet) else load_images(images, download=download, **options)
     if means and chosen.class_names is None:
         raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
-    encoder = model if isinstance(model, ImageEncoder) else load_image_encoder(
-        model, device=device, precision=precision, download=download
-    )  # fmt: skip
+    place: dict[str, Any] = {"device": device, "precision": precision, "download": download}
+    remote = None if executor is None else Remote.of(executor, model, place)
+    if remote is not None:
+        encoder = remote.image_encoder()
+    else:
+        encoder = model if isinstance(model, ImageEncoder) else load_image_encoder(model, **place)
     work = ImageWork(chosen, encoder, strict)
-    return extract(work, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(work, None if out is None else Path(out), batch_size, means, progress, remote).embeddings
 
 
 def embed_texts(
@@ -114,6 +121,7 @@ def embed_texts(
     device: str = "auto",
     precision: str = "auto",
     download: bool = False,
+    executor: Any = None,
     **options: Any,
 ) -> Embeddings:
     """Embed texts with a language model.
@@ -122,7 +130,7 @@ def embed_texts(
     ----------
     texts
         A list, a file, the name of a dataset (see `load_texts`), or a `TextSet`.
-    model, out, batch_size, progress, device, precision, download
+    model, out, batch_size, progress, device, precision, download, executor
         As in `embed_images`.
     means
         If several texts belong to one item (prompts to a class, captions to an image): one row per item, their
@@ -131,15 +139,25 @@ def embed_texts(
         For `load_texts`: prompts, column, split, root, wordnet.
     """
     chosen = texts if isinstance(texts, TextSet) else load_texts(texts, download=download, **options)
-    encoder = model if isinstance(model, TextEncoder) else load_text_encoder(
-        model, device=device, precision=precision, download=download
-    )  # fmt: skip
+    place: dict[str, Any] = {"device": device, "precision": precision, "download": download}
+    remote = None if executor is None else Remote.of(executor, model, place)
+    if remote is not None:
+        encoder = remote.text_encoder()
+    else:
+        encoder = model if isinstance(model, TextEncoder) else load_text_encoder(model, **place)
     work = TextWork(chosen, encoder)
-    return extract(work, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(work, None if out is None else Path(out), batch_size, means, progress, remote).embeddings
 
 
-def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
-    """Run a work in shards and write its result; finished shards are only read."""
+def extract(
+    work: Work,
+    out: Path | None,
+    batch_size: int,
+    means: bool,
+    progress: OnProgress | None,
+    remote: Remote | None = None,
+) -> Extracted:
+    """Run a work in shards, here or on workers, and write its result; finished shards are only read."""
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
     if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
@@ -155,6 +173,8 @@ def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "shards" if out is None else out.with_name(f"{out.name}.parts")
         store = ShardStore(folder, plan)
+        if remote is not None:
+            remote.compute(work, store, batch_size, progress)
         found = _assembled(work, stream(work, store, batch_size, progress), batch_size)
         if means and "labels" in found.arrays:
             found = averaged(found)

@@ -39,6 +39,11 @@ class Shard:
     digests: list[str]
     skipped: list[tuple[int, str]]
 
+    def moved(self, start: int) -> Shard:
+        """The same items, the first of which has another row."""
+        rows = [row + start for row in self.rows]
+        return Shard(self.embeddings, rows, self.digests, [(row + start, why) for row, why in self.skipped])
+
     def arrays(self) -> Arrays:
         """Convert to arrays for a file."""
         return {
@@ -84,23 +89,29 @@ class ShardStore:
         """Yield all shards in order; read them if they exist, otherwise compute and write them."""
         for number, start in enumerate(range(0, total, size)):
             stop = min(start + size, total)
-            path = self.folder / f"{number:06}.npz"
-            shard = self._read(path)
+            shard = self.read(number)
             if shard is None:
                 shard = compute(start, stop)
-                write_atomically(path, lambda file, shard=shard: np.savez(file, **shard.arrays()))  # type: ignore[misc]
+                self.write(number, shard)
             if progress is not None:
                 progress(stop, total)
             yield shard
 
-    @staticmethod
-    def _read(path: Path) -> Shard | None:
-        if not path.exists():
+    def read(self, number: int) -> Shard | None:
+        """A shard; None if it is missing or damaged and has to be computed."""
+        if not self._path(number).exists():
             return None
         try:
-            return Shard.of(read_npz(path))
-        except (ValueError, KeyError):  # a damaged shard: compute it again
+            return Shard.of(read_npz(self._path(number)))
+        except (ValueError, KeyError):
             return None
+
+    def write(self, number: int, shard: Shard) -> None:
+        """Keep a shard."""
+        write_atomically(self._path(number), lambda file: np.savez(file, **shard.arrays()))  # type: ignore[arg-type]
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06}.npz"
 
     def remove(self) -> None:
         """Delete the shards."""

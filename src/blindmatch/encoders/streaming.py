@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,22 @@ OnProgress = Callable[[int, int], None]
 READERS = 4  # threads; decoding releases the GIL
 
 
+def shard_size(batch_size: int) -> int:
+    """Items of a shard: whole batches, so that a resumed run forms the same ones."""
+    return max(batch_size, SHARD // batch_size * batch_size)
+
+
 def stream(work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> list[Shard]:
-    """Return all shards of a work in order, with at most two batches of images in memory at a time."""
-    size = max(batch_size, SHARD // batch_size * batch_size)  # whole batches, so that a resumed run forms the same ones
-    total = len(work.items)
-    fitting = batch_size
+    """Return all shards of a work in order; those that the store has are only read."""
     store.open()
+    with computing(work, batch_size, progress) as compute:
+        return list(store.run(len(work.items), shard_size(batch_size), compute, progress))
+
+
+@contextmanager
+def computing(work: Work, batch_size: int, progress: OnProgress | None = None) -> Iterator[Callable[[int, int], Shard]]:
+    """Give a function that embeds the items from one row to another, with at most two batches in memory at a time."""
+    fitting = batch_size
     with ThreadPoolExecutor(READERS) as threads:
 
         def ahead(start: int, stop: int) -> list[Future[tuple[str, Any] | str]]:
@@ -45,8 +56,8 @@ def stream(work: Work, store: ShardStore, batch_size: int, progress: OnProgress 
                     values, fitting = shrinking(work.encoder.encode, prepared, min(fitting, batch_size))
                     shard.embeddings.append(values)
                 if progress is not None:
-                    progress(min(first + batch_size, stop), total)
+                    progress(min(first + batch_size, stop), len(work.items))
             values = np.concatenate(shard.embeddings) if shard.embeddings else np.empty((0, 0), dtype=np.float32)
             return Shard(values, shard.rows, shard.digests, shard.skipped)
 
-        return list(store.run(total, size, compute, progress))
+        yield compute

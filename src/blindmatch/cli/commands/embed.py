@@ -11,6 +11,7 @@ import typer
 from blindmatch.cli import completion
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import group
+from blindmatch.cli.engines import ShardEngineOptions
 
 embed = group(
     "embed",
@@ -86,6 +87,7 @@ class EncodingOptions:
 @embed.command(
     "blindmatch embed images photos -m offline:efficientnet-lite0 -o images.npz --class-means",
     "blindmatch embed images cifar10 -m dinov2-vit-b14 -o images.safetensors --download",
+    "blindmatch embed images photos -m clip-rn50 -o x.npz --engine dask --address tcp://host:8786 --job GPU=1",
 )
 def images(
     source: Annotated[
@@ -97,22 +99,22 @@ def images(
     encoder: ModelOptions,
     which: ImageOptions,
     encoding: EncodingOptions,
+    engine: ShardEngineOptions,
     class_means: Annotated[bool, typer.Option("--class-means", help="One row per class.")] = False,
 ) -> None:
     """Embed images. A run that was killed resumes where it stopped."""
-    from blindmatch.cli.encoding import extracted, quiet_libraries, show
+    from blindmatch.cli.encoding import extracted, place_of, quiet_libraries, show
     from blindmatch.cli.outputs import check_outputs
-    from blindmatch.encoders import load_image_encoder, load_images
+    from blindmatch.encoders import load_images
     from blindmatch.encoders.registry import find_model
-    from blindmatch.encoders.work import ImageWork
 
     check_outputs({"--out": encoder.out})
     find_model(encoder.model, "vision")
     read = load_images(source, limit=which.limit, classes=which.classes, **encoding.data)
     if class_means and read.class_names is None:
         raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
-    with quiet_libraries():
-        work = ImageWork(read, load_image_encoder(encoder.model, **encoding.place), which.strict)
+    with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
+        work = place.image_work(encoder.model, read, which.strict)
         found = extracted(work, encoder.out, class_means, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
@@ -129,21 +131,21 @@ def texts(
     encoder: ModelOptions,
     words: TextOptions,
     encoding: EncodingOptions,
+    engine: ShardEngineOptions,
     all_prompts: Annotated[bool, typer.Option("--all-prompts", help="One row per prompt, no mean.")] = False,
     column: Annotated[str | None, typer.Option(help="Of a table, the column with the texts.")] = None,
 ) -> None:
     """Embed texts, or class names in prompts. A run that was killed resumes where it stopped."""
-    from blindmatch.cli.encoding import extracted, quiet_libraries, show
+    from blindmatch.cli.encoding import extracted, place_of, quiet_libraries, show
     from blindmatch.cli.outputs import check_outputs
-    from blindmatch.encoders import load_text_encoder, load_texts
+    from blindmatch.encoders import load_texts
     from blindmatch.encoders.registry import find_model
-    from blindmatch.encoders.work import TextWork
 
     check_outputs({"--out": encoder.out}, [Path(source)])
     find_model(encoder.model, "language")
     read = load_texts(source, prompts=words.prompts, column=column, wordnet=words.wordnet, **encoding.data)
-    with quiet_libraries():
-        work = TextWork(read, load_text_encoder(encoder.model, **encoding.place))
+    with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
+        work = place.text_work(encoder.model, read)
         found = extracted(work, encoder.out, not all_prompts, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
@@ -158,6 +160,7 @@ def classes(
     words: TextOptions,
     which: ImageOptions,
     encoding: EncodingOptions,
+    engine: ShardEngineOptions,
     vision: Annotated[
         list[str] | None,
         typer.Option(help="Vision models, repeatable; 'paper' for all 32. Default: a small offline one."),
@@ -168,7 +171,16 @@ def classes(
     ] = None,
 ) -> None:
     """Embed classes of images and their names with one or more models: both sides of a match at once."""
-    from blindmatch.cli.encoding import chosen, class_texts, extracted, quiet_libraries, show, works, write_means
+    from blindmatch.cli.encoding import (
+        chosen,
+        class_texts,
+        extracted,
+        place_of,
+        quiet_libraries,
+        show,
+        works,
+        write_means,
+    )
     from blindmatch.encoders import load_images
 
     models = chosen(vision, "vision"), chosen(language, "language")
@@ -177,9 +189,9 @@ def classes(
         raise ValueError(f"{read.name}: no classes; expected a folder with a subfolder for each")
     names = class_texts(read, source, words.prompts, words.wordnet)
     out.mkdir(parents=True, exist_ok=True)
-    with quiet_libraries():
+    with quiet_libraries(), place_of(encoding.place, engine, out) as place:
         found = [
             (out / name, extracted(work, out / name, False, encoding.batch_size))
-            for name, work in works(read, names, models, which.strict, encoding.place)
+            for name, work in works(read, names, models, which.strict, place)
         ]
     show(found, encoding.json, write_means(out, found, len(models[0])))

@@ -86,6 +86,7 @@ def experiment(
 ) -> None:
     """Run an experiment of the paper: what is missing of it, in parallel, with the paper's numbers beside yours."""
     from blindmatch.cli.console import complain, interrupted
+    from blindmatch.cli.engines import job_options
     from blindmatch.experiments.engine.engines import make_engine
     from blindmatch.experiments.run import plan
 
@@ -98,7 +99,7 @@ def experiment(
     chosen = (
         None
         if report
-        else make_engine(place.engine, workers=place.workers, address=place.address, options=_jobs(place.job))
+        else make_engine(place.engine, workers=place.workers, address=place.address, options=job_options(place.job))
     )
     if _run(sweep, out, chosen, place.chunk, json):
         complain("interrupted; finished runs are kept, and the same command resumes from there")
@@ -128,12 +129,6 @@ def _fitting(name: str, values: dict[str, Any]) -> dict[str, Any]:
         single = names == ["solver"] and isinstance(value, list) and len(value) == 1
         fitting[names[0] if names else key] = value[0] if single else value
     return fitting
-
-
-def _jobs(job: list[str] | None) -> dict[str, Any]:
-    from blindmatch.experiments.settings import parse_assignments
-
-    return {key: int(text) if text.isdigit() else text for key, text in parse_assignments(job).items()}
 
 
 def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json: bool) -> bool:

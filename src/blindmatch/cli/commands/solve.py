@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,41 +10,12 @@ import typer
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
+from blindmatch.cli.engines import TreeEngineOptions
 
 if TYPE_CHECKING:
     from blindmatch.matching.match import SolveOptions
     from blindmatch.problem.qap import QAP
     from blindmatch.solving.result import Result
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """Where branch-and-bound grows its tree."""
-
-    engine: Annotated[
-        str | None,
-        typer.Option(help="Workers for branch-and-bound: local (processes) or dask. Default: threads of this process."),
-    ] = None
-    workers: Annotated[int | None, typer.Option(help="Processes, with --engine local.")] = None
-    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler, with --engine dask.")] = None
-
-    @contextmanager
-    def executor(self) -> Iterator[Executor | None]:
-        """The workers; None if no engine was asked for."""
-        if self.engine is None:
-            if self.workers is not None or self.address is not None:
-                raise ValueError("--workers and --address need --engine local or --engine dask")
-            yield None
-            return
-        from blindmatch.experiments.engine.engines import make_engine
-
-        if self.engine == "slurm":
-            raise ValueError(
-                "--engine slurm: pieces of a tree are too short for jobs of their own; start a Dask cluster inside a "
-                "job and use --engine dask"
-            )
-        with make_engine(self.engine, workers=self.workers, address=self.address).open(Path()) as executor:
-            yield executor
 
 
 @command(
@@ -62,7 +30,7 @@ def solve(
     ],
     solving: opt.SolverOptions,
     outputs: opt.OutputOptions,
-    place: EngineOptions,
+    place: TreeEngineOptions,
     start: opt.Start = None,
     solution: Annotated[opt.File, typer.Option(metavar="FILE", help="Write the assignment (.sln, QAPLIB).")] = None,
     checkpoint: opt.Checkpoint = None,

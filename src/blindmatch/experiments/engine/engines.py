@@ -106,10 +106,14 @@ class Dask:
         Address of the scheduler, such as ``tcp://host:8786``.
     timeout
         Seconds to wait for it.
+    resources
+        What a task needs of a worker, such as ``{"GPU": 1}``: workers that were started with ``--resources GPU=1`` run
+        one such task at a time.
     """
 
     address: str
     timeout: float = 20.0
+    resources: dict[str, float] = field(default_factory=dict)
 
     @property
     def workers(self) -> int:
@@ -121,11 +125,22 @@ class Dask:
     def open(self, folder: Path) -> Iterator[Executor]:
         """The cluster as an executor. Dask reassigns the work of a worker that dies."""
         with _dask_client(self.address, self.timeout) as client:
-            pool = client.get_executor(pure=False)
+            self._refuse_missing_resources(client)
+            pool = client.get_executor(pure=False, **({"resources": self.resources} if self.resources else {}))
             try:
                 yield pool
             finally:
                 pool.shutdown(wait=False)  # without waiting, it cancels its tasks
+
+    def _refuse_missing_resources(self, client: Any) -> None:
+        """Dask would wait forever for a worker that has them."""
+        workers = client.scheduler_info()["workers"].values()
+        if len(workers) < len(client.nthreads()):  # some versions tell of the first few only
+            return
+        for name, amount in self.resources.items():
+            if workers and all(worker.get("resources", {}).get(name, 0) < amount for worker in workers):
+                needed = f"{name}={amount:g}"
+                raise ValueError(f"no Dask worker has {needed}; start them with dask worker ... --resources {needed}")
 
 
 @contextmanager
@@ -194,14 +209,21 @@ def make_engine(
         at_least(workers, 1, "workers")
     if (address is None) == (name == "dask"):
         raise ValueError(f"address={address!r} with engine={name!r}; 'dask' needs an address, the others take none")
-    if options and name != "slurm":
-        raise ValueError(f"job options {sorted(options)} with engine={name!r}; only 'slurm' takes them")
+    if options and name == "local":
+        raise ValueError(f"job options {sorted(options)} with engine={name!r}; only 'slurm' and 'dask' take them")
     if name == "dask" and address is not None:
-        return Dask(address)
+        return Dask(address, resources=_amounts(options or {}))
     if name == "slurm":
         chosen = dict(options or {})
         return Slurm(str(chosen.pop("cluster", "slurm")), workers or 64, chosen)
     return Local(workers)
+
+
+def _amounts(options: dict[str, Any]) -> dict[str, float]:
+    for name, value in options.items():
+        if not isinstance(value, int | float):
+            raise ValueError(f"job option {name}={value!r} with engine='dask'; expected a number, such as GPU=1")
+    return {name: float(value) for name, value in options.items()}
 
 
 @contextmanager
