@@ -111,3 +111,13 @@ def test_nothing_left_to_choose():
     one = bm.QAP(np.zeros((3, 3)), np.ones((3, 3)), forbidden=~np.eye(3, dtype=bool))
     assert bm.solve(one, "semidefinite", rng=0).permutation.tolist() == [0, 1, 2]
     assert bm.match(np.ones((1, 3)), np.ones((1, 3)), solver="semidefinite").status == "optimal"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [5e-324, 1e-318, 1e-300, 1e150])
+def test_costs_of_any_size_are_bounded(scale: float) -> None:
+    A, B = np.random.default_rng(0).integers(0, 9, size=(2, 7, 7))
+    problem = bm.QAP((A + A.T) * scale, B + B.T)
+    result = bm.solve(problem, "semidefinite", rng=0)
+    assert result.lower_bound <= bm.solve(problem, "brute-force").cost
+    assert result.status == ("stalled" if scale == 5e-324 else "optimal")

@@ -16,6 +16,7 @@ from blindmatch.solvers.base import Budget
 from blindmatch.solvers.face import Face, Floats
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
+_LARGEST_SCALE = 2.0**1000  # denormal costs stay small: a larger one may overflow
 _EXACT_UP_TO = 800  # pairs: a matrix of more is kept in float32
 _SWEEPS = 12
 _SWEEP_GAIN = 0.003  # of the bound's rise so far: less does not pay for another sweep
@@ -34,7 +35,8 @@ class PairCosts:
         linear = form.linear
         self.column_means = linear.mean(axis=0)
         self.linear = linear - linear.mean(axis=1, keepdims=True) - self.column_means + linear.mean()
-        self.scale = problem.n**2 / norm if (norm := self._norm()) > 0 else 1.0
+        norm = self._norm()
+        self.scale = min(problem.n**2 / norm, _LARGEST_SCALE) if norm > 0 else 1.0
 
     def _norm(self) -> float:
         """The norm of the costs; of numbers relative to the largest, since squares may over- or underflow."""
