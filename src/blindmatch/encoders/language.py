@@ -1,4 +1,4 @@
-"""Load language models: sentence-transformers, CLIP's text towers through open_clip, a folder, word vectors."""
+"""Load language models: sentence-transformers, CLIP's text towers through open_clip, a folder, ONNX, word vectors."""
 
 from __future__ import annotations
 
@@ -51,6 +51,11 @@ def load_text_encoder(
 
         encode, about = word_vectors(model)
         return TextEncoder(model, encode, _described(model, about))
+    from blindmatch.encoders.onnx_models import exported_folder, onnx_text_encoder
+
+    folder = exported_folder(model)
+    if folder is not None:
+        return onnx_text_encoder(model, folder, device, precision)
     require("torch")
     place = as_device(device, precision)
     loader = _open_clip if model.library == "open_clip" else _sentence_transformers
@@ -66,21 +71,7 @@ def _described(model: Model, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sentence_transformers(model: Model, place: Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
-    """Also loads any transformers model; sentence-transformers then takes the mean over its tokens."""
-    library = require("sentence_transformers", "offline-models")
-    name = model.library_name
-    if model.package is not None:
-        from blindmatch.encoders.offline import packaged_folder
-
-        name = str(packaged_folder(model))
-    elif "/" not in name and not Path(name).is_dir():
-        name = f"sentence-transformers/{name}"
-    if Path(name).is_dir():
-        _refuse_foreign_code(Path(name))
-    network = library.SentenceTransformer(
-        name, device=place.name, trust_remote_code=False, local_files_only=not download
-    )
-    network.eval().requires_grad_(False)
+    network, name = sentence_network(model, place.name, download)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
         with place.autocast():
@@ -98,6 +89,26 @@ def _sentence_transformers(model: Model, place: Device, download: bool) -> tuple
         },
     }
     return encode, about
+
+
+def sentence_network(model: Model, device: str, download: bool) -> tuple[Any, str]:
+    """A model of sentence-transformers, and its folder or its name on the hub.
+
+    Also loads any transformers model; sentence-transformers then takes the mean over its tokens.
+    """
+    library = require("sentence_transformers", "offline-models")
+    name = model.library_name
+    if model.package is not None:
+        from blindmatch.encoders.offline import packaged_folder
+
+        name = str(packaged_folder(model))
+    elif "/" not in name and not Path(name).is_dir():
+        name = f"sentence-transformers/{name}"
+    if Path(name).is_dir():
+        _refuse_foreign_code(Path(name))
+    network = library.SentenceTransformer(name, device=device, trust_remote_code=False, local_files_only=not download)
+    network.eval().requires_grad_(False)
+    return network, name
 
 
 def _refuse_foreign_code(folder: Path) -> None:

@@ -175,3 +175,9 @@ def _write_safetensors(file: IO[bytes], arrays: Arrays) -> None:
     file.write(len(text).to_bytes(8, "little") + text)
     for block in blocks:
         file.write(block)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of the content of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

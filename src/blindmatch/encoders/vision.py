@@ -1,4 +1,4 @@
-"""Load vision models: timm, open_clip, transformers, a folder, EfficientNet-Lite, raw pixels."""
+"""Load vision models: timm, open_clip, transformers, a folder, EfficientNet-Lite, ONNX, raw pixels."""
 
 from __future__ import annotations
 
@@ -52,6 +52,25 @@ def load_image_encoder(
     model = find_model(spec, "vision")
     if model.library == "numpy":
         return _pixels(model)
+    from blindmatch.encoders.onnx_models import exported_folder, onnx_image_encoder
+
+    folder = exported_folder(model)
+    if folder is not None:
+        return onnx_image_encoder(model, folder, device, precision)
+    torch = require("torch")
+    place = as_device(device, precision)
+    network, prepare, about = load_network(model, spec, download)
+    digest = weights_digest(network)
+    network.to(place.name)
+
+    def encode(prepared: Sequence[Any]) -> NDArray[np.float32]:
+        return place.run(network, torch.stack(list(prepared)))
+
+    return ImageEncoder(model, prepare, encode, _description(model, place, about | {"weights_sha256": digest}))
+
+
+def load_network(model: Model, spec: str, download: bool) -> Loaded:
+    """The torch network of a vision model, its preprocessing, and a description of both."""
     loaders = {
         "timm": _timm,
         "random": _random,
@@ -60,19 +79,11 @@ def load_image_encoder(
         "folder": _folder,
         "efficientnet-lite-pytorch": _efficientnet_lite,
     }
-    torch = require("torch")
-    place = as_device(device, precision)
     require("huggingface_hub")
     with hub_access(spec, download):
         network, prepare, about = loaders[model.library](model, download)
     network.eval().requires_grad_(False)
-    digest = weights_digest(network)
-    network.to(place.name)
-
-    def encode(prepared: Sequence[Any]) -> NDArray[np.float32]:
-        return place.run(network, torch.stack(list(prepared)))
-
-    return ImageEncoder(model, prepare, encode, _description(model, place, about | {"weights_sha256": digest}))
+    return network, prepare, about
 
 
 def _description(model: Model, place: Device, about: dict[str, Any]) -> dict[str, Any]:

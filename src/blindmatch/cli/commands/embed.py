@@ -1,4 +1,4 @@
-"""``embed images``, ``embed texts``, ``embed classes``: embeddings from images and texts."""
+"""``embed images``, ``embed texts``, ``embed classes``: embeddings from images and texts; ``embed export``."""
 
 from __future__ import annotations
 
@@ -195,3 +195,52 @@ def classes(
             for name, work in works(read, names, models, which.strict, place)
         ]
     show(found, encoding.json, write_means(out, found, len(models[0])))
+
+
+@embed.command(
+    "blindmatch embed export offline:efficientnet-lite2",
+    "blindmatch embed export st:thenlper/gte-small -o gte-small --download",
+)
+def export(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            autocompletion=completion.models,
+            help="A vision model of timm or EfficientNet-Lite, or a language model of sentence-transformers.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="The folder to write. Default: the model's name in $BLINDMATCH_ONNX."
+        ),
+    ] = None,
+    modality: Annotated[str | None, typer.Option(help="vision or language, where the name may mean both.")] = None,
+    download: Annotated[bool, typer.Option("--download", help="Download missing weights.")] = False,
+    json: opt.Json = False,
+) -> None:
+    r"""Write a model as ONNX, to run it where torch is not installed.
+
+    Here it needs torch: pip install 'blindmatch\[onnx-export]'.
+    There, pip install 'blindmatch\[onnx]' is enough.
+
+    Give the folder as the model: -m FOLDER. Or put it, under the model's name,
+    into the folder that $BLINDMATCH_ONNX names (default: blindmatch/onnx in the
+    user's cache folder): where torch is missing, the name alone finds it.
+    """
+    from blindmatch.cli.console import echo_json, plain
+    from blindmatch.cli.encoding import quiet_libraries
+    from blindmatch.encoders.onnx_export import export_encoder
+    from blindmatch.encoders.registry import MODALITIES
+    from blindmatch.errors import unknown_name
+
+    kind = next((known for known in MODALITIES if known == modality), None)
+    if modality is not None and kind is None:
+        raise unknown_name("--modality", modality, MODALITIES)
+    with quiet_libraries():
+        folder, difference = export_encoder(model, out, modality=kind, download=download)
+    if json:
+        echo_json({"folder": str(folder), "difference_to_torch": difference})
+    else:
+        typer.echo(f"{plain(str(folder))}: differs from torch by at most {difference:.1g} (embeddings of length 1)")

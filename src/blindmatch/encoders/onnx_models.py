@@ -1,0 +1,206 @@
+"""Run encoders that were exported to ONNX: no torch is needed (``pip install 'blindmatch[onnx]'``)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.encoders.devices import require
+from blindmatch.encoders.language import TextEncoder
+from blindmatch.encoders.offline import cache_folder
+from blindmatch.encoders.onnx_images import preparation
+from blindmatch.encoders.registry import Model
+from blindmatch.encoders.shards import file_digest
+from blindmatch.encoders.vision import ImageEncoder
+
+FILES = ("model.onnx", "onnx/model.onnx")  # in a folder of ours, and in one made for transformers.js
+EMBEDDINGS = ("sentence_embedding", "embedding", "image_embeds", "text_embeds", "pooler_output")
+LONGEST = 512  # tokens, where the folder does not say it
+_IMAGES_AT_A_TIME = 4  # as with torch on a CPU
+
+
+def exports_folder() -> Path:
+    """The folder in which exported models are found by name: $BLINDMATCH_ONNX, or onnx in the cache folder."""
+    chosen = os.environ.get("BLINDMATCH_ONNX")
+    return Path(chosen) if chosen else cache_folder() / "onnx"
+
+
+def export_name(model: Model) -> str:
+    """The name of a model's folder in the folder of exports: its name in its library, without the author's."""
+    return model.library_name.rpartition("/")[2]
+
+
+def exported_folder(model: Model) -> Path | None:
+    """The folder of a model that is to be run as ONNX; None if torch is to run it.
+
+    A folder with an ONNX file is always run as such. A name is looked up in `exports_folder` only if torch is missing.
+    """
+    if model.library == "folder":
+        folder = Path(model.library_name)
+    elif find_spec("torch") is None:
+        folder = exports_folder() / export_name(model)
+    else:
+        return None
+    return folder if any((folder / file).is_file() for file in FILES) else None
+
+
+def onnx_image_encoder(model: Model, folder: Path, device: str, precision: str) -> ImageEncoder:
+    """A vision model from a folder with an ONNX file and ``preprocessor_config.json``."""
+    session, file = _session(folder, device, precision)
+    prepare, config = preparation(folder, model)
+    name = _only(session, file, 4)
+    output = _output(session, file)
+
+    def encode(prepared: Sequence[Any]) -> NDArray[np.float32]:
+        pieces = [prepared[at : at + _IMAGES_AT_A_TIME] for at in range(0, len(prepared), _IMAGES_AT_A_TIME)]
+        found = [session.run([output], {name: np.stack(list(piece))})[0] for piece in pieces]
+        rows = np.concatenate(found).astype(np.float32)
+        # (images, d), or (images, positions, d), or (images, d, height, width)
+        return rows if rows.ndim == 2 else rows.mean(axis=1 if rows.ndim == 3 else (2, 3))
+
+    return ImageEncoder(model, prepare, encode, _description(model, file, {"preprocessing": config}))
+
+
+def onnx_text_encoder(model: Model, folder: Path, device: str, precision: str) -> TextEncoder:
+    """A language model from a folder with an ONNX file and ``tokenizer.json``."""
+    session, file = _session(folder, device, precision)
+    tokenizer, longest = _tokenizer(folder, model)
+    output = _output(session, file)
+    known = {"input_ids", "attention_mask", "token_type_ids"}
+    wanted = [each.name for each in session.get_inputs()]
+    if "input_ids" not in wanted or not known.issuperset(wanted):
+        raise ValueError(f"{file}: it takes {', '.join(wanted)}; expected input_ids and attention_mask")
+    pooling, unit = _pooling(folder)
+
+    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+        tokens = tokenizer.encode_batch(list(texts))
+        ids = np.array([each.ids for each in tokens], dtype=np.int64)
+        mask = np.array([each.attention_mask for each in tokens], dtype=np.int64)
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        found = np.asarray(session.run([output], {key: feed[key] for key in wanted})[0], dtype=np.float32)
+        return found if found.ndim == 2 else _pooled(found, mask, pooling, unit)
+
+    pooled = output in EMBEDDINGS
+    about = {
+        "longest_text_in_tokens": longest,
+        "pooling": "in the model" if pooled else pooling,
+        "unit length": None if pooled else unit,
+    }
+    return TextEncoder(model, encode, _description(model, file, {"preprocessing": about}))
+
+
+def _pooled(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, unit: bool) -> NDArray[np.float32]:
+    if pooling == "first token":
+        rows = states[:, 0]
+    else:
+        weights = mask[:, :, None].astype(np.float32)
+        rows = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    if unit:
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.asarray(rows, dtype=np.float32)
+
+
+def _pooling(folder: Path) -> tuple[str, bool]:
+    """How tokens become one vector, as sentence-transformers writes it; without that the mean, of unit length."""
+    unit = True
+    if (folder / "modules.json").is_file():
+        unit = any("Normalize" in str(module) for module in read_json(folder / "modules.json"))
+    path = folder / "1_Pooling" / "config.json"
+    if not path.is_file():
+        return "mean", unit
+    config = read_json(path)
+    modes = [key for key, value in config.items() if key.startswith("pooling_mode") and value is True]
+    kinds = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first token"}
+    if len(modes) != 1 or modes[0] not in kinds:
+        raise ValueError(f"{path}: {', '.join(modes) or 'no pooling'}; expected the mean or the first token")
+    return kinds[modes[0]], unit
+
+
+def _tokenizer(folder: Path, model: Model) -> tuple[Any, int]:
+    library = require("tokenizers", "onnx")
+    path = folder / "tokenizer.json"
+    path.open("rb").close()  # raises the usual error if the file is missing
+    try:
+        tokenizer = library.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare exceptions
+        raise ValueError(f"{path}: not a tokenizer ({_first_line(error)})") from None
+    settings = {}
+    for name in ("tokenizer_config.json", "sentence_bert_config.json"):
+        if (folder / name).is_file():
+            settings |= read_json(folder / name)
+    longest = model.input_size or settings.get("max_seq_length") or settings.get("model_max_length") or LONGEST
+    longest = int(min(longest, LONGEST if longest > 1e6 else longest))  # "no limit" is written as 1e30
+    word = settings.get("pad_token") or "[PAD]"
+    word = word["content"] if isinstance(word, dict) else word
+    tokenizer.enable_truncation(longest)
+    tokenizer.enable_padding(pad_id=tokenizer.token_to_id(word) or 0, pad_token=word)
+    return tokenizer, longest
+
+
+def _session(folder: Path, device: str, precision: str) -> tuple[Any, Path]:
+    if device not in ("auto", "cpu"):
+        raise ValueError(f"device={device!r}: models in ONNX run on the CPU; expected auto or cpu")
+    if precision not in ("auto", "float32"):
+        raise ValueError(f"precision={precision!r}: models in ONNX run as they were exported; expected auto or float32")
+    runtime = require("onnxruntime", "onnx")
+    file = next(folder / name for name in FILES if (folder / name).is_file())
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3  # errors only; they are raised
+    try:
+        return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"]), file
+    except Exception as error:  # its exceptions have no common class of their own
+        raise ValueError(f"{file}: onnxruntime cannot run it ({_first_line(error)})") from None
+
+
+def _only(session: Any, file: Path, axes: int) -> str:
+    inputs = session.get_inputs()
+    if len(inputs) != 1 or len(inputs[0].shape) != axes:
+        shown = ", ".join(f"{each.name} with {len(each.shape)} axes" for each in inputs)
+        raise ValueError(f"{file}: it takes {shown}; expected one input with {axes} axes")
+    return str(inputs[0].name)
+
+
+def _output(session: Any, file: Path) -> str:
+    """The output that is the embedding, or that is pooled to one."""
+    outputs = {each.name: len(each.shape) for each in session.get_outputs()}
+    for name in EMBEDDINGS:
+        if outputs.get(name) == 2:
+            return name
+    name, axes = next(iter(outputs.items()))
+    if axes not in (2, 3, 4):
+        raise ValueError(f"{file}: its output {name} has {axes} axes; expected 2, 3 or 4")
+    return name
+
+
+def _description(model: Model, file: Path, about: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "library": "onnxruntime",
+        "library_name": model.library_name,
+        "device": "cpu",
+        "precision": "float32",
+        "onnxruntime": version("onnxruntime"),
+        "revision": None,
+        "weights_sha256": file_digest(file),
+        **about,
+    }
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file, or a ValueError with its name."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError:
+        raise ValueError(f"{path}: not a JSON file") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
