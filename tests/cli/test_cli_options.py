@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import blindmatch as bm
 from blindmatch.cli import app
-from blindmatch.cli.console import in_shell_words
+from blindmatch.cli.shell_words import in_shell_words
 from blindmatch.matching.price import suggested_price
 from blindmatch.problem.distortion import MutualKNN, as_distortion
 
@@ -52,7 +52,7 @@ def test_a_distortion_with_options(files):
             "gaussian:bandwith=2",
             "--distortion 'gaussian:bandwith=2': option='bandwith' is not known; did you mean 'bandw",
         ),
-        ("gaussian:bandwidth=wide", "bandwidth is float, not 'wide'"),
+        ("gaussian:bandwidth=wide", "bandwidth='wide'; expected a number"),
         ("mutual-knn:k=0", "--distortion 'mutual-knn:k=0': k=0; expected an integer of at least 1"),
         ("gauss:bandwidth=2", "--distortion 'gauss' is not known; did you mean 'gaussian'?"),
     ],
@@ -83,7 +83,39 @@ def test_outputs_are_refused_before_the_run(monkeypatch, arguments, message):
 def test_errors_name_the_option():
     assert in_shell_words("k=0; expected", {"k": "-k"}) == "-k 0; expected"
     assert in_shell_words("X=0; expected", {"k": "-k"}) == "X=0; expected"
-    assert "--clusters 0" in run("classify", "a.npz", "b.npz", "--clusters", 0).stderr
+    assert in_shell_words("a.npz: x=1 in k_means=2", {"x": "-x"}) == "a.npz: -x 1 in k_means=2"
+    assert in_shell_words("known_pairs holds 3", {"known": "--known", "known_pairs": "--pairs"}, {"known": ["3"]}) == (
+        "--known holds 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("match --neighbors 3", "--neighbors 3 is given with --metric 'euclidean'; only geodesic and hops have them"),
+        ("match --metric a,b,c", "--metric a,b,c: expected one name, or two"),
+        ("match --max-unmatched 3", "--max-unmatched 3 needs an --unmatched-cost"),
+        ("match --known 0:99", "--known holds (0, 99)"),
+        ("match --similarity few.npy", "--similarity has shape (1, 2)"),
+        ("match -d mutual-knn:k=99", "--distortion mutual-knn:k=99: k=99; expected 1 <= k"),
+        ("match --seed -1", "'--seed': '-1'; expected an integer from 0"),
+        ("classify --seed -1", "'--seed': '-1'; expected an integer from 0"),
+        ("match --min-confidence x", "'--min-confidence': "),
+        ("match --min-confidence 2", "--min-confidence 2.0; expected"),
+        ("match --start few.json", "--start few.json: not what"),
+        ("classify --clusters 0", "--clusters 0; expected"),
+        ("align --clusters 99", "SOURCE has 10 rows; --clusters 99 needs at least 198"),
+    ],
+)
+def test_errors_of_functions_name_the_option(arguments, message):
+    np.save("few.npy", np.ones((1, 2)))
+    Path("few.json").write_text("{}", encoding="utf-8")
+    command, *options = arguments.split()
+    done = run(command, "a.npz", "b.npz", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "pydantic" not in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_best_subset_goes_to_match():

@@ -94,7 +94,7 @@ def test_the_command_runs_shows_counts_and_does_not_repeat(run, tmp_path):
         (("small-scale", "--quick", "--solver", "tabu", "--solver", "faq"), "expected text"),
         (("solvers-small", "--quick", "--solver", "fak"), "did you mean 'faq'"),
         (("solvers-small", "--quick", "--vision", "clip"), "vision model='clip' is not known"),
-        (("ablation", "--quick", "--engine", "dask"), "'dask' needs an address"),
+        (("ablation", "--quick", "--engine", "dask"), "--engine 'dask' needs an address, such as --address 'tcp"),
         (("ablation", "--quick", "--chunk", "0"), "--chunk 0"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -46,6 +47,7 @@ _declared: dict[str, Application] = {}  # by the files in `commands`
 
 def _complain_about_usage(error: Any) -> None:
     message = error.format_message().strip().rstrip(".")
+    message = re.sub(r"Input should be a valid (\w+)(?:, unable to parse .*)?$", r"expected a valid \1", message)
     context = getattr(error, "ctx", None)
     where = "blindmatch" if context is None else context.command_path
     see = " See" if message.endswith("?") else "; see"

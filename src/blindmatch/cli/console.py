@@ -7,10 +7,9 @@ import contextlib
 import difflib
 import json
 import os
-import re
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -96,21 +95,11 @@ def interrupted() -> typer.Exit:
     return typer.Exit(TERMINATED if _signals else INTERRUPTED)
 
 
-def in_shell_words(message: str, flags: Mapping[str, str]) -> str:
-    """An error about an argument of a function, as one about the option of a command.
-
-    >>> in_shell_words("n_clusters=0; expected an integer", {"n_clusters": "--clusters"})
-    '--clusters 0; expected an integer'
-    """
-    found = re.match(r"(\w+)=", message)
-    return f"{flags[found[1]]} {message[found.end() :]}" if found and found[1] in flags else message
-
-
 @contextmanager
-def one_line_errors(flags: Mapping[str, str] | None = None) -> Iterator[None]:
+def one_line_errors(told: Callable[[str], str] = str) -> Iterator[None]:
     """Show errors that a user can fix in one line, with an exit code; bugs keep their traceback.
 
-    `flags` has the option of each argument.
+    `told` puts a message about arguments into the words of a shell.
     """
     try:
         yield
@@ -124,7 +113,7 @@ def one_line_errors(flags: Mapping[str, str] | None = None) -> Iterator[None]:
         complain(_described(error))
         raise typer.Exit(BAD_INPUT) from None
     except ValueError as error:
-        complain(in_shell_words(str(error), flags or {}))
+        complain(told(str(error)))
         raise typer.Exit(BAD_INPUT) from None
     except ImportError as error:
         complain(str(error))

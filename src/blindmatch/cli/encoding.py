@@ -137,9 +137,8 @@ def quiet_libraries() -> Iterator[None]:
     """Keep the libraries' own bars and messages off the terminal; `show` says what matters."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when the hub's package is imported, later
-    loggers = [
-        logging.getLogger(name) for name in ("blindmatch.encoders", "transformers", "sentence_transformers", "timm")
-    ]
+    names = ("blindmatch.encoders", "transformers", "sentence_transformers", "timm", "torch.onnx")
+    loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:

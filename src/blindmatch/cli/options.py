@@ -14,6 +14,7 @@ import typer
 
 from blindmatch.cli import completion
 from blindmatch.cli.console import one_line_errors
+from blindmatch.cli.shell_words import in_shell_words
 
 ITEMS = "Options for what is known about the items; the matching never sees it"
 _TRUTH = (
@@ -52,6 +53,13 @@ def price(text: Any) -> Any:
         raise typer.BadParameter(f"{text!r}; expected a number of at least 0, or auto") from None
 
 
+def seed(text: Any) -> Any:
+    """The seed of a run."""
+    if not (str(text).isdecimal() and int(text) < 2**32):
+        raise typer.BadParameter(f"{text!r}; expected an integer from 0 to 4294967295")
+    return int(text)
+
+
 def expanded(function: Callable[..., None]) -> Callable[..., None]:
     """The function of a command as typer wants it.
 
@@ -76,11 +84,11 @@ def expanded(function: Callable[..., None]) -> Callable[..., None]:
             )
 
     flags = {parameter.name: _flag(parameter) for parameter in parameters}
-    flags |= {"rng": flags["seed"]} if "seed" in flags else {}
 
     @wraps(function)
     def run(**values: Any) -> None:
-        with one_line_errors(flags):
+        given = dict(values)
+        with one_line_errors(lambda message: in_shell_words(message, flags, given)):
             for name, kind in groups.items():
                 values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
             function(**values)
@@ -156,7 +164,10 @@ TimeLimit = Annotated[
         help="Return the best found within this time (auto: 60); 'none' for no limit.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", rich_help_panel=RUN)]
+Seed = Annotated[
+    Any,
+    typer.Option("--seed", metavar="N", parser=seed, help="The same seed gives the same result.", rich_help_panel=RUN),
+]
 Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.", rich_help_panel=RUN)]
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="Print the progress on stderr every second.", rich_help_panel=RUN)

@@ -49,7 +49,7 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[
         "distortion": what.distortion,
         "standardize": what.standardize,
         "scale": what.scale,
-        "metric": "euclidean" if given else one_or_two(what.metric),
+        "metric": "euclidean" if given else metric_names(what.metric),
         "neighbors": neighbor_counts(what.neighbors),
         "known_pairs": _pairs("--known", what.known or (), what.known_pairs, source, target),
         "forbidden_pairs": _pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
@@ -66,9 +66,11 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[
     return task, found
 
 
-def one_or_two(word: str) -> str | tuple[str, str]:
-    """A word for both sides, or 'source,target'."""
+def metric_names(word: str) -> str | tuple[str, str]:
+    """A metric for both sides, or 'source,target'."""
     source, comma, target = word.partition(",")
+    if "," in target:
+        raise ValueError(f"--metric {word}: expected one name, or two as in geodesic,cosine")
     return (source.strip(), target.strip()) if comma else word
 
 
@@ -76,9 +78,9 @@ def neighbor_counts(word: str | None) -> int | tuple[int, int] | None:
     """The number of neighbours for both sides, or of each."""
     if word is None:
         return None
-    words = one_or_two(word)
+    source, comma, target = word.partition(",")
     try:
-        return int(words) if isinstance(words, str) else (int(words[0]), int(words[1]))
+        return (int(source), int(target)) if comma else int(word)
     except ValueError:
         raise ValueError(f"--neighbors {word}: expected a number, or two as in 20,30") from None
 

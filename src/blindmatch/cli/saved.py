@@ -37,7 +37,7 @@ class Saved:
         with reading(path, "JSON"):
             values = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(values, dict) or not {"permutation", "cost", "status"} <= values.keys():
-                raise ValueError("it is not what 'blindmatch match --json' prints")
+                raise ValueError(f"{path}: not what 'blindmatch match --json' prints")
             return cls(_result(values), {str(key): str(text) for key, text in dict(values.get("settings", {})).items()})
 
 
@@ -73,9 +73,12 @@ def read_start(path: Path, problem: QAP | None = None) -> IntArray:
     suffix = path.suffix.lower()
     if suffix not in (".sln", ".json"):
         raise ValueError(f"--start {path}: unknown file type {suffix!r}; expected .sln (QAPLIB) or .json")
-    if suffix == ".json":
-        return Saved.load(path).result.permutation
-    return read_sln(path)[1] if problem is None else load_solution(path, problem)
+    try:
+        if suffix == ".json":
+            return Saved.load(path).result.permutation
+        return read_sln(path)[1] if problem is None else load_solution(path, problem)
+    except ValueError as error:
+        raise ValueError(f"--start {error}") from None
 
 
 def saved_match(path: Path, match: Match) -> Match:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -115,7 +116,8 @@ def _export_language(model: Model, spec: str, folder: Path, download: bool) -> f
 def _write(network: Any, inputs: dict[str, Any], shapes: dict[str, Any], output: str, folder: Path) -> None:
     """Write ``model.onnx``, the weights inside."""
     torch = require("torch")
-    with torch.inference_mode(), redirect_stdout(StringIO()):  # the exporter prints
+    with torch.inference_mode(), redirect_stdout(StringIO()), warnings.catch_warnings():  # the exporter prints
+        warnings.simplefilter("ignore")  # it warns of its own future, and of names of axes
         torch.onnx.export(
             network.eval(), tuple(inputs.values()), str(folder / "model.onnx"), input_names=list(inputs),
             output_names=[output], dynamic_shapes=tuple(shapes.values()), dynamo=True, external_data=False,

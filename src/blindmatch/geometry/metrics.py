@@ -108,7 +108,9 @@ def as_metrics(metric: object, neighbors: object = None) -> tuple[Metric, Metric
             raise ValueError(f"{name} has {len(given)} items; expected one, or a pair (source, target)")
     found = Metric.of(names[0], counts[0]), Metric.of(names[1], counts[1])
     if neighbors is not None and not any(one.path for one in found):
-        raise ValueError(f"neighbors={shown(neighbors)} is given with metric={shown(metric)}; only {PATHS} have them")
+        raise ValueError(
+            f"neighbors={shown(neighbors)} is given with metric={shown(metric)}; only {' and '.join(PATHS)} have them"
+        )
     return found
 
 

@@ -362,13 +362,15 @@ def _configured(name: str, options: str) -> Distortion:
         try:
             given[key] = _PARSERS[kinds[key]](text)
         except (ValueError, KeyError):
-            raise ValueError(f"distortion={f'{name}:{options}'!r}: {key} is {kinds[key]}, not {text!r}") from None
+            kind = _WORDS[kinds[key]]
+            raise ValueError(f"distortion={f'{name}:{options}'!r}: {key}={text!r}; expected {kind}") from None
     try:
         return DISTORTIONS[name](**given)
     except ValueError as error:
         raise ValueError(f"distortion={f'{name}:{options}'!r}: {error}") from None
 
 
+_WORDS = {"bool": "true or false", "int": "an integer", "float": "a number"}
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "bool": lambda text: {"true": True, "false": False}[text.lower()],
     "int": int,

@@ -35,7 +35,7 @@ class AlignerOptions:
         int, typer.Option("--candidates", help="How many of the best matches of centres to prove and refine.")
     ] = 5
     n_iterations: Annotated[int, typer.Option("--iterations", help="Rounds of refinement.")] = 20
-    random_state: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")] = 0
+    random_state: opt.Seed = 0
     solver: opt.Solver = "auto"
     time_limit: Annotated[
         float, typer.Option("-t", "--time-limit", metavar="SECONDS", help="For each match of centres.")

@@ -30,7 +30,7 @@ class SubsetOptions:
     scale: opt.Scale = "none"
     engine: Annotated[str, typer.Option(help="search (no proof), exact (small cases), gurobi or scip.")] = "search"
     time_limit: opt.TimeLimit = None
-    rng: Annotated[int, typer.Option("--seed", help="The same seed gives the same result.")] = 0
+    rng: opt.Seed = 0
     threads: opt.Threads = None
 
 

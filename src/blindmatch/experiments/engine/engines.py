@@ -207,8 +207,10 @@ def make_engine(
         raise unknown_name("engine", name, ENGINES)
     if workers is not None:
         at_least(workers, 1, "workers")
-    if (address is None) == (name == "dask"):
-        raise ValueError(f"address={address!r} with engine={name!r}; 'dask' needs an address, the others take none")
+    if name == "dask" and address is None:
+        raise ValueError("engine='dask' needs an address, such as address='tcp://host:8786'")
+    if name != "dask" and address is not None:
+        raise ValueError(f"address={address!r} with engine={name!r}; only 'dask' takes an address")
     if options and name == "local":
         raise ValueError(f"job options {sorted(options)} with engine={name!r}; only 'slurm' and 'dask' take them")
     if name == "dask" and address is not None:
