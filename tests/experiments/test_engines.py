@@ -96,7 +96,7 @@ def test_what_does_not_fit_is_refused():
         make_engine("dask", address="tcp://localhost:1", options={"GPU": "one"})
     with pytest.raises(ValueError, match="engine='dask' needs an address"):
         make_engine("dask")
-    with pytest.raises(ValueError, match="only .dask. takes an address"):
+    with pytest.raises(ValueError, match="only 'dask' takes an address"):
         make_engine("local", address="tcp://localhost:1")
     with pytest.raises(ValueError, match="only 'slurm' and 'dask' take them"):
         make_engine("local", options={"slurm_partition": "x"})

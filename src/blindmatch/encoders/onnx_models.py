@@ -132,7 +132,7 @@ def _tokenizer(folder: Path, model: Model) -> tuple[Any, int]:
         tokenizer = library.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare exceptions
         raise ValueError(f"{path}: not a tokenizer ({_first_line(error)})") from None
-    settings = {}
+    settings: dict[str, Any] = {}
     for name in ("tokenizer_config.json", "sentence_bert_config.json"):
         if (folder / name).is_file():
             settings |= read_json(folder / name)
@@ -174,10 +174,10 @@ def _output(session: Any, file: Path) -> str:
     for name in EMBEDDINGS:
         if outputs.get(name) == 2:
             return name
-    name, axes = next(iter(outputs.items()))
+    first, axes = next(iter(outputs.items()))
     if axes not in (2, 3, 4):
-        raise ValueError(f"{file}: its output {name} has {axes} axes; expected 2, 3 or 4")
-    return name
+        raise ValueError(f"{file}: its output {first} has {axes} axes; expected 2, 3 or 4")
+    return str(first)
 
 
 def _description(model: Model, file: Path, about: dict[str, Any]) -> dict[str, Any]:
