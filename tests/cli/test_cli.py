@@ -184,7 +184,7 @@ def test_report_is_written(run) -> None:
         (("match", "none.npy", "b.npy"), "none.npy: no such file"),
         (("match", "a.npy", "b.npy", "--distortion", "mutual-kn"), "did you mean 'mutual-knn'?"),
         (("match", "a.npy", "b.npy", "--time-limit", "-1"), "--time-limit"),
-        (("match", "a.npy", "b.npy", "--seed", "-1"), "--seed -1"),
+        (("match", "a.npy", "b.npy", "--seed", "-1"), "'--seed': '-1'; expected an integer"),
         (("match", "a.npy", "b.npy", "--threads", "0"), "--threads 0"),
         (("solve", "p.dat", "--solver", "two-op"), "--solver 'two-op' is not known; did you mean 'two-opt'?"),
         (("solve", "bad.dat"), "bad.dat"),
