@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from sampled import sampled
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -262,7 +263,7 @@ def test_the_number_of_axes_grows_to_the_last():
     assert _growing(10, 10, 3) == [10, 10, 10]
 
 
-@pytest.mark.parametrize(("pressed", "left"), [("refining candidates", 1), ("refining the best", 3)])
+@sampled(("pressed", "left"), [("refining candidates", 1), ("refining the best", 3)], quick=1)
 def test_ctrl_c_keeps_the_best_candidate_so_far(data, pressed, left):
     def press(step: str, done: int, total: int) -> None:
         if step == pressed and (done >= total / 3 + 1 or step == "refining the best"):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampled import sampled
 from typer.testing import CliRunner
 
 import blindmatch as bm
@@ -240,7 +241,7 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "answer"), FULL)
+@sampled(("arguments", "answer"), FULL, quick=1)
 def test_a_full_disk_does_not_cost_the_answer(arguments, answer):
     before = sorted(Path().iterdir())
     command = [sys.executable, "-c", LIMITED, *arguments]
@@ -254,9 +255,7 @@ def test_a_full_disk_does_not_cost_the_answer(arguments, answer):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize(
-    "arguments", [("match", "a.npy", "b.npy", "-r", "r.html"), ("solvers",), ("solvers", "--json")]
-)
+@sampled("arguments", [("match", "a.npy", "b.npy", "-r", "r.html"), ("solvers",), ("solvers", "--json")], quick=1)
 def test_a_full_stdout_ends_with_code_1_and_does_not_cost_the_files(arguments):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -277,7 +276,7 @@ def test_a_pipe_that_nobody_reads_does_not_cost_the_files():
     assert Path("r.html").exists()
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@sampled("closed", [">&-", "2>&-", ">&- 2>&-"], quick=1)
 def test_streams_that_are_closed(closed):
     script = f'"$0" -c "from blindmatch.cli import main; main()" match a.npy b.npy --report r.html {closed}'
     done = subprocess.run(["/bin/sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=60)
@@ -313,7 +312,7 @@ LOCKED = [
 ]
 
 
-@pytest.mark.parametrize("arguments", LOCKED)
+@sampled("arguments", LOCKED, quick=1)
 def test_a_place_that_may_not_be_written_to_is_told_before_the_run(arguments):
     Path("locked").mkdir(mode=0o555)
     Path("old.html").write_text("old")

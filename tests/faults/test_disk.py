@@ -184,6 +184,7 @@ def test_too_little_memory_is_told_before_the_run(solver: str) -> None:
     assert f"{needed / 1e9:.3g} GB" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_prediction_is_no_less_than_what_is_taken() -> None:
     script = f"""
 import re, sys

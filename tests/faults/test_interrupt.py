@@ -13,6 +13,7 @@ import pytest
 from faults.press import press, problem_of
 from faults.press_commands import arguments_of
 from faults.press_commands import press as press_command
+from sampled import sampled
 
 import blindmatch as bm
 from blindmatch.solvers.tabu import Tabu
@@ -30,7 +31,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("solver", "n"), CASES)
+@sampled(("solver", "n"), CASES, quick={("auto", 400), ("branch-and-bound", 60), ("factorized-hahn-grant", 60)})
 def test_ctrl_c_is_answered(solver: str, n: int) -> None:
     """Half a second of computing; what others do on this machine is not held against it."""
     row = press(solver, n, 1.0)

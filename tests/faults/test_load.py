@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parent.parent.parent / "benchmarks" / "load.py"
 
 
+@pytest.mark.slow
 def test_many_matches_at_once() -> None:
     command = [sys.executable, str(SCRIPT), "--workers", "2", "--matches", "40"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

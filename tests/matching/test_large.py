@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampled import sampled
 
 import blindmatch as bm
 from blindmatch.alignment import pairing
@@ -80,7 +81,7 @@ def test_a_match_without_confidence_gives_way_to_a_cheaper_one() -> None:
 
 
 def test_a_start_is_never_made_worse() -> None:
-    X, Y, truth = mixture(60, 0.3)
+    X, Y, truth = mixture(30, 0.3)
     problem = bm.matching_problem(X, Y)
     for solver in ("tabu", "two-opt", "faq", "random", "dual-ascent"):
         result = bm.solve(problem, solver, rng=0, time_limit=5, starts=[truth])
@@ -326,7 +327,7 @@ def test_a_cost_by_blocks_is_the_cost() -> None:
     assert other.cost(truth).value == pytest.approx(both.cost(truth).value, rel=1e-9)
 
 
-@pytest.mark.parametrize("standardize", [True, False])
+@sampled("standardize", [True, False], quick=1)
 def test_an_estimated_cost_is_within_its_error(standardize: bool) -> None:
     X, Y, truth = mixture(300, 0.5)
     distortion = bm.GromovWasserstein(standardize=standardize)

@@ -21,6 +21,7 @@ def test_eight_classes_reach_the_enumerated_optimum(seed, noise):
     check_proved(X, Y, seed)
 
 
+@pytest.mark.slow
 @needs_auto
 def test_ten_classes_reach_the_enumerated_optimum():
     X, Y = embeddings(10, 10, 0.7, dimension=8)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from sampled import sampled
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXPECTED = {
@@ -20,7 +20,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@sampled("name", EXPECTED, quick={"qaplib_file.py", "similarity_judgements.py", "two_language_models.py"})
 def test_it_runs_and_shows_what_it_promises(name, tmp_path):
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     done = subprocess.run(

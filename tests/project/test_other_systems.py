@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sampled import sampled
 
 BARE = Path(__file__).with_name("bare_system")
 
@@ -45,13 +46,14 @@ def test_memory_is_checked_only_where_it_is_known() -> None:
     assert 0 < int(here.stdout) < 1 << 50
 
 
+@pytest.mark.slow
 def test_an_experiment_starts_its_workers_anew_and_resumes(tmp_path: Path) -> None:
     command = ("-m", "blindmatch", "experiment", "shuffling", "--quick", "--out", tmp_path / "with ü", "--json")
     first = json.loads(bare(*command, "--workers", "2").stdout)
     assert json.loads(bare(*command).stdout) == first
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@sampled("encoding", ["ascii", "cp1252"], quick=1)
 def test_a_terminal_without_utf8_shows_everything(encoding: str) -> None:
     plain = {"PYTHONIOENCODING": encoding, "LC_ALL": "C"}
     assert "optimal" in bare("-X", "utf8=0", "-m", "blindmatch", "demo", **plain).stdout

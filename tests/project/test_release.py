@@ -39,6 +39,7 @@ def test_the_changelog_has_the_next_version_on_top() -> None:
     assert titles[0] in ("Unreleased", bm.__version__)
 
 
+@pytest.mark.slow
 def test_users_get_types(tmp_path: Path) -> None:
     """mypy sees the types of the package as it is installed, where a wrong use is an error."""
     pytest.importorskip("mypy")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from report.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, WHY_NOT, Browser, started
 from report.pages import EVIL, PROBLEM, found, sets, write_pages
+from sampled import sampled
 
 import blindmatch as bm
 from blindmatch.solvers.progress import Progress
@@ -44,7 +45,7 @@ def column(browser: Browser, at: int) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("kind", KINDS)
+@sampled("kind", KINDS, quick={"match", "problem"})
 def test_opens_without_errors_and_without_network(
     browser: Browser, pages: dict[str, Path], kind: str, size: tuple[int, int]
 ) -> None:
@@ -55,7 +56,7 @@ def test_opens_without_errors_and_without_network(
     assert browser.run("return document.documentElement.scrollWidth") == size[0] == browser.run("return innerWidth")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@sampled("kind", KINDS, quick={"match", "problem"})
 def test_everything_is_drawn(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     browser.open(pages[kind])
     colours = browser.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampled import sampled
 
 import blindmatch as bm
 from blindmatch.solvers.branch_and_bound import BranchAndBound
@@ -73,7 +74,7 @@ def test_a_check_that_is_cut_short_keeps_the_checkpoint(tmp_path, monkeypatch):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("how", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
+@sampled("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_run_goes_on(tmp_path, optimum, how):
     path = tmp_path / "run.tree"
     script = SCRIPT.format(folder=str(Path(__file__).parent), path=str(path))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampled import sampled
 
 import blindmatch as bm
 from blindmatch.io.qaplib import read_sln
@@ -33,7 +34,6 @@ OPTIMA = {
     "tho30": 149936,
 }
 ASYMMETRIC = {"bur26a", "lipa20a", "lipa20b", "tai12b", "tai20b"}
-SAMPLE = {"bur26a", "els19", "nug30", "tai12a", "esc16a"}
 # A solution in the form of a .sln file: 1-based, and which of the two conventions it follows is not said.
 NUG12 = "12 578\n12 7 9 3 4 8 11 1 5 6 10 2\n"
 
@@ -54,13 +54,7 @@ def test_reading(name):
     assert qap.objective(p) > OPTIMA[name]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name in ("bur26a", "kra30a", "ste36a", "tho30") else ())
-        for name in OPTIMA
-    ],
-)
+@sampled("name", OPTIMA, quick=set(OPTIMA) - {"bur26a", "kra30a", "ste36a", "tho30"})
 def test_tabu_finds_the_optimum(name):
     result = bm.solve(problem(name), "tabu", rng=0)
     assert result.cost == OPTIMA[name]
@@ -80,9 +74,7 @@ def test_branch_and_bound_proves_the_optimum(name):
     assert OPTIMA[name] - qap.granularity < bm.verify(qap, result.certificate) <= OPTIMA[name]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.slow) for name in OPTIMA]
-)
+@sampled("name", OPTIMA, quick={"bur26a", "els19", "esc16a", "nug30", "tai12a"})
 def test_no_bound_is_above_the_optimum(name):
     result = bm.solve(problem(name), "dual-ascent", rng=0, time_limit=1)
     assert result.lower_bound <= OPTIMA[name] <= result.cost

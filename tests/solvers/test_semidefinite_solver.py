@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from qaplib import needs_qaplib, qaplib
+from sampled import sampled
 from scipy.linalg import null_space
 from strategies import random_problem, rng_of
 
@@ -57,9 +58,7 @@ def test_the_steps_get_to_a_point_of_both_sets():
 
 
 @needs_qaplib
-@pytest.mark.parametrize(
-    ("name", "least", "best"), [("nug12", 567, 578), ("had12", 1650, 1652), ("rou12", 231000, 235528)]
-)
+@sampled(("name", "least", "best"), [("nug12", 567, 578), ("had12", 1650, 1652), ("rou12", 231000, 235528)], quick=1)
 def test_it_is_far_above_level_one(name, least, best):
     problem = qaplib(name)
     result = bm.solve(problem, "semidefinite", rng=0, threads=1)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 from qaplib import needs_qaplib, qaplib
+from sampled import sampled
 from strategies import random_problem
 
 import blindmatch as bm
@@ -38,6 +39,7 @@ def test_its_proof_is_checked_from_a_file(tmp_path):
     assert all(stage.matrix is None for node in plain.certificate.nodes for stage in node.stages)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing():
     problem = qaplib("rou12")
     one, two = (bm.solve(problem, BranchAndBound(), rng=0, threads=threads) for threads in (1, 2))
@@ -86,7 +88,7 @@ def test_ctrl_c_in_the_middle_of_nodes_closes_nothing(monkeypatch, proof_limit):
     assert result.lower_bound < 578 <= result.cost
 
 
-@pytest.mark.parametrize("scale", [1e80, pytest.param(1e-90, marks=pytest.mark.slow)])
+@sampled("scale", [1e80, 1e-90])
 def test_very_large_and_very_small_costs(scale):
     plain = random_problem(0, 12, "symmetric", integer=True)
     (A, B), *_ = plain.factors
@@ -96,10 +98,7 @@ def test_very_large_and_very_small_costs(scale):
     assert plain.objective(result.permutation) == bm.solve(plain, BranchAndBound(semidefinite=False), rng=0).cost
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["asymmetric", pytest.param("symmetric", marks=pytest.mark.slow), pytest.param("sum", marks=pytest.mark.slow)],
-)
+@sampled("kind", ["asymmetric", "symmetric", "sum"])
 def test_other_kinds_of_problems(kind):
     """A linear term, forbidden pairs, two factor pairs: level 1 and the tree of semidefinite bounds agree."""
     seed = ("symmetric", "asymmetric", "sum").index(kind)

@@ -136,6 +136,7 @@ def test_inputs_are_never_written_to(solver):
 # 4. input order gives no advantage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["factorized-hahn-grant", "faq", "two-opt", "random"])
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_on_constant_matrices_accuracy_is_chance(solver, value):
