@@ -1,6 +1,6 @@
 """Hundreds to thousands of items with a hidden pairing: share of right pairs and CPU seconds, beside peers.
 
-python benchmarks/large.py 200 500 1000                  mixtures and clouds of these sizes, all methods
+python benchmarks/large.py 500 1000 2000 --plot p.png    mixtures and clouds of these sizes, all methods
 python benchmarks/large.py --methods match 2000 5000     bm.match alone
 python benchmarks/large.py --files a.npy b.npy 5000      the first rows of two arrays; equal rows are partners
 python benchmarks/large.py --files a.npy b.npy 5000 --seeds 5    other orders and seeds
@@ -14,12 +14,14 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
 from scipy.spatial.distance import cdist
 
 import blindmatch as bm
+from blindmatch.alignment.margins import Ranking
 
 CASES = (("mixture", 0.2), ("mixture", 0.5), ("cloud", 0.1))
 SECONDS = 60.0
@@ -35,6 +37,18 @@ def hidden(n: int, kind: str, noise: float, seed: int) -> tuple[np.ndarray, np.n
     Y += noise * Y.std() * rng.standard_normal(Y.shape)
     order = rng.permutation(n)
     return X, Y[order], np.argsort(order)
+
+
+def with_outliers(
+    n: int, kind: str, noise: float, share: float, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`n` items a side, of which this share has no partner; the true partners, -1 for none."""
+    common, total = n - round(share * n), n + round(share * n)
+    X, Y, truth = hidden(total, kind, noise, seed)
+    kept = np.random.default_rng(seed).permutation(np.concatenate([truth[:common], truth[n:]]))
+    place = np.full(total, -1)
+    place[kept] = np.arange(n)
+    return X[:n], Y[kept], place[truth[:n]]
 
 
 def by_match(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -57,15 +71,25 @@ def by_entropic_gw(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return linear_sum_assignment(-plan)[1]
 
 
+def by_low_rank_gw(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    import ot
+
+    sides = [side / np.sqrt((side**2).sum(axis=1).mean()) for side in (X - X.mean(axis=0), Y - Y.mean(axis=0))]
+    Q, R, g = ot.gromov.lowrank_gromov_wasserstein_samples(*sides, rank=50, seed_init=0)
+    return linear_sum_assignment(-(Q / g) @ R.T)[1]
+
+
 METHODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "match": by_match,
     "scipy-faq": by_faq,
     "aligner": by_aligner,
     "entropic-gw": by_entropic_gw,
+    "low-rank-gw": by_low_rank_gw,
 }
 
 
-def compare(sizes: list[int], methods: list[str]) -> None:
+def compare(sizes: list[int], methods: list[str], plot: str | None) -> None:
+    found: dict[str, list[tuple[float, float, int]]] = {name: [] for name in methods}
     print("| n | data | " + " | ".join(f"{name}: right, CPU s" for name in methods) + " |")
     print("| --- | --- | " + " | ".join("---" for _ in methods) + " |")
     for n in sizes:
@@ -75,8 +99,26 @@ def compare(sizes: list[int], methods: list[str]) -> None:
             for name in methods:
                 start = time.process_time()
                 right = float(np.mean(METHODS[name](X, Y) == truth))
-                cells.append(f"{right:.1%}, {time.process_time() - start:.1f}")
+                found[name].append((time.process_time() - start, right, n))
+                cells.append(f"{right:.1%}, {found[name][-1][0]:.1f}")
             print(f"| {n} | {kind}, noise {noise:g} | {' | '.join(cells)} |", flush=True)
+    if plot is not None:
+        draw(found, plot)
+
+
+def draw(found: dict[str, list[tuple[float, float, int]]], path: str) -> None:
+    """Right pairs against CPU seconds; larger marks are larger problems."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for marker, (name, points) in zip("osD^v*", found.items(), strict=False):
+        seconds, right, sizes = zip(*points, strict=True)
+        axes.scatter(seconds, right, [n**0.5 for n in sizes], marker=marker, alpha=0.6, label=name)
+    axes.set(xscale="log", xlabel="CPU seconds", ylabel="share of right pairs", ylim=(-0.03, 1.05))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8, loc="center right")
+    figure.savefig(path, dpi=110)
 
 
 def compare_files(sizes: list[int], files: list[str], seeds: int) -> None:
@@ -98,18 +140,72 @@ def compare_files(sizes: list[int], files: list[str], seeds: int) -> None:
             print(f"| {n} | {seed} | {right.mean():.2%} | {told} | {spent:.1f} |", flush=True)
 
 
+def outliers(sizes: list[int]) -> None:
+    """Precision and recall with items that have no partner, beside mutual neighbours by CSLS."""
+    print("| n | data | without a partner | price | match | with min_confidence=0.5 | mutual neighbours | CPU s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for n in sizes:
+        for (kind, noise), share in [(case, share) for case in CASES for share in (0.1, 0.5)]:
+            X, Y, truth = with_outliers(n, kind, noise, share, 10_000 + n)
+            for price in (0.05, 0.1, 0.3):
+                start = time.process_time()
+                result = bm.match(X, Y, unmatched_cost=price * n, rng=0, time_limit=None)
+                spent = time.process_time() - start
+                sure = np.where(np.nan_to_num(result.confidence) >= 0.5, result.permutation, -1)
+                cells = [precision_recall(partners, truth) for partners in (result.permutation, sure, neighbours(X, Y))]
+                told = f"{kind}, noise {noise:g} | {share:.0%} | {price:g} n | {' | '.join(cells)}"
+                print(f"| {n} | {told} | {spent:.1f} |", flush=True)
+
+
+def neighbours(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """The simple thing: a match of everything, then the pairs that are each other's best candidate."""
+    result = bm.match(X, Y, rng=0, time_limit=None)
+    forth = result.candidates(1)[:, 0]
+    back = replace(result, ranking=turned(result.ranking)).candidates(1)[:, 0]
+    return np.where(back[forth] == np.arange(len(X)), forth, -1)
+
+
+def turned(ranking: Ranking) -> Ranking:
+    return Ranking(ranking._target, ranking._source)
+
+
+def precision_recall(partners: np.ndarray, truth: np.ndarray) -> str:
+    good = ((partners == truth) & (truth >= 0)).sum()
+    return f"{good / max((partners >= 0).sum(), 1):.3f} / {good / (truth >= 0).sum():.3f}"
+
+
 def confidence(sizes: list[int]) -> None:
-    """Seeds that the fit of the confidence did not use; noise from little to more than the signal, and no relation."""
+    """Seeds that the fit of the confidence did not use: noise from little to more than the signal, and no relation.
+
+    The second table: the same with items that have no partner, which are matched for a price.
+    """
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for n in sizes:
         for kind in ("mixture", "cloud"):
             for noise in (0.3, 0.6, 0.8, 1.0, 1.3):
                 X, Y, truth = hidden(n, kind, noise, 10_000 + n)
                 result = bm.match(X, Y, rng=1, time_limit=SECONDS)
-                pairs.append((np.asarray(result.confidence), result.permutation == truth))
+                if result.confidence is not None:  # time was up before it was known
+                    pairs.append((result.confidence, result.permutation == truth))
         rng = np.random.default_rng(n)
         result = bm.match(rng.normal(size=(n, 20)), rng.normal(size=(n, 30)), rng=1, time_limit=SECONDS)
-        pairs.append((np.asarray(result.confidence), np.zeros(n, dtype=bool)))
+        if result.confidence is not None:
+            pairs.append((result.confidence, np.zeros(n, dtype=bool)))
+    calibration(pairs)
+    for share in (0.1, 0.5):
+        pairs = []
+        for n in sizes:
+            for kind, noise in (*CASES, ("mixture", 0.8)):
+                X, Y, truth = with_outliers(n, kind, noise, share, 20_000 + n)
+                result = bm.match(X, Y, unmatched_cost=0.1 * n, rng=1, time_limit=SECONDS)
+                if result.confidence is not None:
+                    matched = result.permutation >= 0
+                    pairs.append((result.confidence[matched], (result.permutation == truth)[matched]))
+        print(f"\n{share:.0%} of the items without a partner:\n")
+        calibration(pairs)
+
+
+def calibration(pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
     said, right = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     print("| confidence | pairs | mean confidence | right |\n| --- | --- | --- | --- |")
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
@@ -126,15 +222,18 @@ def main() -> None:
     parser.add_argument("--confidence", action="store_true")
     parser.add_argument("--files", nargs=2, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--seeds", type=int, default=1, help="with --files: this many orders and seeds")
+    parser.add_argument("--plot", metavar="FILE", help="draw the comparison")
     parser.add_argument("--outliers", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    if options.confidence:
+    if options.outliers:
+        outliers(options.sizes)
+    elif options.confidence:
         confidence(options.sizes)
     elif options.files:
         compare_files(options.sizes, options.files, options.seeds)
     else:
-        compare(options.sizes, options.methods)
+        compare(options.sizes, options.methods, options.plot)
 
 
 if __name__ == "__main__":

@@ -113,3 +113,18 @@ def test_the_command_takes_precomputed_matrices(tmp_path: Path) -> None:
         app, ["match", str(tmp_path / "k.npy"), str(tmp_path / "g.npy"), "--metric", "precomputed", "--json"]
     )
     assert json.loads(made.stdout)["permutation"] == np.argsort(order).tolist()
+
+
+def test_the_classifier_and_subsets_take_a_metric() -> None:
+    rng = np.random.default_rng(0)
+    classes = rng.normal(size=(6, 5))
+    lengths = rng.uniform(0.5, 4, size=(6, 1))  # which the cosine distance does not see
+    images = np.repeat(classes, 10, axis=0) + 0.01 * rng.normal(size=(60, 5))
+    model = bm.BlindClassifier(n_init=3, metric="cosine", random_state=0).fit(images, lengths * classes)
+    assert model.result_.cost < 1
+    assert (model.predict(images) == np.repeat(np.arange(6), 10)).all()
+    with pytest.raises(ValueError, match="did you mean 'cosine'"):
+        bm.BlindClassifier(metric="cosin").fit(images, classes)
+    found = bm.best_subsets(classes, lengths * classes, size=3, k=1, metric="cosine", rng=0)
+    assert found.costs[0] == pytest.approx(0, abs=1e-9)
+    assert bm.best_subsets(classes, lengths * classes, size=3, k=1, rng=0).costs[0] > 1e-3

@@ -66,6 +66,13 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[
     return task, found
 
 
+def relation(metric: str, neighbors: str | None) -> dict[str, Any]:
+    """--metric and --neighbors as Python takes them."""
+    if metric == "precomputed":
+        raise ValueError("--metric precomputed: this command needs embeddings")
+    return {"metric": metric_names(metric), "neighbors": neighbor_counts(neighbors)}
+
+
 def metric_names(word: str) -> str | tuple[str, str]:
     """A metric for both sides, or 'source,target'."""
     source, comma, target = word.partition(",")

@@ -21,7 +21,7 @@ from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.evaluation import cluster_assignment
 from blindmatch.matching.match import SolveOptions, match_task
-from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortion import Distortion, as_distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solving.interrupts import keep_what_is_done
@@ -71,8 +71,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         Scale each embedding to unit length first, as the paper does.
     scale
         As in ``bm.match``, for the columns of the images and those of the classes; before `normalize`.
-    distortion, solver, standardize, time_limit, threads
-        As in ``bm.match``.
+    distortion, solver, standardize, metric, neighbors, time_limit, threads
+        As in ``bm.match``. The clusters are found by Euclidean distances; the metric compares their centres.
     random_state
         Seed.
 
@@ -110,6 +110,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         distortion: str | Distortion = "gw",
         solver: str | Solver = "auto",
         standardize: bool = True,
+        metric: str | tuple[str, str] = "euclidean",
+        neighbors: int | tuple[int, int] | None = None,
         time_limit: TimeLimit = "auto",
         random_state: int | None = None,
         threads: int | None = None,
@@ -121,6 +123,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         self.distortion = distortion
         self.solver = solver
         self.standardize = standardize
+        self.metric = metric
+        self.neighbors = neighbors
         self.time_limit = time_limit
         self.random_state = random_state
         self.threads = threads
@@ -140,6 +144,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         that are done and their total. `match_callback` is the callback of ``bm.match``. Ctrl-C keeps the best so far:
         the best match, or the best clustering, which is then matched within a second.
         """
+        # What is wrong with these is told before the clustering.
+        distortion = as_distortion(self.distortion, self.standardize, self.metric, self.neighbors)
         images, texts = self._fitted_set(X), self._second_set(Y)
         self.scalings_ = ColumnScaling.pair(images, texts, self.scale)
         images, texts = self._scaled(images, self.scalings_[0]), self._scaled(texts, self.scalings_[1])
@@ -152,7 +158,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
         self.centres_ = unit_rows(centres) if self.normalize else centres
         report("matching", 0, 1)
-        self.task_ = Task.of(self.centres_, texts, distortion=self.distortion, standardize=self.standardize)
+        self.task_ = Task.of(self.centres_, texts, distortion=distortion)
         limit = self.time_limit
         if self.n_init_ < starts:  # Ctrl-C
             limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)

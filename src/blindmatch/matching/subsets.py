@@ -65,6 +65,8 @@ def best_subsets(
     cost: ArrayLike | None = None,
     distortion: str | Distortion = "gw",
     scale: str = "none",
+    metric: str | tuple[str, str] = "euclidean",
+    neighbors: int | tuple[int, int] | None = None,
     engine: str = "search",
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
@@ -84,8 +86,8 @@ def best_subsets(
     distortion
         "gw", "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. Its kernels are computed
         (and standardised) over all n items.
-    scale
-        How to scale the columns of each side, as in ``bm.match``.
+    scale, metric, neighbors
+        As in ``bm.match``.
     engine
         "search": tabu search from many starts, no proof. "exact": branch and bound, proves the whole list; suitable for
         some tens of items, or small subsets of about a hundred. "gurobi", "scip": third-party solvers.
@@ -104,7 +106,8 @@ def best_subsets(
     >>> [subset.tolist() for subset in found.subsets], found.costs.tolist(), found.status
     ([[0, 1], [0, 3], [1, 3]], [2.0, 4.0, 6.0], 'optimal')
     """
-    matrix = _pair_costs(source, target, cost, distortion, scale)
+    how = {"distortion": distortion, "scale": scale, "metric": metric, "neighbors": neighbors}
+    matrix = _pair_costs(source, target, cost, how)
     n = len(matrix)
     at_least(size, 1, "size")
     if size > n:
@@ -128,15 +131,14 @@ def _pair_costs(
     source: ArrayLike | None,
     target: ArrayLike | None,
     cost: ArrayLike | None,
-    distortion: str | Distortion,
-    scale: str,
+    how: dict[str, Any],
 ) -> FloatArray:
     if cost is not None:
         if source is not None or target is not None:
             raise ValueError("cost is given together with embeddings; pass one or the other")
         matrix = as_square(cost, "cost")
     else:
-        task = Task.of(source, target, distortion=distortion, scale=scale)
+        task = Task.of(source, target, **how)
         K, G = task.kernels
         if len(K) != len(G):
             raise ValueError(f"source has {len(K)} items and target has {len(G)}; expected row i to belong to row i")

@@ -35,6 +35,8 @@ class ClassifierOptions:
     scale: opt.Scale = "none"
     distortion: opt.Distortion = "gw"
     standardize: opt.Standardize = True
+    metric: opt.Metric = "euclidean"
+    neighbors: opt.Neighbors = None
 
 
 @command(
@@ -67,6 +69,7 @@ def classify(
 ) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
     from blindmatch.cli.outputs import check_outputs
+    from blindmatch.cli.pairs import relation
     from blindmatch.cli.progress import Telling
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.solving.run import as_solver
@@ -74,7 +77,7 @@ def classify(
     check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
     as_solver(solving.solver)  # an unknown name is told before the clustering
     model = BlindClassifier(
-        **vars(how),
+        **{**vars(how), **relation(how.metric, how.neighbors)},
         solver=solving.solver,
         time_limit=solving.time_limit,
         random_state=solving.seed,
@@ -198,6 +201,7 @@ def _settings(model: BlindClassifier) -> dict[str, str]:
         "unit length": str(model.normalize),
         "distortion": str(model.distortion),
         "standardize": str(model.standardize),
+        "metric": str(model.metric),
     }
 
 

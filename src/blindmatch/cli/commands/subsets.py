@@ -28,6 +28,8 @@ class SubsetOptions:
     k: Annotated[int, typer.Option("-k", help="Number of subsets.")] = 10
     distortion: opt.Distortion = "gw"
     scale: opt.Scale = "none"
+    metric: opt.Metric = "euclidean"
+    neighbors: opt.Neighbors = None
     engine: Annotated[str, typer.Option(help="search (no proof), exact (small cases), gurobi or scip.")] = "search"
     time_limit: opt.TimeLimit = None
     rng: opt.Seed = 0
@@ -59,6 +61,7 @@ def subsets(
     """Find the subsets of paired items whose relations agree best: those that a blind match is likely to get right."""
     from blindmatch.cli.answers import print_all
     from blindmatch.cli.outputs import Delivery
+    from blindmatch.cli.pairs import relation
     from blindmatch.cli.progress import busy
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
@@ -71,7 +74,7 @@ def subsets(
     tables = Tables.scaled(one, other, how.scale)
     tables.warn()
     with busy("searching", how.time_limit):
-        found = best_subsets(one.values, other.values, **vars(how))
+        found = best_subsets(one.values, other.values, **{**vars(how), **relation(how.metric, how.neighbors)})
     names = one.names or other.names
     if json:
         named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}
