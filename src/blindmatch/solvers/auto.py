@@ -18,6 +18,7 @@ from blindmatch.validation import at_least
 
 _TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
 _STREAMS = 2  # a constant: the result must not depend on the number of threads
+_BOUND_SECONDS = 3e-9  # that the projection bound takes on a busy machine, over n^3
 _BOUND = 400  # how long the projection bound takes, beside the eigenvalues of a quarter of the items: 200 to 280 times
 _STEP_SECONDS = 1.5e-9  # that a step of FAQ takes, over n^3
 _STEPS = 3  # of FAQ: with time for fewer, it does not begin
@@ -68,7 +69,7 @@ class Auto(Solver):
         chosen = bool(budget.starts) and not self.search
         room = budget.remaining if chosen else _CHECKED * budget.time_limit
         certificate, bound = None, "without a bound, for which there is no time"
-        if _bound_seconds(problem) <= room:
+        if _BOUND_SECONDS * problem.n**3 <= room or _bound_seconds(problem) <= room:
             certificate, bound = Certificate(problem.n, (Node(spectral=True),)), "with the projection bound"
         if chosen:
             assert budget.best is not None
@@ -84,7 +85,7 @@ class Auto(Solver):
 
 
 def _bound_seconds(problem: QAP) -> float:
-    """About how long the projection bound takes here and now: on a busy machine several times as long as on another."""
+    """About how long the projection bound takes here and now, where the machine may be idle."""
     part = problem.n // 4
     quarter = np.array(problem.factors[0][0][:part, :part], dtype=np.float64)
     start = time.perf_counter()
