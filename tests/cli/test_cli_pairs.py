@@ -126,7 +126,7 @@ def test_a_certificate_of_few_dummies_proves_no_more_than_they_allow():
         (("--truth", "empty.csv"), "--truth empty.csv: there is no pair in it"),
         (("--truth", "title.csv"), "--truth title.csv: there is no pair in it"),
         (("--unmatched-cost", "-1"), "--unmatched-cost -1.0"),
-        (("--max-unmatched", "1"), "--max-unmatched 1 needs an unmatched_cost"),
+        (("--max-unmatched", "1"), "--max-unmatched 1 needs an --unmatched-cost"),
         (("--similarity", "alike.npy", "--certificate", "alike.npy"), "overwrite an input"),
     ],
 )
