@@ -118,6 +118,19 @@ def test_errors_of_functions_name_the_option(arguments, message):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_proof_of_another_problem_is_noticed():
+    done = run("match", "a.npz", "b.npz", "--certificate", "c.npz")
+    assert "Proof: c.npz" in done.stdout
+    same = run("verify", "a.npz", "b.npz", "c.npz", "--json")
+    assert (same.exit_code, same.stderr, json.loads(same.stdout)["same_problem"]) == (0, "", True)
+    other = run("verify", "a.npz", "b.npz", "c.npz", "--scale", "columns")
+    assert "written for another problem" in other.stderr
+    with np.load("c.npz") as file:  # as earlier versions wrote it
+        np.savez("old.npz", **{name: file[name] for name in file.files if name != "fingerprint"})
+    old = run("verify", "a.npz", "b.npz", "old.npz", "--scale", "columns", "--json")
+    assert (old.stderr, json.loads(old.stdout)["same_problem"]) == ("", None)
+
+
 def test_the_best_subset_goes_to_match():
     found = answer("subsets", "a.npz", "b.npz", "--size", 5, "-k", 2, "--out", "best")
     again = answer("match", "best/source.npz", "best/target.npz", "--truth", "rows")

@@ -213,6 +213,8 @@ class Answer:
         self._certificate_done = True
         certificate, path = self._told.result.certificate, self._request.outputs.certificate
         written = certificate is not None and self._delivery.write(path, certificate.save)
+        if written and not self._request.outputs.json:
+            self._delivery.show(lambda: output().print(f"Proof: {path}", markup=False, soft_wrap=True))
         # Where it was not written, the report must not describe an older file of that name.
         self._page = replace(self._page, certificate_file=path if written else None)
 

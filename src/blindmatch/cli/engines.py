@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from blindmatch.cli import options as opt
+from blindmatch.errors import unknown_name
 
 if TYPE_CHECKING:
     from blindmatch.experiments.engine.engines import Engine
@@ -36,6 +37,8 @@ class TreeEngineOptions:
                 "--engine slurm: pieces of a tree are too short for jobs of their own; start a Dask cluster inside a "
                 "job and use --engine dask"
             )
+        if self.engine not in (None, "local", "dask"):
+            raise unknown_name("engine", self.engine, ("local", "dask"))
         with opened(self.engine, self.workers, self.address, Path()) as (_, executor):
             yield executor
 

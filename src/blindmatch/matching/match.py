@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from blindmatch.errors import shown
 from blindmatch.matching.match_large import in_haste, match_large, too_large
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
+from blindmatch.matching.ties import tie_notes
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, as_task, with_dummies
@@ -264,6 +265,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
             threads=options.threads,
         )
         return _noted(result, task)
+    ties = tie_notes(task)  # before the search: nothing may come between a match and its return
     try:
         result = _solved(task, options)
     except BaseException as error:
@@ -271,7 +273,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
             attach_result(error, _without_dummies(found, task))
         raise
-    return told(_noted(_without_dummies(result, task), task), options.time_limit)
+    return told(_noted(_without_dummies(result, task), task, ties), options.time_limit)
 
 
 def _solved(task: Task, options: SolveOptions) -> Result:
@@ -344,6 +346,6 @@ def _without_dummies(result: Result, task: Task) -> Result:
     return replace(result, permutation=task.reduced(result.permutation))
 
 
-def _noted(result: Result, task: Task) -> Result:
+def _noted(result: Result, task: Task, further: Sequence[str] = ()) -> Result:
     """The result, with what the user should know about the relations in its message."""
-    return replace(result, message="; ".join(filter(None, [result.message, *task.notes])))
+    return replace(result, message="; ".join(filter(None, [result.message, *task.notes, *further])))

@@ -126,12 +126,15 @@ class Certificate:
         Pairs that the problem's forbidden pairs leave no choice about, in an order in which each is forced.
     symmetries
         (ROW or COLUMN, image): renumbering the sources (targets) by image[i] changes nothing in the problem.
+    fingerprint
+        Sums over the problem that this was made for, to notice if it is used with another. The checker ignores them.
     """
 
     size: int
     nodes: tuple[Node, ...] = field(default_factory=lambda: (Node(),))
     forced: tuple[Pair, ...] = ()
     symmetries: tuple[tuple[int, IntArray], ...] = ()
+    fingerprint: tuple[float, ...] = ()
 
     @classmethod
     def from_duals(cls, U: DualArray, V: DualArray, column_duals: FloatArray) -> Certificate:

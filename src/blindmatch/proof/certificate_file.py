@@ -16,7 +16,8 @@ _FIELDS = (
     *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
     *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
 )
-_OPTIONAL = ("matrix_stage", "matrix")  # files of earlier versions have none
+_MATRICES = ("matrix_stage", "matrix")
+_OPTIONAL = (*_MATRICES, "fingerprint")  # files of earlier versions have none
 
 
 def write_certificate(path: str | Path, certificate: Certificate) -> None:
@@ -36,6 +37,7 @@ def write_certificate(path: str | Path, certificate: Certificate) -> None:
             file,
             format=np.array("blindmatch certificate 1"),
             size=np.array(certificate.size),
+            fingerprint=np.array(certificate.fingerprint, dtype=np.float64),
             forced=np.array(certificate.forced, dtype=np.int64).reshape(-1, 2),
             parent=np.array([node.parent for node in certificate.nodes], dtype=np.int64),
             pair=np.array([node.pair or none for node in certificate.nodes], dtype=np.int64).reshape(-1, 2),
@@ -116,12 +118,13 @@ def _from_arrays(arrays: dict[str, NDArray[Any]]) -> Certificate:
     images = arrays["symmetry_image"].astype(np.intp)
     symmetries = tuple(zip(arrays["symmetry_side"].astype(int).tolist(), images, strict=True))
     forced = tuple((int(i), int(j)) for i, j in arrays["forced"].tolist())
-    return Certificate(int(arrays["size"]), tuple(nodes), forced, symmetries)
+    fingerprint = tuple(arrays.get("fingerprint", np.empty(0)).astype(np.float64).ravel().tolist())
+    return Certificate(int(arrays["size"]), tuple(nodes), forced, symmetries, fingerprint)
 
 
 def _matrices(arrays: dict[str, NDArray[Any]], forbidden: list[NDArray[Any]]) -> dict[int, NDArray[Any]]:
     """The matrices of the stages that have one, from their lower triangles."""
-    if any(name not in arrays for name in _OPTIONAL):
+    if any(name not in arrays for name in _MATRICES):
         return {}
     numbers = arrays["matrix_stage"].astype(np.int64).tolist()
     if len(set(numbers)) < len(numbers) or not all(0 <= number < len(forbidden) for number in numbers):

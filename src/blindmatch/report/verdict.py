@@ -98,6 +98,8 @@ def proof_sentence(result: Result, told_by: str | None = None) -> str:
 
 def _proof_sentence(result: Result) -> str:
     cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
+    if _is_rounding(result):
+        cost = bound = "0"
     if result.status == "optimal":
         return f"The match costs {cost} and no pairing costs less than {bound}: proved in {seconds} by {result.solver}."
     ended = ENDED[result.status]
@@ -105,3 +107,9 @@ def _proof_sentence(result: Result) -> str:
         return f"The match costs {cost}; found in {seconds} by {result.solver} ({ended})."
     which = f" ({result.bound})" if result.bound else ""
     return f"The match costs {cost}, the best possible at least {bound}{which}; {seconds} by {result.solver} ({ended})."
+
+
+def _is_rounding(result: Result) -> bool:
+    """Whether the cost of an optimal match is nothing but rounding: it is as small as its distance from the bound."""
+    bound = result.lower_bound
+    return result.status == "optimal" and bound is not None and result.cost - bound > abs(result.cost) / 2

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown, unknown_name
+from blindmatch.problem.fingerprint import fingerprint
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
@@ -231,6 +232,8 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
             notes.append(
                 "the gap closes on the solver's scale, but float64 has too few digits to prove it for this cost"
             )
+    if isinstance(certificate, Certificate):
+        certificate = replace(certificate, fingerprint=fingerprint(problem))
     return Result(
         permutation=outcome.permutation,
         cost=cost,

@@ -1,0 +1,47 @@
+"""A few sums over the data of a problem, which tell it from other problems."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blindmatch.problem.qap import QAP
+from blindmatch.validation import FloatArray
+
+_SAME = 1e-6  # relative: another machine may compute other last digits of the same kernels
+
+
+def fingerprint(problem: QAP) -> tuple[float, ...]:
+    """The cost of two matrices of rank one in place of a permutation, and the sums that belong to them."""
+    return tuple(_sums(problem)[0].tolist())
+
+
+def differs(problem: QAP, known: tuple[float, ...]) -> bool:
+    """Whether a fingerprint is that of another problem; False if there is none."""
+    sums, sizes = _sums(problem)
+    if len(known) != len(sums):
+        return bool(known)
+    return bool((np.abs(sums - np.array(known)) > _SAME * sizes).any())  # nothing is said where numbers overflow
+
+
+def _sums(problem: QAP) -> tuple[FloatArray, FloatArray]:
+    """The sums, and the same sums over absolute values."""
+    index = np.arange(1, problem.n + 1)
+    a, b = np.cos(index), np.sin(np.sqrt(2) * index)
+    sums, sizes = [problem.constant], [abs(problem.constant)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for u, v in ((a, b), (b, a)):
+            products = [((u @ A @ v) * (u @ B @ v), _size(u, A, v) * _size(u, B, v)) for A, B in problem.factors]
+            sums.append(float(sum(value for value, _ in products)))
+            sizes.append(float(sum(size for _, size in products)))
+            sums += [float(u @ problem.linear @ v), float(u @ _forbidden(problem) @ v)]
+            sizes += [_size(u, problem.linear, v), _size(u, _forbidden(problem), v)]
+    return np.array(sums, dtype=np.float64), np.array(sizes, dtype=np.float64)
+
+
+def _size(u: FloatArray, matrix: FloatArray, v: FloatArray) -> float:
+    return float(np.abs(u) @ np.abs(matrix) @ np.abs(v))
+
+
+def _forbidden(problem: QAP) -> FloatArray:
+    n = problem.n
+    return np.zeros((n, n)) if problem.forbidden is None else problem.forbidden.astype(np.float64)
