@@ -20,6 +20,7 @@ from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.machine import usable_cores
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
+from blindmatch.problem.task import Task
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray
@@ -125,6 +126,11 @@ class Matches:
         with keep_what_is_done():
             sure = self.confidence(partners, remaining) if result.status != "interrupted" else None
         return replace(result, support=self.support(partners), confidence=sure, ranking=ranking)
+
+
+def located(task: Task) -> tuple[tuple[FloatArray, FloatArray], bool]:
+    """What coordinates are made from: points, or relations if the metric is not Euclidean, and whether it is these."""
+    return (task.sides, False) if task.euclidean else (task.relations, True)
 
 
 def given_pairs(hints: Hints) -> Given:

@@ -255,10 +255,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
         if options.start is not None:
             raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
         result = match_large(
-            task.sides if task.euclidean else task.relations,
-            task.distortion,
-            task.hints,
-            precomputed=not task.euclidean,
+            task,
             time_limit=limit,
             rng=as_generator(options.rng),
             callback=options.callback,
@@ -290,10 +287,7 @@ def _solved(task: Task, options: SolveOptions) -> Result:
     if options.automatic and min(task.sizes) >= FEWEST:
         return solve_from_coordinates(
             problem,
-            task.sides if task.euclidean else task.relations,
-            task.distortion,
-            task.hints,
-            precomputed=not task.euclidean,
+            task,
             time_limit=left,
             rng=options.rng,
             callback=options.callback,

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.pairing import Given
 from blindmatch.geometry.kernels import unit_rows
-from blindmatch.matching.large import Matches, Spaces, given_pairs, matches, settled
+from blindmatch.matching.large import Matches, Spaces, given_pairs, located, matches, settled
 from blindmatch.matching.outliers import without_outliers
 from blindmatch.matching.relations import (
     EXACT,
@@ -26,6 +26,7 @@ from blindmatch.matching.relations import (
 )
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
+from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.solving.result import Result, attach_result
@@ -52,25 +53,15 @@ def in_haste(sizes: tuple[int, int], distortion: Distortion, hints: Hints, time_
 
 
 def match_large(
-    sides: tuple[FloatArray, FloatArray],
-    distortion: Distortion,
-    hints: Hints,
+    task: Task,
     *,
-    precomputed: bool = False,
     time_limit: float | None = None,
     rng: np.random.Generator,
     callback: Callback | None = None,
     threads: int | None = None,
 ) -> Result:
-    """Match by coordinates; the cost is summed by blocks, or estimated where that would take too long.
-
-    Parameters
-    ----------
-    sides
-        Points, or square matrices of relations if `precomputed`.
-    hints
-        What is known about the pairs. Similarities need the assignment problem.
-    """
+    """Match by coordinates; the cost is summed by blocks, or estimated where that would take too long."""
+    hints, distortion, (sides, precomputed) = task.hints, task.distortion, located(task)
     if hints.reward is not None:
         raise ValueError(
             f"similarity is given for {hints.sizes[0]} and {hints.sizes[1]} items; it is used for up to {QUADRATIC} "

@@ -11,17 +11,15 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, matches
-from blindmatch.problem.distortion import Distortion
-from blindmatch.problem.hints import Hints
+from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, located, matches
 from blindmatch.problem.qap import QAP
-from blindmatch.problem.task import with_dummies
+from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
-from blindmatch.validation import FloatArray, IntArray, as_generator
+from blindmatch.validation import IntArray, as_generator
 
 FEWEST = 30  # items from which coordinates give starts; fewer are solved in no time
 _BY_COST = 100  # items up to which the cheapest match is the result
@@ -31,29 +29,27 @@ _STARTING, _MOSTLY_STARTING = 0.3, 0.6  # of the time limit; the latter where th
 
 def solve_from_coordinates(
     problem: QAP,
-    sides: tuple[FloatArray, FloatArray],
-    distortion: Distortion,
-    hints: Hints,
+    task: Task,
     *,
-    precomputed: bool = False,
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
     callback: Callback | None = None,
     threads: int | None = None,
     start: IntArray | None = None,
 ) -> Result:
-    """Solve with "auto", beginning with matches by coordinates.
+    """Solve the problem of a task with "auto", beginning with matches by coordinates.
 
     Beyond 100 items a match that several starts agree on is the result, even if another one costs a little less, unless
     that is proved to be the best.
 
     Parameters
     ----------
-    sides
-        Points, or square matrices of relations if `precomputed`.
+    problem
+        The task's, or the same with fewer dummies.
     start
         Another match to begin with: the target of each source, -1 for none.
     """
+    hints = task.hints
     own = None if start is None else with_dummies(start, hints.sizes[1], problem.n)
     begin = time.perf_counter()
     limit = math.inf if time_limit is None else time_limit
@@ -62,7 +58,7 @@ def solve_from_coordinates(
         return share * limit - (time.perf_counter() - begin)
 
     share = _STARTING if problem.n <= Auto().largest else _MOSTLY_STARTING
-    found = _matches(sides, distortion, hints, precomputed, as_generator(rng), threads, lambda: remaining(share))
+    found = _matches(task, as_generator(rng), threads, lambda: remaining(share))
     if found is None:
         return solve(problem, "auto", time_limit=time_limit, rng=rng, callback=callback, threads=threads, start=own)
     starts = [completed(partners, hints.sizes[1], problem.n) for partners in found.all]
@@ -114,21 +110,16 @@ def _believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:
 
 
 def _matches(
-    sides: tuple[FloatArray, FloatArray],
-    distortion: Distortion,
-    hints: Hints,
-    precomputed: bool,
-    rng: np.random.Generator,
-    threads: int | None,
-    remaining: Callable[[], float],
+    task: Task, rng: np.random.Generator, threads: int | None, remaining: Callable[[], float]
 ) -> Matches | None:
     """Matches by coordinates; None if the points have none to speak of."""
+    sides, precomputed = located(task)
     try:
         with threadpool_limits(1, "blas"):
-            spaces = Spaces.of(sides, distortion, precomputed)
+            spaces = Spaces.of(sides, task.distortion, precomputed)
     except ValueError:  # points on a line, or all the same
         return None
-    return matches(spaces, given_pairs(hints), rng=rng, threads=threads, remaining=remaining)
+    return matches(spaces, given_pairs(task.hints), rng=rng, threads=threads, remaining=remaining)
 
 
 def _partners(permutation: IntArray, sizes: tuple[int, int]) -> IntArray:
