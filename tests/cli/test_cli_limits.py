@@ -7,21 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run
 from strategies import rng_of
-from typer.testing import CliRunner
 
 import blindmatch as bm
-from blindmatch.cli import app
 from blindmatch.cli.told import Listener, Teller
 from blindmatch.io.qaplib import read_sln
 from blindmatch.solvers.progress import Progress
 from blindmatch.solving.limits import told
 
 NUG5 = "5  0 1 1 2 3 1 0 2 1 2 1 2 0 1 2 2 1 1 0 1 3 2 2 1 0  0 5 2 4 1 5 0 3 0 2 2 3 0 0 0 4 0 0 0 5 1 2 0 5 0"
-
-
-def run(*arguments):
-    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
 
 
 @pytest.fixture(autouse=True)

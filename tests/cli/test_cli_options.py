@@ -1,41 +1,22 @@
 """The command line: options of distortions, files that are refused, the best subset, a suggested price."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from strategies import rng_of
-from typer.testing import CliRunner
+from commands import answer, run, write_two_sets
 
 import blindmatch as bm
-from blindmatch.cli import app
 from blindmatch.cli.shell_words import in_shell_words
 from blindmatch.matching.price import suggested_price
 from blindmatch.problem.distortion import MutualKNN, as_distortion
-
-
-def run(*arguments):
-    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
-
-
-def answer(*arguments):
-    done = run(*arguments, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(autouse=True)
 def files(tmp_path, monkeypatch):
     """Two named sets; two sources have no counterpart."""
     monkeypatch.chdir(tmp_path)
-    rng = rng_of(0)
-    X = rng.standard_normal((10, 5))
-    Y = X + 0.05 * rng.standard_normal((10, 5))
-    X[:2] = rng.standard_normal((2, 5))
-    for name, values in (("a.npz", X), ("b.npz", Y)):
-        np.savez(name, embeddings=values, names=[f"c{i}" for i in range(10)])
-    return X, Y
+    return write_two_sets("c", "c")
 
 
 def test_a_distortion_with_options(files):

@@ -14,17 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run
 from sampled import sampled
-from typer.testing import CliRunner
 
 import blindmatch as bm
-from blindmatch.cli import app
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()")
-
-
-def run(*arguments):
-    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
 
 
 @pytest.fixture(autouse=True)

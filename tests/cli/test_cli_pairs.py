@@ -1,38 +1,21 @@
 """The command line: hints for ``match``, the same options for ``verify``; ``classify`` and ``subsets``."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import answer, run, write_two_sets
 from strategies import rng_of
-from typer.testing import CliRunner
 
 import blindmatch as bm
-from blindmatch.cli import app
-
-
-def run(*arguments):
-    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
-
-
-def answer(*arguments):
-    done = run(*arguments, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(autouse=True)
 def files(tmp_path, monkeypatch):
     """Two named sets; two sources have no counterpart. A matrix of similarities."""
     monkeypatch.chdir(tmp_path)
-    rng = rng_of(0)
-    X = rng.standard_normal((10, 5))
-    Y = X + 0.05 * rng.standard_normal((10, 5))
-    X[:2] = rng.standard_normal((2, 5))
-    np.savez("a.npz", embeddings=X, names=[f"s{i}" for i in range(10)])
-    np.savez("b.npz", embeddings=Y, names=[f"t{i}" for i in range(10)])
-    np.save("alike.npy", rng.random((10, 10)))
+    X, Y = write_two_sets("s", "t")
+    np.save("alike.npy", rng_of(1).random((10, 10)))
     return X, Y
 
 

@@ -6,14 +6,9 @@ import pathlib
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from commands import run
 
-from blindmatch.cli import app
 from blindmatch.matching import match_large
-
-
-def run(*arguments):
-    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
 
 
 @pytest.fixture(autouse=True)

@@ -6,16 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run
 from strategies import rng_of
-from typer.testing import CliRunner
-
-from blindmatch.cli import app
 
 SIZE = 10
-
-
-def run(*arguments):
-    return CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(app, [str(word) for word in arguments])
 
 
 @pytest.fixture(autouse=True)
