@@ -194,7 +194,7 @@ def test_classify_of_data_without_labels_is_assessed(classes):
     [
         (("none.npy", "classes.npz"), "none.npy: no such file"),
         (("images.npz", "classes.npz", "--starts", "0"), "--starts 0"),
-        (("images.npz", "classes.npz", "--clusters", "99"), "X has 60 rows; at least 99 are needed"),
+        (("images.npz", "classes.npz", "--clusters", "99"), "IMAGES has 60 rows; at least 99 are needed"),
         (("a.npz", "classes.npz", "--solver", "rendom"), "did you mean 'random'?"),
         (("wrong.npz", "classes.npz"), "wrong.npz: the label 'emu' is neither a name nor an index of a class"),
         (("images.npz", "classes.npz", "-o", "no/such/out.csv"), "expected a file in a folder that exists"),
@@ -232,7 +232,7 @@ def test_subsets_are_those_of_best_subsets(files):
         (("a.npz", "b.npz", "--size", "11"), "--size 11; expected at most 10"),
         (("a.npz", "alike.npy", "--size", "2", "-k", "0"), "-k 0"),
         (("a.npz", "b.npz", "--size", "2", "--engine", "exakt"), "did you mean 'exact'?"),
-        (("a.npz", "few.npy", "--size", "2"), "source has 10 items and target has 3"),
+        (("a.npz", "few.npy", "--size", "2"), "SOURCE has 10 items and target has 3"),
     ],
 )
 def test_bad_input_of_subsets(arguments, message):
