@@ -1,5 +1,6 @@
 """The command line: options of distortions, files that are refused, the best subset, a suggested price."""
 
+import json
 from pathlib import Path
 
 import numpy as np

@@ -49,7 +49,7 @@ def test_a_large_match_is_saved_and_assessed(truth) -> None:
 
 def test_unmatched_items_of_a_large_match_are_told() -> None:
     np.save("b.npy", np.load("b.npy")[:110])
-    values = json.loads(run("match", "a.npy", "b.npy", "--json", "--output", "p.csv").stdout)
+    values = json.loads(run("match", "a.npy", "b.npy", "--json", "--output", "p.csv", "--time-limit", "1").stdout)
     assert len(values["unmatched_sources"]) == 10
     assert values["unmatched_targets"] == []
     with pathlib.Path("p.csv").open(encoding="utf-8", newline="") as file:

@@ -165,6 +165,7 @@ def test_a_partial_shuffle_moves_no_more_than_it_may():
         assert (order != np.arange(20)).sum() <= round(level * 20)
 
 
+@pytest.mark.slow
 def test_ablation_repeats_the_papers_order(tmp_path):
     paper = ("+ Jonker-Volgenant", "+ LAP solutions", "+ primal heuristic")
     settings = {

@@ -147,6 +147,7 @@ def test_control_c_ends_with_code_130_and_keeps_what_ended(tmp_path):
     assert (tmp_path / "ablation" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_workers(tmp_path):
     """To the last digit, also where several matches tie, as they do with Mutual k-NN."""
     what = plan("small-scale", {"seeds": 3, "time_limit": 60.0}, quick=True, out=tmp_path)

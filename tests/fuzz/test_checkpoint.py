@@ -94,6 +94,7 @@ def go_on(content: bytes, path: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_sound_checkpoints_are_taken(tmp_path: Path) -> None:
     assert len(checkpoints()) >= 3
     for content in checkpoints():

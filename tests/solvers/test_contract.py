@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from clock import in_time
+from sampled import sampled
 from strategies import gw_problem, optimum, random_problem, rng_of, slack
 
 import blindmatch as bm
@@ -224,7 +225,10 @@ def test_constant_matrices_give_chance(name):
     assert abs(np.mean(hits) - 1.0) < 4 / np.sqrt(count)
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - INSTANT))
+TIMED = {"auto", "branch-and-bound", "factorized-hahn-grant", "semidefinite", "tabu", "faq"}
+
+
+@sampled("name", sorted(set(NAMES) - INSTANT), quick=TIMED)
 def test_a_time_limit_is_honoured(name):
     solver, problem = endless(name)
     bm.solve(uniform_problem(4), bm.SOLVERS[name](**QUICK.get(name, {})), rng=0, time_limit=5)  # imports are done
