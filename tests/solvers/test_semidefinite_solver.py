@@ -10,8 +10,8 @@ from strategies import random_problem, rng_of
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.face import Face
+from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite import Semidefinite
-from blindmatch.solvers.semidefinite_stage import PairCosts
 from blindmatch.solvers.splitting import Splitting
 
 
@@ -42,6 +42,40 @@ def test_pair_costs_are_the_cost():
         y = np.concatenate(([1.0], (p[:, None] == np.arange(5)).ravel()))
         values.append(y @ C @ y - problem.objective(p))
     assert np.allclose(values, values[0])  # up to a constant
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "sum", "asymmetric"])
+def test_what_centring_leaves_out_is_zero_on_the_face(kind):
+    """At the root and where two pairs are fixed; between pairs that fit together, it is the whole difference."""
+    costs = PairCosts(random_problem(3, 7, kind, linear=True))
+    left = np.array([0, 2, 3, 5, 6]), np.array([1, 2, 3, 4, 6])
+    for part in (costs, costs.reduced([(1, 5), (4, 0)], *left)):
+        allowed = np.ones((part.n, part.n), dtype=bool)
+        allowed[0, 1] = False
+        offset = part.offset(allowed)
+        scale = np.abs(offset).max()
+        assert scale > 1e-3
+        assert np.array_equal(offset, offset.T)
+        assert np.allclose(Face(allowed, np.float64).restrict(offset), 0, atol=1e-12 * scale * part.n**2)
+        rows, columns = np.nonzero(allowed)
+        fit = (rows[:, None] != rows) & (columns[:, None] != columns)
+        difference = (part.matrix(allowed) - part.centred_matrix(allowed))[1:, 1:]
+        assert np.allclose(difference[fit], offset[1:, 1:][fit])
+        assert np.allclose(np.diag(difference), 2 * offset[0, 1:])
+
+
+def test_nearly_constant_kernels_lose_nothing():
+    """A constant on both matrices changes no difference of costs: the bound must stay about the same."""
+    rng = rng_of(4)
+    A, B = (matrix + matrix.T for matrix in np.triu(rng.random((2, 10, 10)), 1))
+    gaps = []
+    for shift in (0.0, 30.0):
+        kernels = [matrix + shift * (1 - np.eye(10)) for matrix in (A, B)]
+        problem = bm.QAP(*kernels, constant=-shift * (A.sum() + B.sum() + 90 * shift))
+        result = bm.solve(problem, Semidefinite(rounds=1), rng=0, threads=1)
+        assert result.status == "stalled"
+        gaps.append(result.cost - result.lower_bound)
+    assert gaps[1] < 1.1 * gaps[0]
 
 
 def test_the_steps_get_to_a_point_of_both_sets():
@@ -87,7 +121,7 @@ def test_constants_of_columns_do_not_weaken_it():
 
 def test_without_a_time_limit_its_work_is_limited(monkeypatch):
     monkeypatch.setattr("blindmatch.solvers.semidefinite._MOST_WORK", 0.0)
-    problem = random_problem(1, 9, integer=True)
+    problem = random_problem(1, 12, integer=True)
     result = bm.solve(problem, "semidefinite", rng=0, threads=1)
     assert (result.status, result.message) == (
         "stalled",

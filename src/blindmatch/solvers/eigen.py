@@ -16,29 +16,29 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
-
-from blindmatch.solvers.face import Floats
 
 _SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
 _WORK, _INTEGER_WORK = 70, 10  # numbers of workspace, over the size: enough for LAPACK's blocks
 _SIGNATURE = b"void (char *, char *, char *, int *, "
 
+Floats = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
 Spectrum = tuple[Floats, Floats]  # eigenvalues, ascending, and the eigenvectors as columns
 
 
 def whole_spectrum(A: Floats) -> Spectrum:
     """All eigenvalues and eigenvectors."""
-    return _responsively(lambda: _all_of(A), len(A))
+    return responsively(lambda: _all_of(A), len(A))
 
 
 def upper_spectrum(A: Floats, cut: float) -> Spectrum | None:
     """Those with eigenvalues above `cut`; None where LAPACK fails, which is very rare."""
-    return _responsively(lambda: _above(A, cut), len(A))
+    return responsively(lambda: _above(A, cut), len(A))
 
 
-def _responsively(work: Callable[[], Result], size: int) -> Result:
+def responsively(work: Callable[[], Result], size: int) -> Result:
     """The result of `work`, which lets other threads run; where it takes long, Ctrl-C does not wait for it."""
     if size < _SLOW:
         return work()

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from blindmatch.solvers.arrays import NUMPY, Arrays
+from blindmatch.solvers.eigen import Floats
 from blindmatch.validation import BoolArray
-
-Floats = NDArray[np.floating[Any]]
 
 
 class Face:
@@ -20,7 +19,7 @@ class Face:
     a product with it costs O(n) operations for each entry, not O(n^2).
     """
 
-    def __init__(self, allowed: BoolArray, dtype: type[np.floating[Any]]) -> None:
+    def __init__(self, allowed: BoolArray, dtype: type[np.floating[Any]], arrays: Arrays = NUMPY) -> None:
         n = len(allowed)
         rows, columns = np.nonzero(allowed)
         p = len(rows)
@@ -38,21 +37,21 @@ class Face:
             S[j, j] = tau[j]
         self.rank = k
         self.dimension = p + 1 - k
-        self.U: Floats = U.astype(dtype)
-        self.S: Floats = S.astype(dtype)
-        self.US: Floats = (U @ S).astype(dtype)
+        self.U: Floats = arrays.put(U, dtype)
+        self.S: Floats = arrays.put(S, dtype)
+        self.US: Floats = arrays.put(U @ S, dtype)
 
     def restrict(self, M: Floats) -> Floats:
         """V'MV of a symmetric matrix M."""
         k = self.rank
         MU = M @ self.US
         inner = (self.S.T @ (self.U.T @ MU)) @ self.U[k:].T
-        return np.asarray(M[k:, k:] - MU[k:] @ self.U[k:].T - self.U[k:] @ (MU[k:].T - inner))
+        result: Floats = M[k:, k:] - MU[k:] @ self.U[k:].T - self.U[k:] @ (MU[k:].T - inner)
+        return result
 
     def extend(self, F: Floats) -> Floats:
         """VF."""
         k = self.rank
-        result = np.zeros((len(self.U), F.shape[1]), F.dtype)
-        result[k:] = F
-        result -= self.US @ (self.U[k:].T @ F)
+        result: Floats = -self.US @ (self.U[k:].T @ F)
+        result[k:] += F
         return result

@@ -17,11 +17,13 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.stage_check import Effort
+from blindmatch.solvers.arrays import NUMPY, Arrays, arrays_on
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
+from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite_node import Bounded, Relaxation, has_choice
-from blindmatch.solvers.semidefinite_stage import PairCosts, StageMaker
+from blindmatch.solvers.semidefinite_stage import StageMaker
 from blindmatch.solvers.splitting import Splitting
 from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import BoolArray, IntArray, at_least
@@ -48,9 +50,13 @@ class Semidefinite(Solver):
     rounds
         Of 20 steps each at most; None goes on until the bound closes or stalls. Without a time limit, a run also ends
         after a fixed amount of work, about half an hour; only problems of more than 50 items come to that.
+    device
+        Where the steps run: None for numpy, else a device of torch such as "cuda" (``pip install 'blindmatch[gpu]'``).
+        Proofs are made and checked on the processor. Bounds differ in the last digits.
     """
 
     rounds: int | None = None
+    device: str | None = None
 
     name: ClassVar[str] = "semidefinite"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -65,14 +71,17 @@ class Semidefinite(Solver):
     def __post_init__(self) -> None:
         if self.rounds is not None:
             at_least(self.rounds, 1, "rounds")
+        if self.device is not None and not isinstance(self.device, str):
+            raise ValueError(f"device={self.device!r}; expected None or the name of a device of torch, such as 'cuda'")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Level 1 without its linear program, then the splitting on the pairs that it leaves."""
+        arrays = arrays_on(self.device)  # before the work: an error does not wait for it
         first = DualAscent(relaxation=False)(problem, budget=budget, rng=rng)
         if budget.stopped or first.status == "optimal" or problem.n < 2:
             return first
         budget.offer(first.permutation, problem.objective(first.permutation))
-        return SemidefiniteRun(problem, budget, root_stages(first)).run(self.rounds)
+        return SemidefiniteRun(problem, budget, root_stages(first), arrays).run(self.rounds)
 
 
 def root_stages(outcome: Outcome) -> tuple[Stage, ...]:
@@ -89,7 +98,7 @@ class SemidefiniteRun:
     other programs use the cores, for a gain of a third where they do not.
     """
 
-    def __init__(self, problem: QAP, budget: Budget, stages: tuple[Stage, ...]) -> None:
+    def __init__(self, problem: QAP, budget: Budget, stages: tuple[Stage, ...], arrays: Arrays = NUMPY) -> None:
         self.problem, self.budget = problem, budget
         self.effort = Effort(threads=budget.threads)
         self.view = NodeView(problem, Node(), None, ())
@@ -98,7 +107,8 @@ class SemidefiniteRun:
         self.last: tuple[float, Stage] | None = None  # a better one that rules out nothing
         self.costs = PairCosts(problem)
         self.allowed = self._allowed(self.view)
-        self.splitting = Splitting(self.costs.matrix(self.allowed), self.allowed, _BETA * problem.n)
+        cost = self.costs.centred_matrix(self.allowed)
+        self.splitting = Splitting(cost, self.allowed, _BETA * problem.n, arrays=arrays)
         self.maker = StageMaker(self.costs, self.allowed)
         self.slowest = 0.0  # seconds of a step
         self.proof_seconds = 0.0  # of the last proof
@@ -157,7 +167,7 @@ class SemidefiniteRun:
             if lost >= _PATIENCE and (endless or self.allowed.sum() <= branching):
                 return
             if lost >= _PATIENCE // 2 and self._float32_is_in_the_way(gap):
-                self.splitting.refine(self.costs.matrix(self.allowed))
+                self.splitting.refine(self.costs.centred_matrix(self.allowed))
                 lost = 0
             self.splitting.advance()
             self.splitting.balance()
@@ -242,7 +252,7 @@ class SemidefiniteRun:
         if view.bound < self.target:
             splitting = self.splitting
             Z = splitting.dual()[0].astype(np.float32)
-            whole = Relaxation(splitting.allowed, splitting.Y.astype(np.float32), Z, splitting.beta)
+            whole = Relaxation(splitting.allowed, splitting.point(), Z, splitting.beta)
             root.relaxation = whole.kept(self._allowed(view) & splitting.allowed)
         return root
 

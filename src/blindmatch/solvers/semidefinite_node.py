@@ -16,8 +16,9 @@ from blindmatch.proof.certificate import Node, Pair, Stage
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.stage_check import Effort
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.face import Floats
-from blindmatch.solvers.semidefinite_stage import PairCosts, StageMaker
+from blindmatch.solvers.eigen import Floats
+from blindmatch.solvers.pair_costs import PairCosts
+from blindmatch.solvers.semidefinite_stage import StageMaker
 from blindmatch.solvers.splitting import Splitting
 from blindmatch.validation import BoolArray, IntArray
 
@@ -131,7 +132,7 @@ class _NodeRun:
     def relax(self, start: Relaxation) -> bool:
         """Rounds of steps while they may close the node; False if the time is over."""
         allowed = start.allowed
-        self.splitting = Splitting.resumed(self.costs.matrix(allowed), allowed, start.beta, start.Y, start.Z)
+        self.splitting = Splitting.resumed(self.costs.centred_matrix(allowed), allowed, start.beta, start.Y, start.Z)
         before = -math.inf
         for left in reversed(range(_ROUNDS)):
             if not self._steps():
@@ -203,7 +204,7 @@ class _NodeRun:
         splitting = self.splitting
         allowed = splitting.allowed & (self.base.pair_bounds < self.target)
         Z = splitting.dual()[0].astype(np.float32)
-        whole = Relaxation(splitting.allowed, splitting.Y.astype(np.float32), Z, splitting.beta)
+        whole = Relaxation(splitting.allowed, splitting.point(), Z, splitting.beta)
         node.relaxation = whole.kept(allowed)
         node.match = self._rounded(splitting)
         return node

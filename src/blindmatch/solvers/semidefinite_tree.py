@@ -18,9 +18,9 @@ from blindmatch.problem.optimality import closing_bound
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
+from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite_branching import Symmetry, best_line
 from blindmatch.solvers.semidefinite_node import Bounded, NodeBounder
-from blindmatch.solvers.semidefinite_stage import PairCosts
 from blindmatch.solvers.two_opt import improve
 
 _WAVE = 8  # nodes that are bounded at the same time. A constant: the tree must not depend on the number of threads

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.solvers.eigen import Spectrum, upper_spectrum, whole_spectrum
-from blindmatch.solvers.face import Face, Floats
+from blindmatch.solvers.arrays import NUMPY, Arrays
+from blindmatch.solvers.eigen import Floats, Spectrum
+from blindmatch.solvers.face import Face
 from blindmatch.validation import BoolArray, FloatArray
 
 _CHANGE = 1.4  # what the penalty is divided or multiplied by after a round
@@ -46,17 +47,23 @@ class Splitting:
     """
 
     def __init__(
-        self, cost: Floats, allowed: BoolArray, beta: float, dtype: type[np.floating[Any]] = np.float32
+        self,
+        cost: Floats,
+        allowed: BoolArray,
+        beta: float,
+        dtype: type[np.floating[Any]] = np.float32,
+        arrays: Arrays = NUMPY,
     ) -> None:
         n = len(allowed)
-        self.n, self.beta, self.dtype = n, beta, dtype
+        self.n, self.beta, self.dtype, self.arrays = n, beta, dtype, arrays
         self._set(cost, allowed)
         p = len(cost) - 1
-        self.s: Floats = np.where(self._excluded, 0.0, 1.0 / max(1, n * (n - 1))).astype(dtype)
+        start = np.where(_excluded(allowed), 0.0, 1.0 / max(1, n * (n - 1)))
         inside = 1.0 / allowed.sum(axis=1)[np.nonzero(allowed)[0]]
-        self.s[0, 1:] = self.s[1:, 0] = self.s[np.arange(1, p + 1), np.arange(1, p + 1)] = inside
-        self.s[0, 0] = 1.0
-        self.Y: Floats = self.s.copy()
+        start[0, 1:] = start[1:, 0] = start[np.arange(1, p + 1), np.arange(1, p + 1)] = inside
+        start[0, 0] = 1.0
+        self.s: Floats = arrays.put(start, dtype)
+        self.Y: Floats = arrays.put(start, dtype)
         self.projection: Floats = self.s
         self.level = 0.0
         self.residual, self.movement = np.inf, np.inf
@@ -65,33 +72,31 @@ class Splitting:
     def resumed(cls, cost: Floats, allowed: BoolArray, beta: float, Y: Floats, Z: Floats) -> Splitting:
         """The iteration from a given point and dual."""
         splitting = cls(cost, allowed, beta)
-        splitting.Y = Y.astype(splitting.dtype)
-        splitting.s = splitting.Y + (Z / beta).astype(splitting.dtype)
+        splitting.Y = splitting.arrays.put(Y, splitting.dtype)
+        splitting.s = splitting.Y + splitting.arrays.put(Z / beta, splitting.dtype)
         return splitting
 
     def _set(self, cost: Floats, allowed: BoolArray) -> None:
         self.allowed = allowed
-        self.face = Face(allowed, self.dtype)
-        rows, columns = np.nonzero(allowed)
-        excluded = np.zeros(cost.shape, dtype=bool)
-        excluded[1:, 1:] = (rows[:, None] == rows) != (columns[:, None] == columns)
-        self._excluded = excluded
+        self.face = Face(allowed, self.dtype, self.arrays)
+        self._excluded = self.arrays.put(_excluded(allowed), bool)
+        self._diagonal = self.arrays.put(np.arange(1, len(cost)), np.int64)
         self.share = 1.0  # of the eigenvalues that the projection keeps
-        self._cost = cost.astype(self.dtype)
+        self._cost: Floats = self.arrays.put(cost, self.dtype)
         self._scale_cost()
 
     def _scale_cost(self) -> None:
-        self._scaled: Floats = self._cost / self.dtype(self.beta)
+        self._scaled: Floats = self._cost / self.beta
         self._scaled[self._excluded] = _NEVER
 
     def project(self) -> None:
         """P(s). Until `advance` is called, `dual` gives the dual matrix of this step."""
         A = self.face.restrict(self.s)
-        values, vectors = self._upper_part(A) or whole_spectrum(A)
+        values, vectors = self._upper_part(A) or self.arrays.whole_spectrum(A)
         self.level = self._level_of(values)
-        kept = values > self.level
-        weights = np.sqrt(values[kept] - self.dtype(self.level))
-        F = self.face.extend(vectors[:, kept] * weights)
+        first = int(np.searchsorted(values, self.level, side="right"))  # that is kept
+        weights = self.arrays.put(np.sqrt(values[first:] - self.level), self.dtype)
+        F = self.face.extend(vectors[:, first:] * weights)
         self.share = F.shape[1] / len(A)
         self.projection = F @ F.T
 
@@ -100,7 +105,7 @@ class Splitting:
         if self.share > _FEW or len(A) < _LARGE:
             return None
         cut = self.level - _MARGIN * max(1.0, abs(self.level))
-        found = upper_spectrum(A, cut)
+        found = self.arrays.upper_spectrum(A, cut)
         return found if found is not None and len(found[0]) and self._level_of(found[0]) > cut else None
 
     def _level_of(self, values: Floats) -> float:
@@ -108,26 +113,30 @@ class Splitting:
 
     def dual(self) -> tuple[FloatArray, float]:
         """Z, in float64, and a number about its largest eigenvalue on the face."""
-        Z = self.beta * (self.s.astype(np.float64) - self.projection)
-        return Z, self.beta * self.level
+        s, projection = self.arrays.get(self.s), self.arrays.get(self.projection)
+        return self.beta * (s.astype(np.float64) - projection), self.beta * self.level
+
+    def point(self) -> Floats:
+        """Y, in float32: nonnegative, and nearly positive semidefinite."""
+        return self.arrays.get(self.Y).astype(np.float32)
 
     def advance(self) -> None:
         """Q(2 P(s) - s - C / beta), and the step."""
         t = self.projection + self.projection
         t -= self.s
         t -= self._scaled
-        index = np.arange(1, len(t))
+        index, xp = self._diagonal, self.arrays.xp
         # Average first, clip second: the other way round it is no projection.
         arrow = (2 * t[0, 1:] + t[index, index]) / 3
         t[0, 1:] = t[1:, 0] = t[index, index] = arrow
-        np.clip(t, 0, 1, out=t)
+        xp.clip(t, 0, 1, out=t)
         t[0, 0] = 1
-        self.movement = self.beta * float(np.linalg.norm(t - self.Y))
-        self.Y = t.copy()
-        t -= self.projection
-        self.residual = float(np.linalg.norm(t))
-        t *= 2
-        self.s += t
+        self.movement = self.beta * float(xp.linalg.norm(t - self.Y))
+        self.Y = t
+        difference = t - self.projection
+        self.residual = float(xp.linalg.norm(difference))
+        difference *= 2
+        self.s += difference
 
     def balance(self) -> None:
         """Keep the two residuals of a size: a large penalty makes one fall, a small one the other."""
@@ -139,7 +148,7 @@ class Splitting:
 
     def soften(self, factor: float) -> None:
         """Divide the penalty; Y and Z stay as they are."""
-        self.s = self.Y + (self.s - self.Y) * self.dtype(factor)
+        self.s = self.Y + (self.s - self.Y) * factor
         self.beta /= factor
         self.level *= factor  # that of Z / beta
         self._scale_cost()
@@ -148,21 +157,28 @@ class Splitting:
         """Forget the pairs that are ruled out: the face and the eigenproblem get smaller."""
         kept = allowed[self.allowed]
         index = np.concatenate(([0], 1 + np.flatnonzero(kept)))
-        square = np.ix_(index, index)
-        self.s, self.Y = self.s[square], self.Y[square]
-        self._set(self._cost[square], allowed)
+        self.s, self.Y = self.s[index][:, index], self.Y[index][:, index]
+        self._set(self.arrays.get(self._cost[index][:, index]), allowed)
 
     def refine(self, cost: Floats) -> None:
         """Go on in float64; `cost` is that of the pairs that are left."""
         self.dtype = np.float64
-        self.s, self.Y = self.s.astype(np.float64), self.Y.astype(np.float64)
+        self.s, self.Y = (self.arrays.put(self.arrays.get(matrix), np.float64) for matrix in (self.s, self.Y))
         self._set(cost, self.allowed)
 
     def marginals(self) -> FloatArray:
         """(n, n): the weight of each pair."""
         result = np.zeros(self.allowed.shape)
-        result[self.allowed] = self.Y[0, 1:]
+        result[self.allowed] = self.arrays.get(self.Y[0, 1:])
         return result
+
+
+def _excluded(allowed: BoolArray) -> BoolArray:
+    """(p + 1, p + 1): whether two pairs share one of row and column."""
+    rows, columns = np.nonzero(allowed)
+    excluded = np.zeros((len(rows) + 1, len(rows) + 1), dtype=bool)
+    excluded[1:, 1:] = (rows[:, None] == rows) != (columns[:, None] == columns)
+    return excluded
 
 
 def _simplex_level(values: NDArray[np.float64], total: float) -> float:

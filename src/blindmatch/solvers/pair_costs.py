@@ -1,0 +1,119 @@
+"""The costs of a problem as a matrix over pairs, as the doubly nonnegative relaxation needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import numpy as np
+
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Pair
+from blindmatch.validation import BoolArray, FloatArray, IntArray
+
+_SPREAD = 4.0  # the norm counts as at most this multiple of what is left of it by centring,
+_NOISE = 1e-6  # and as at least this share of it, below which the rest may be rounding errors
+_LARGEST_SCALE = 2.0**1000  # denormal costs stay small: a larger one may overflow
+
+Factors = tuple[tuple[FloatArray, FloatArray], ...]
+
+
+class PairCosts:
+    """Costs over pairs, scaled so that their norm is about n^2.
+
+    The mean of a factor adds the same to the cost of every permutation. The splitting works on costs without it: where
+    kernels are nearly constant, as those of random vectors are, nothing else would be left of them in float32.
+    """
+
+    def __init__(self, problem: QAP) -> None:
+        form = problem.normal_form
+        self.n, self.factors = problem.n, form.factors
+        # Only differences count: a mean of every row and every column would only make the numbers larger.
+        linear = form.linear
+        self.column_means = linear.mean(axis=0)
+        self.linear = linear - linear.mean(axis=1, keepdims=True) - self.column_means + linear.mean()
+        self.means = [(_mean(A), _mean(B)) for A, B in self.factors]
+        self.centred: Factors = tuple(
+            (_less(A, a), _less(B, b)) for (A, B), (a, b) in zip(self.factors, self.means, strict=True)
+        )
+        self.centred_linear = self.linear
+        whole, rest = self._norm(self.factors), self._norm(self.centred)
+        norm = max(min(max(whole, rest), _SPREAD * rest), _NOISE * whole)
+        self.scale = min(problem.n**2 / norm, _LARGEST_SCALE) if norm > 0 else 1.0
+
+    def _norm(self, factors: Factors) -> float:
+        """The norm of the costs; of numbers relative to the largest, since squares may over- or underflow."""
+        sizes = [(float(np.abs(A).max()), float(np.abs(B).max())) for A, B in factors]
+        unit = max([float(np.abs(self.linear).max()), *(a * b for a, b in sizes)])
+        if unit == 0:
+            return 0.0
+        squares = float(((self.linear / unit) ** 2).sum())
+        parts = [(A / a, B / b, a * b / unit) for (A, B), (a, b) in zip(factors, sizes, strict=True) if a * b > 0]
+        for A, B, weight in parts:
+            for other_A, other_B, other in parts:
+                squares += weight * other * float((A * other_A).sum() * (B * other_B).sum())
+        return unit * float(np.sqrt(max(squares, 0.0)))
+
+    def reduced(self, fixed: Sequence[Pair], rows: IntArray, columns: IntArray) -> PairCosts:
+        """The costs of the rows and columns that some fixed pairs leave, on the same scale and not centred again."""
+        rest = copy(self)
+        rest.n, rest.column_means = len(rows), self.column_means[columns]
+        rest.factors, rest.linear = _reduced(self.factors, self.linear, fixed, rows, columns)
+        rest.centred, rest.centred_linear = _reduced(self.centred, self.centred_linear, fixed, rows, columns)
+        return rest
+
+    def matrix(self, allowed: BoolArray) -> FloatArray:
+        """(p + 1, p + 1) over 1 and the allowed pairs, scaled; the linear term is on the diagonal."""
+        return self.scale * _matrix(self.factors, self.linear, allowed)
+
+    def centred_matrix(self, allowed: BoolArray) -> FloatArray:
+        """The same without the means of the factors."""
+        return self.scale * _matrix(self.centred, self.centred_linear, allowed)
+
+    def offset(self, allowed: BoolArray) -> FloatArray:
+        """What centring left out, for all entries between two pairs; less its value for a permutation.
+
+        With B' = B - b off the diagonal, AB = A'B' + ab + aB' + bA'. The sum of the last three terms over the pairs of
+        x depends only on the sums of its rows and columns. So this matrix is zero on the face.
+        """
+        rows, columns = np.nonzero(allowed)
+        n, value = self.n, 0.0
+        result = np.zeros((len(rows) + 1, len(rows) + 1))
+        for (A, B), (a, b) in zip(self.centred, self.means, strict=True):
+            result[1:, 1:] += a * b + a * B[np.ix_(columns, columns)] + b * A[np.ix_(rows, rows)]
+            value += a * b * n * n + a * float(B.sum()) + b * float(A.sum())
+        linear = self.linear - self.centred_linear  # of fixed pairs: a function of the row and one of the column
+        result[0, 1:] = result[1:, 0] = linear[allowed] / 2
+        result[0, 0] = -value - float(linear.sum()) / n
+        return self.scale * result
+
+
+def _mean(matrix: FloatArray) -> float:
+    """Of what is off the diagonal, which is zero; that of an antisymmetric matrix is zero."""
+    n = len(matrix)
+    return float(matrix.sum()) / (n * (n - 1)) if n > 1 and np.array_equal(matrix, matrix.T) else 0.0
+
+
+def _less(matrix: FloatArray, mean: float) -> FloatArray:
+    result = matrix - mean
+    np.fill_diagonal(result, 0.0)
+    return result
+
+
+def _reduced(
+    factors: Factors, linear: FloatArray, fixed: Sequence[Pair], rows: IntArray, columns: IntArray
+) -> tuple[Factors, FloatArray]:
+    i, j = (np.array([pair[side] for pair in fixed], dtype=np.intp) for side in (0, 1))
+    result = linear[np.ix_(rows, columns)]
+    for A, B in factors:  # symmetric both, or antisymmetric both
+        result = result + 2 * A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T
+    return tuple((A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in factors), result
+
+
+def _matrix(factors: Factors, linear: FloatArray, allowed: BoolArray) -> FloatArray:
+    rows, columns = np.nonzero(allowed)
+    result = np.zeros((len(rows) + 1, len(rows) + 1))
+    for A, B in factors:
+        result[1:, 1:] += A[np.ix_(rows, rows)] * B[np.ix_(columns, columns)]
+    result[1:, 1:] += np.diag(linear[allowed])
+    return result
