@@ -25,6 +25,7 @@ from blindmatch.alignment.margins import Ranking
 
 CASES = (("mixture", 0.2), ("mixture", 0.5), ("cloud", 0.1))
 SECONDS = 60.0
+SHORT = 10.0  # of each match whose confidence is looked at
 
 
 def hidden(n: int, kind: str, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -117,7 +118,7 @@ def draw(found: dict[str, list[tuple[float, float, int]]], path: str) -> None:
         axes.scatter(seconds, right, [n**0.5 for n in sizes], marker=marker, alpha=0.6, label=name)
     axes.set(xscale="log", xlabel="CPU seconds", ylabel="share of right pairs", ylim=(-0.03, 1.05))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, loc="center right")
+    axes.legend(fontsize=8, loc="center left")
     figure.savefig(path, dpi=110)
 
 
@@ -184,11 +185,11 @@ def confidence(sizes: list[int]) -> None:
         for kind in ("mixture", "cloud"):
             for noise in (0.3, 0.6, 0.8, 1.0, 1.3):
                 X, Y, truth = hidden(n, kind, noise, 10_000 + n)
-                result = bm.match(X, Y, rng=1, time_limit=SECONDS)
+                result = bm.match(X, Y, rng=1, time_limit=SHORT)
                 if result.confidence is not None:  # time was up before it was known
                     pairs.append((result.confidence, result.permutation == truth))
         rng = np.random.default_rng(n)
-        result = bm.match(rng.normal(size=(n, 20)), rng.normal(size=(n, 30)), rng=1, time_limit=SECONDS)
+        result = bm.match(rng.normal(size=(n, 20)), rng.normal(size=(n, 30)), rng=1, time_limit=SHORT)
         if result.confidence is not None:
             pairs.append((result.confidence, np.zeros(n, dtype=bool)))
     calibration(pairs)
@@ -197,7 +198,7 @@ def confidence(sizes: list[int]) -> None:
         for n in sizes:
             for kind, noise in (*CASES, ("mixture", 0.8)):
                 X, Y, truth = with_outliers(n, kind, noise, share, 20_000 + n)
-                result = bm.match(X, Y, unmatched_cost=0.1 * n, rng=1, time_limit=SECONDS)
+                result = bm.match(X, Y, unmatched_cost=0.1 * n, rng=1, time_limit=SHORT)
                 if result.confidence is not None:
                     matched = result.permutation >= 0
                     pairs.append((result.confidence[matched], (result.permutation == truth)[matched]))
