@@ -106,7 +106,7 @@ def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
         (("a.npy", "b.npz", "--out", "m.npz", "--certificate", "m.npz"), "name the same file"),
         (("a.npy", "b.npz", "--solver", "tabu", "--certificate", "c.npz"), "--solver tabu proves no bound"),
         (("a.npy", "b.npz", "--clusters", "1"), "--clusters 1"),
-        (("a.npy", "b.npz", "--clusters", "500"), "X has 900 rows"),
+        (("a.npy", "b.npz", "--clusters", "500"), "SOURCE has 900 rows"),
         (("a.npy", "b.npz", "--solver", "tabou"), "tabou"),
         (("a.npy", "a.npy", "--transform", "b.npz", "--to", "x.npy"), "b.npz: has 12 features; the source has 9"),
     ],

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from sampled import sampled
 from typer.testing import CliRunner
 
 from blindmatch.cli import app
@@ -124,7 +125,7 @@ def test_help_names_the_exit_codes() -> None:
         assert f"{code:<4} {meaning}" in shown
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("arguments", "code"),
     [
         (("solve", "p.dat", *QUICK), 0),
@@ -134,6 +135,7 @@ def test_help_names_the_exit_codes() -> None:
         (("sovle", "p.dat"), 2),
         ((), 2),
     ],
+    quick=4,
 )
 def test_exit_codes(arguments: tuple[str, ...], code: int) -> None:
     if "weak.npz" in arguments:
@@ -276,6 +278,7 @@ def test_steps_are_shown_on_a_terminal_alone() -> None:
     assert b"of 60" not in piped.stdout
 
 
+@pytest.mark.slow
 def test_json_stays_json_when_gurobi_is_interrupted() -> None:
     """Gurobi prints a line on stdout at Ctrl-C, past all of Python's streams."""
     pytest.importorskip("gurobipy")

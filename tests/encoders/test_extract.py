@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from sampled import sampled
 from typer.testing import CliRunner
 
 pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
@@ -56,7 +57,7 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.parametrize("kind", ["npz", "safetensors"])
+@sampled("kind", ["npz", "safetensors"], quick=1)
 def test_a_run_that_was_cut_off_goes_on_and_ends_the_same(tmp_path, kind):
     images, encoder = noise(700), load_image_encoder("pixels")
     embed_images(images, encoder, tmp_path / f"whole.{kind}")

@@ -15,7 +15,7 @@ from blindmatch.solvers.branch_and_bound import BranchAndBound
 
 SCRIPT = """
 import sys
-sys.path.insert(0, {folder!r})
+sys.path[:0] = {folders!r}
 from test_checkpoint import hard_problem
 import blindmatch as bm
 from blindmatch.solvers.branch_and_bound import BranchAndBound
@@ -77,7 +77,7 @@ def test_a_check_that_is_cut_short_keeps_the_checkpoint(tmp_path, monkeypatch):
 @sampled("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_run_goes_on(tmp_path, optimum, how):
     path = tmp_path / "run.tree"
-    script = SCRIPT.format(folder=str(Path(__file__).parent), path=str(path))
+    script = SCRIPT.format(folders=[str(folder) for folder in Path(__file__).parents[:2]], path=str(path))
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     with process:
         process.stdout.readline()

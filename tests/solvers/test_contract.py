@@ -289,6 +289,7 @@ def test_a_missing_package_is_named_with_its_remedy(name, monkeypatch):
     assert requires.install in str(caught.value)
 
 
+@pytest.mark.slow
 def test_all_exact_solvers_agree_on_ten_classes():
     """The optimum to 1e-9, on distances that can be matched, and the paper's solver where it closes."""
     problem = gw_problem(5, 10, noise=0.3)

@@ -235,6 +235,7 @@ MEMORY = """
 """
 
 
+@pytest.mark.slow
 def test_the_factorized_solver_needs_n_cubed_memory():
     """N=100: n^4 doubles are 763 MB; two n^3 arrays of doubles, and n^3 integers about 25 MB."""
     command = [sys.executable, "-c", textwrap.dedent(MEMORY)]

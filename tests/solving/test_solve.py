@@ -19,6 +19,7 @@ import pytest
 from clock import in_time
 from hypothesis import given, settings
 from proofs import branching_certificate
+from sampled import sampled
 from strategies import KINDS, all_costs, gw_problem, optimum, problems, random_problem, rng_of, slack
 
 import blindmatch as bm
@@ -221,7 +222,7 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.parametrize(("solver", "n"), [("factorized-hahn-grant", 60), ("two-opt", 60)])
+@sampled(("solver", "n"), [("factorized-hahn-grant", 60), ("two-opt", 60)], quick=1)
 def test_ctrl_c_returns_the_incumbent(solver, n):
     """A real SIGINT, while the C++ core (or numpy) runs."""
     command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), solver, str(n)]

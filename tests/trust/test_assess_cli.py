@@ -58,8 +58,8 @@ def test_bad_input_is_told_in_one_line(files: Path) -> None:
         (("assess", "a.npz"), "1 file given"),
         (("assess", "match.json", "b.npy", "a.npz"), "match.json: result says that it costs"),
         (("assess", "b.npy", "a.npz", "b.npy"), "b.npy: not a readable JSON file"),
-        (("assess", "a.npz", "b.npy", "--min-confidence", "2"), "--min-confidence=2.0; expected a number from 0 to 1"),
-        (("assess", "a.npz", "b.npy", "--draws", "0"), "--draws=0"),
+        (("assess", "a.npz", "b.npy", "--min-confidence", "2"), "--min-confidence 2.0; expected a number from 0 to 1"),
+        (("assess", "a.npz", "b.npy", "--draws", "0"), "--draws 0"),
         (("assess", "a.npz", "b.npy", "--background", "a.npz", "--known", "0:99"), "below 8"),
     ):
         told = run(*words, code=2).stderr
