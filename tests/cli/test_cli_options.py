@@ -9,7 +9,7 @@ from commands import answer, run, write_two_sets
 
 import blindmatch as bm
 from blindmatch.cli.shell_words import in_shell_words
-from blindmatch.matching.price import suggested_price
+from blindmatch.matching.price import Price, suggested_price
 from blindmatch.problem.distortion import MutualKNN, as_distortion
 
 
@@ -137,6 +137,15 @@ def test_a_suggested_price_leaves_the_outliers_alone(files):
     done = run("match", "a.npz", "b.npz", "--unmatched-cost", "auto", "-d", "cka")
     assert "--unmatched-cost 'auto' needs losses that are not negative" in done.stderr
     assert run("match", "a.npz", "b.npz", "--unmatched-cost", "cheap").exit_code == 2
+
+
+def test_prices_of_the_same_pairs_are_a_range():
+    assert Price(2.0, ((0.5, 7), (1.0, 8), (2.0, 8), (4.0, 8))).text == "7 at 0.5, 8 from 1 to 4"
+
+
+def test_the_only_subset_is_told():
+    assert "the only subset of that size" in run("subsets", "a.npz", "b.npz", "--size", 10).stdout
+    assert "no proof that none is cheaper" in run("subsets", "a.npz", "b.npz", "--size", 5).stdout
 
 
 def test_pictures_from_the_folder_of_classes():

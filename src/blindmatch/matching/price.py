@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -26,8 +27,14 @@ class Price:
 
     @property
     def text(self) -> str:
-        """The curve in words."""
-        return ", ".join(f"{matched} at {price:.3g}" for price, matched in self.curve)
+        """The curve in words, with a range where the same number of pairs is matched."""
+        parts = []
+        for matched, points in groupby(self.curve, key=lambda point: point[1]):
+            prices = [f"{price:.3g}" for price, _ in points]
+            parts.append(
+                f"{matched} at {prices[0]}" if len(prices) == 1 else f"{matched} from {prices[0]} to {prices[-1]}"
+            )
+        return ", ".join(parts)
 
 
 def suggested_price(task: Task) -> Price:

@@ -58,7 +58,11 @@ def subsets(
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """Find the subsets of paired items whose relations agree best: those that a blind match is likely to get right."""
+    """Find the subsets of paired items whose relations agree best.
+
+    The true pairing of such a subset costs little.
+    Another one may cost less still: 'match' on what --out wrote tells.
+    """
     from blindmatch.cli.answers import print_all
     from blindmatch.cli.outputs import Delivery
     from blindmatch.cli.pairs import relation
@@ -80,7 +84,7 @@ def subsets(
         named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}
         echo_json({**found.to_dict(), **named, "columns": tables.to_dict()})
     else:
-        _show(found, names)
+        _show(found, names, len(one.values))
         print_all(tables.texts)
     if out is not None and found.subsets:
         delivery = Delivery()
@@ -118,7 +122,7 @@ def _write(side: Embeddings, names: tuple[str, ...] | None, rows: IntArray, path
     write_atomically(path, lambda file: np.savez(file, **arrays))
 
 
-def _show(found: Subsets, names: tuple[str, ...] | None) -> None:
+def _show(found: Subsets, names: tuple[str, ...] | None, count: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -136,5 +140,7 @@ def _show(found: Subsets, names: tuple[str, ...] | None) -> None:
         "time_limit": "The time limit ended the run.",
         "interrupted": "The run was interrupted.",
     }[found.status]
+    if found.subsets and len(found.subsets[0]) == count:
+        told = "This is the only subset of that size: all items."
     bound = "" if found.lower_bound is None else f" No subset costs less than {number(found.lower_bound)}."
     output().print(table, Text(told + bound), sep="\n")
