@@ -20,7 +20,7 @@ from blindmatch.solvers.semidefinite_tree import SemidefiniteTree
 
 _SMALLEST, _LARGEST = 12, 64  # below, the tree of level 1 is faster; above, a step takes too long
 _LARGEST_TREE = 42  # of all pairs of so many items; with more pairs a node takes minutes, and Ctrl-C waits too long
-_LARGE = 24  # items: below, level 1 ends in seconds by itself
+_LARGE = 26  # items: below, level 1 ends in seconds by itself
 _SLOW = 0.1  # of the gap: a report of level 1 that closes less is slow
 _FAR, _NEAR = 0.33, 0.03  # of the first gap: one slow report is enough to leave level 1, or none is
 _STEP = 1.3e-10  # seconds of a step, over the third power of the dimension
