@@ -85,6 +85,7 @@ def test_sets_that_have_nothing_in_common_are_told_so(run):
     assert "None of 2 other starts led to the same map: do not trust it" in out
 
 
+@pytest.mark.slow
 def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
     code, out, _ = run("a.npy", "b.npz", *QUICK, "--candidates", 1)
     assert code == 0

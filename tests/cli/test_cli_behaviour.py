@@ -319,6 +319,7 @@ def test_joined_letters_stay_joined() -> None:
     assert plain("a\u202eb\x1b") == "a\ufffdb\ufffd"
 
 
+@pytest.mark.slow
 def test_one_is_no_plural() -> None:
     Path("one.dat").write_text("1\n0\n0\n")
     done = run("solve", "one.dat").stdout.decode()

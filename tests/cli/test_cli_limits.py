@@ -96,6 +96,7 @@ def test_the_match_of_an_earlier_run_is_a_start():
     assert "--start a.npy" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_the_cheap_bound_comes_first_and_has_a_name():
     rng = rng_of(4)
     A, B = (np.triu(rng.integers(0, 9, (14, 14)), 1) for _ in range(2))

@@ -160,6 +160,7 @@ def test_results_do_not_depend_on_the_workers(tmp_path):
     assert found[2] == found[0]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_loses_nothing(tmp_path, unbroken):
     what = plan("ablation", SMALL)
 

@@ -91,6 +91,7 @@ for what, solver in ((problem, DualAscent()), (problem, "tabu"), (tree, "branch-
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody whose threads are limited")
 def test_a_system_without_threads_to_give() -> None:
     """Eight are asked for, none is granted: the run goes on alone."""

@@ -93,6 +93,7 @@ def test_points_without_shape_have_one_cluster(points: np.ndarray) -> None:
     assert rotated(points, rng_of(0))[0](rng_of(1)).shape[0] == len(points)
 
 
+@pytest.mark.slow
 @sampled("generator", ["normal", "mixture"], quick=1)
 def test_on_unrelated_spaces_the_test_fires_as_often_as_it_says(generator: str) -> None:
     p = []
