@@ -27,6 +27,7 @@ def reports(n: int, gaps: list[float]) -> int:
         (30, [81, 41, 40, 33, 28], 3),  # far from the optimum when the sweeps end
         (30, [81, 41, 25, 24, 23, 10], 5),  # nearer: two slow reports
         (30, [81, 41, 25, 24, 20, 19, 15], 7),  # one slow report at a time
+        (40, [2.6, 2.6, 0.02, 0.0], 4),  # a second report before anything was gained
         (20, [81, 80, 79, 79, 79], 5),  # few items: level 1 ends soon by itself
     ],
 )

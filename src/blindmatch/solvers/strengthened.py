@@ -22,6 +22,7 @@ _SMALLEST, _LARGEST = 12, 64  # below, the tree of level 1 is faster; above, a s
 _LARGEST_TREE = 42  # of all pairs of so many items; with more pairs a node takes minutes, and Ctrl-C waits too long
 _LARGE = 26  # items: below, level 1 ends in seconds by itself
 _SLOW = 0.1  # of the gap: a report of level 1 that closes less is slow
+_FEWEST = 3  # reports of level 1 before it is left: the first ones may come before it has begun in earnest
 _FAR, _NEAR = 0.33, 0.03  # of the first gap: one slow report is enough to leave level 1, or none is
 _STEP = 1.3e-10  # seconds of a step, over the third power of the dimension
 _STEPS = 40  # that must be affordable
@@ -39,16 +40,19 @@ class Patience:
         self.over = False
         self._endless = n < _LARGE
         self._first = self._last = math.inf
-        self._slow = 0  # reports, one after the other
+        self._reports = 0
+        self._slow = 0  # of them, one after the other
 
     def lasts(self, gap: float) -> bool:
         """Whether to go on after a report of the root."""
         if self._endless or gap <= 0:
             return True
         self._first = gap if self._first == math.inf else self._first
+        self._reports += 1
         self._slow = self._slow + 1 if gap > (1 - _SLOW) * self._last else 0
         self._last = gap
-        self.over = self._slow >= (1 if gap > _FAR * self._first else 2) and gap > _NEAR * self._first
+        patient = self._reports < _FEWEST or self._slow < (1 if gap > _FAR * self._first else 2)
+        self.over = not patient and gap > _NEAR * self._first
         return not self.over
 
 
