@@ -118,10 +118,11 @@ def _pooling(folder: Path) -> tuple[str, bool]:
         return "mean", unit
     config = read_json(path)
     modes = [key for key, value in config.items() if key.startswith("pooling_mode") and value is True]
-    kinds = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first token"}
-    if len(modes) != 1 or modes[0] not in kinds:
+    kinds = {"mean": "pooling_mode_mean_tokens", "first token": "pooling_mode_cls_token"}
+    kind = next((kind for kind, mode in kinds.items() if [mode] == modes), None)
+    if kind is None:
         raise ValueError(f"{path}: {', '.join(modes) or 'no pooling'}; expected the mean or the first token")
-    return kinds[modes[0]], unit
+    return kind, unit
 
 
 def _tokenizer(folder: Path, model: Model) -> tuple[Any, int]:
