@@ -10,7 +10,7 @@ from blindmatch.report.pairs import Column
 
 MOST = 30  # pairs; of more, the lines would be a tangle
 ROW, TOP = 26, 16  # units of the drawing
-_LONG = 20  # characters of a name
+_LONG = 22  # characters of a name: more would leave the drawing
 
 
 @dataclass(frozen=True)
