@@ -78,6 +78,7 @@ def test_a_person_reads_what_the_map_is_worth(run):
     assert "Map: map.npz; in Python: bm.BlindAligner.load('map.npz').transform(X)" in out
 
 
+@pytest.mark.slow
 def test_sets_that_have_nothing_in_common_are_told_so(run):
     np.save("noise.npy", np.random.default_rng(1).normal(size=(800, 12)))
     code, out, _ = run("a.npy", "noise.npy", *QUICK)
@@ -85,6 +86,7 @@ def test_sets_that_have_nothing_in_common_are_told_so(run):
     assert "None of 2 other starts led to the same map: do not trust it" in out
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
     code, out, _ = run("a.npy", "b.npz", *QUICK, "--candidates", 1)

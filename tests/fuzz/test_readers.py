@@ -191,6 +191,7 @@ for name, file in json.load(sys.stdin):
 """
 
 
+@pytest.mark.slow
 def test_hostile_files_in_little_memory(tmp_path: Path) -> None:
     """In a process of its own that gets `MEMORY` bytes and no more: each is refused, with the reason."""
     files = []

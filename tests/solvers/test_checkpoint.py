@@ -138,6 +138,7 @@ def test_a_folder_that_is_missing_is_told_at_once(tmp_path):
         BranchAndBound(checkpoint=tmp_path / "none" / "run.tree")
 
 
+@pytest.mark.slow
 def test_a_proof_that_is_too_large_is_dropped_but_not_its_bound(optimum):
     result = bm.solve(hard_problem(), BranchAndBound(proof_limit=100_000), rng=0)
     assert result.certificate is None
