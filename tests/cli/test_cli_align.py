@@ -123,6 +123,7 @@ def test_bad_input_is_one_line_and_code_2(run, arguments, message):
     assert sorted(path.name for path in Path().iterdir()) == before
 
 
+@pytest.mark.slow
 def test_the_steps_are_told_in_order():
     told: list[tuple[str, int, int]] = []
     aligner = bm.BlindAligner(

@@ -226,6 +226,7 @@ def started(*arguments: str) -> tuple[subprocess.Popen, bytes, int]:
     return process, shown, ours
 
 
+@pytest.mark.slow
 def test_progress_tells_the_time_that_is_left() -> None:
     hard_problem()
     process, shown, terminal = started("solve", "hard.npz", "--json", "--time-limit", "3")

@@ -101,6 +101,7 @@ def stopped(path, time_limit=0.1):
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_root_cut_short_keeps_its_duals(tmp_path):
     stopped(tmp_path / "run.tree", time_limit=0.01)
     result = bm.solve(hard_problem(), BranchAndBound(checkpoint=tmp_path / "run.tree"), rng=0)
