@@ -102,12 +102,14 @@ class Line:
 
     def share(self, name: str, share: float, text: str | None = None) -> None:
         """Show which share of a step is done, from 0 to 1."""
-        now, end = time.monotonic(), math.inf
-        if name != self._step:
+        now, end, new = time.monotonic(), math.inf, name != self._step
+        if new:
             self._step, self._began = name, now
         if share > 0:
             end = now + (now - self._began) * (1 - share) / share
         self._show(text or name, lambda: _left_of_step(end), share)
+        if new:
+            self._bar.refresh()  # a step shorter than rich's interval is seen too
 
     def moment(self, now: Progress) -> None:
         """Show the progress of a solver."""
