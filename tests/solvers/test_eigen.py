@@ -46,6 +46,14 @@ def test_nothing_is_above_the_largest():
     assert len(upper[0]) == 0
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_lapack_does_not_see_what_is_not_finite(value, capfd):
+    A = symmetric(20, np.float32)
+    A[2, 3] = A[3, 2] = value
+    assert eigen.upper_spectrum(A, 0.0) is None
+    assert capfd.readouterr().err == ""
+
+
 def test_large_problems_leave_the_thread_that_ctrl_c_reaches(monkeypatch):
     monkeypatch.setattr(eigen, "_SLOW", 10)
     workers = []

@@ -21,7 +21,7 @@ from scipy.linalg import cython_lapack
 
 _SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
 _WORK, _INTEGER_WORK = 70, 10  # numbers of workspace, over the size: enough for LAPACK's blocks
-_SIGNATURE = b"void (char *, char *, char *, int *, "
+_SIGNATURE, _ARGUMENTS = b"void (char *, char *, char *, int *, ", 21
 
 Floats = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
@@ -34,7 +34,7 @@ def whole_spectrum(A: Floats) -> Spectrum:
 
 
 def upper_spectrum(A: Floats, cut: float) -> Spectrum | None:
-    """Those with eigenvalues above `cut`; None where LAPACK fails, which is very rare."""
+    """Those with eigenvalues above `cut`; None for numbers that are not finite and, very rarely, where LAPACK fails."""
     return responsively(lambda: _above(A, cut), len(A))
 
 
@@ -66,6 +66,8 @@ def _all_of(A: Floats) -> Spectrum:
 
 
 def _above(A: Floats, cut: float) -> Spectrum | None:
+    if not np.isfinite(A).all():  # LAPACK would complain on stderr, or return nonsense
+        return None
     driver = _driver(A.dtype.char)
     if driver is None:
         try:
@@ -97,9 +99,9 @@ def _driver(kind: str) -> Any:
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     name = api.PyCapsule_GetName(capsule)
-    if not name.startswith(_SIGNATURE):
+    if not name.startswith(_SIGNATURE) or name.count(b",") + 1 != _ARGUMENTS:
         return None
-    return ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * 21))(api.PyCapsule_GetPointer(capsule, name))
+    return ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * _ARGUMENTS))(api.PyCapsule_GetPointer(capsule, name))
 
 
 def _address(argument: Any) -> Any:
