@@ -99,7 +99,7 @@ def test_slurm_jobs_get_several_shards(photos, expected, tmp_path):
         from blindmatch.encoders.extract import extract
         from blindmatch.encoders.work import ImageWork
 
-        extract(ImageWork(photos, place.image_encoder()), tmp_path / "x.npz", 4, False, None, place)
+        extract((ImageWork(photos, place.image_encoder()), place), tmp_path / "x.npz", 4, False, None)
         assert pool.tasks == 2
     assert written(tmp_path, "x.npz") == expected
 

@@ -7,9 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,41 +15,16 @@ import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
 from blindmatch.cli.engines import ShardEngineOptions, opened
-from blindmatch.encoders import load_image_encoder, load_text_encoder
 from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
-from blindmatch.encoders.remote import Remote
+from blindmatch.encoders.remote import Place, Placed
 from blindmatch.encoders.shards import write_arrays
 from blindmatch.encoders.streaming import OnProgress
 from blindmatch.encoders.texts import of_classes
-from blindmatch.encoders.work import ImageWork, TextWork, Work
 
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
 LISTED = 5  # the number of skipped images that are named; the manifest has all
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where models run: here, or on the workers of an executor."""
-
-    options: dict[str, Any]
-    executor: Executor | None = None
-    tasks: int | None = None
-
-    def image_work(self, spec: str, images: ImageSet, strict: bool) -> tuple[Work, Remote | None]:
-        """Images to embed with a model."""
-        remote = self._remote(spec)
-        encoder = remote.image_encoder() if remote else load_image_encoder(spec, **self.options)
-        return ImageWork(images, encoder, strict), remote
-
-    def text_work(self, spec: str, texts: TextSet) -> tuple[Work, Remote | None]:
-        """Texts to embed with a model."""
-        remote = self._remote(spec)
-        return TextWork(texts, remote.text_encoder() if remote else load_text_encoder(spec, **self.options)), remote
-
-    def _remote(self, spec: str) -> Remote | None:
-        return None if self.executor is None else Remote.of(self.executor, spec, self.options, self.tasks)
 
 
 @contextmanager
@@ -63,7 +36,7 @@ def place_of(options: dict[str, Any], engine: ShardEngineOptions, folder: Path) 
 
 def works(
     images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: Place
-) -> Iterator[tuple[str, tuple[Work, Remote | None]]]:
+) -> Iterator[tuple[str, Placed]]:
     """What there is to embed, images and class names with each of their models, and the names of the files."""
     dataset = identifier(images.name)
     for spec in models[0]:
@@ -109,11 +82,11 @@ def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) 
     return paths
 
 
-def extracted(placed: tuple[Work, Remote | None], out: Path, means: bool, batch_size: int) -> Extracted:
+def extracted(placed: Placed, out: Path, means: bool, batch_size: int) -> Extracted:
     """Embed into a file, with a bar of progress."""
-    work, remote = placed
+    work, _ = placed
     with _bar(f"{work.items.name}, {work.encoder.model.name}") as progress:
-        return extract(work, out, batch_size, means, progress, remote)
+        return extract(placed, out, batch_size, means, progress)
 
 
 @contextmanager

@@ -16,13 +16,13 @@ import numpy as np
 
 from blindmatch.encoders.datasets import load_images
 from blindmatch.encoders.items import ImageSet, TextSet
-from blindmatch.encoders.language import TextEncoder, load_text_encoder
-from blindmatch.encoders.remote import Remote
+from blindmatch.encoders.language import TextEncoder
+from blindmatch.encoders.remote import Place, Placed
 from blindmatch.encoders.shards import Shard, ShardStore, digest_of, file_digest, read_arrays, write_arrays
 from blindmatch.encoders.streaming import OnProgress, stream
 from blindmatch.encoders.texts import load_texts
-from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
-from blindmatch.encoders.work import ImageWork, TextWork, Work
+from blindmatch.encoders.vision import ImageEncoder
+from blindmatch.encoders.work import Work
 from blindmatch.geometry.prototypes import class_means
 from blindmatch.io.embeddings import Embeddings
 from blindmatch.io.files import Arrays, write_atomically
@@ -100,14 +100,9 @@ def embed_images(
     chosen = images if isinstance(images, ImageSet) else load_images(images, download=download, **options)
     if means and chosen.class_names is None:
         raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
-    place: dict[str, Any] = {"device": device, "precision": precision, "download": download}
-    remote = None if executor is None else Remote.of(executor, model, place)
-    if remote is not None:
-        encoder = remote.image_encoder()
-    else:
-        encoder = model if isinstance(model, ImageEncoder) else load_image_encoder(model, **place)
-    work = ImageWork(chosen, encoder, strict)
-    return extract(work, None if out is None else Path(out), batch_size, means, progress, remote).embeddings
+    place = Place({"device": device, "precision": precision, "download": download}, executor)
+    placed = place.image_work(model, chosen, strict)
+    return extract(placed, None if out is None else Path(out), batch_size, means, progress).embeddings
 
 
 def embed_texts(
@@ -139,25 +134,14 @@ def embed_texts(
         For `load_texts`: prompts, column, split, root, wordnet.
     """
     chosen = texts if isinstance(texts, TextSet) else load_texts(texts, download=download, **options)
-    place: dict[str, Any] = {"device": device, "precision": precision, "download": download}
-    remote = None if executor is None else Remote.of(executor, model, place)
-    if remote is not None:
-        encoder = remote.text_encoder()
-    else:
-        encoder = model if isinstance(model, TextEncoder) else load_text_encoder(model, **place)
-    work = TextWork(chosen, encoder)
-    return extract(work, None if out is None else Path(out), batch_size, means, progress, remote).embeddings
+    place = Place({"device": device, "precision": precision, "download": download}, executor)
+    placed = place.text_work(model, chosen)
+    return extract(placed, None if out is None else Path(out), batch_size, means, progress).embeddings
 
 
-def extract(
-    work: Work,
-    out: Path | None,
-    batch_size: int,
-    means: bool,
-    progress: OnProgress | None,
-    remote: Remote | None = None,
-) -> Extracted:
+def extract(placed: Placed, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
     """Run a work in shards, here or on workers, and write its result; finished shards are only read."""
+    work, remote = placed
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
     if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):

@@ -20,6 +20,7 @@ from blindmatch.encoders.work import ImageWork, TextWork, Work
 from blindmatch.validation import as_executor
 
 Items = ImageSet | TextSet
+Placed = tuple[Work, "Remote | None"]  # what to embed, and where, if not here
 T = TypeVar("T")
 
 
@@ -91,6 +92,33 @@ class Remote:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where models run: here, or on the workers of an executor. `options` and `tasks` are those of `Remote`."""
+
+    options: Mapping[str, Any]
+    executor: Any = None
+    tasks: int | None = None
+
+    def image_work(self, model: str | ImageEncoder, images: ImageSet, strict: bool) -> Placed:
+        """Images to embed with a model, by its name or loaded."""
+        if (remote := self._remote(model)) is not None:
+            return ImageWork(images, remote.image_encoder(), strict), remote
+        encoder = model if isinstance(model, ImageEncoder) else load_image_encoder(model, **self.options)
+        return ImageWork(images, encoder, strict), None
+
+    def text_work(self, model: str | TextEncoder, texts: TextSet) -> Placed:
+        """Texts to embed with a model, by its name or loaded."""
+        if (remote := self._remote(model)) is not None:
+            return TextWork(texts, remote.text_encoder()), remote
+        return TextWork(
+            texts, model if isinstance(model, TextEncoder) else load_text_encoder(model, **self.options)
+        ), None
+
+    def _remote(self, model: Any) -> Remote | None:
+        return None if self.executor is None else Remote.of(self.executor, model, self.options, self.tasks)
 
 
 @dataclass(frozen=True)
