@@ -19,7 +19,7 @@ def symmetric(d: int, dtype: type) -> np.ndarray:
 @pytest.mark.parametrize("through_scipy", [False, True])
 def test_the_upper_part_is_that_of_the_whole(monkeypatch, dtype, through_scipy):
     if through_scipy:
-        monkeypatch.setattr(eigen, "_driver", lambda kind: None)
+        monkeypatch.setattr(eigen, "_driver", lambda kind, name: None)
     A = symmetric(60, dtype)
     kept = A.copy()
     values, vectors = eigen.whole_spectrum(A)
@@ -34,9 +34,24 @@ def test_the_upper_part_is_that_of_the_whole(monkeypatch, dtype, through_scipy):
     np.testing.assert_array_equal(A, kept)
 
 
-def test_scipy_offers_the_driver():
-    assert eigen._driver("f") is not None
-    assert eigen._driver("d") is not None
+@pytest.mark.parametrize("name", ["syevd", "syevr"])
+def test_scipy_offers_the_drivers(name):
+    assert eigen._driver("f", name) is not None
+    assert eigen._driver("d", name) is not None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 2, 60, 150])
+def test_the_whole_spectrum_gives_the_matrix(d, dtype):
+    A = symmetric(d, dtype)
+    kept = A.copy()
+    values, vectors = eigen.whole_spectrum(A)
+    assert values.dtype == vectors.dtype == dtype
+    accuracy = 200 * d * np.finfo(dtype).eps
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(A.astype(np.float64)), atol=accuracy)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, A, atol=accuracy)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(d), atol=accuracy)
+    np.testing.assert_array_equal(A, kept)
 
 
 def test_nothing_is_above_the_largest():

@@ -1,7 +1,8 @@
 """Eigenvalues and eigenvectors of symmetric matrices; Ctrl-C and other threads do not wait for LAPACK.
 
-numpy has only the driver for all eigenvectors (divide and conquer), and scipy's functions keep other threads from
-running. So the driver for a part of them (MRRR) is called through the pointer that scipy offers to compiled code.
+numpy computes them in float64 whatever it is given, which takes twice as long as float32, and scipy's functions keep
+other threads from running. So LAPACK's drivers, for all of them (divide and conquer) and for a part (MRRR), are called
+through the pointers that scipy offers to compiled code.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from scipy.linalg import cython_lapack
 
 _SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
 _WORK, _INTEGER_WORK = 70, 10  # numbers of workspace, over the size: enough for LAPACK's blocks
-_SIGNATURE, _ARGUMENTS = b"void (char *, char *, char *, int *, ", 21
+# How the signatures begin, and their number of arguments.
+_SIGNATURES = {"syevr": (b"void (char *, char *, char *, int *, ", 21), "syevd": (b"void (char *, char *, int *, ", 11)}
 
 Floats = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
@@ -58,6 +60,10 @@ def responsively(work: Callable[[], Result], size: int) -> Result:
 
 
 def _all_of(A: Floats) -> Spectrum:
+    driver = _driver(A.dtype.char, "syevd")
+    found = None if driver is None or not np.isfinite(A).all() else _divide_and_conquer(driver, A)
+    if found is not None:
+        return found
     try:
         values, vectors = np.linalg.eigh(A)
     except np.linalg.LinAlgError:  # very rare; this driver is slower and does not fail
@@ -65,10 +71,20 @@ def _all_of(A: Floats) -> Spectrum:
     return values, vectors
 
 
+def _divide_and_conquer(driver: Any, A: Floats) -> Spectrum | None:
+    d = len(A)
+    vectors, values = A.copy(), np.empty(d, A.dtype)  # the eigenvectors take the place of the matrix, row by row
+    work, integers = np.empty(1 + 6 * d + 2 * d * d, A.dtype), np.empty(3 + 5 * d, np.intc)
+    size, room, integer_room, info = (ctypes.c_int(k) for k in (d, len(work), len(integers), 0))
+    arguments = [b"V", b"L", size, vectors, size, values, work, room, integers, integer_room, info]
+    driver(*map(_address, arguments))
+    return (values, vectors.T) if info.value == 0 else None
+
+
 def _above(A: Floats, cut: float) -> Spectrum | None:
     if not np.isfinite(A).all():  # LAPACK would complain on stderr, or return nonsense
         return None
-    driver = _driver(A.dtype.char)
+    driver = _driver(A.dtype.char, "syevr")
     if driver is None:
         try:
             values, vectors = scipy.linalg.eigh(A, driver="evr", subset_by_value=(cut, np.inf), check_finite=False)
@@ -91,17 +107,18 @@ def _above(A: Floats, cut: float) -> Spectrum | None:
 
 
 @cache
-def _driver(kind: str) -> Any:
-    """?syevr of LAPACK as a function that lets other threads run; None where scipy's has another signature."""
-    capsule = cython_lapack.__pyx_capi__[{"f": "ssyevr", "d": "dsyevr"}[kind]]
+def _driver(kind: str, name: str) -> Any:
+    """A driver of LAPACK as a function that lets other threads run; None where scipy's has another signature."""
+    capsule = cython_lapack.__pyx_capi__[{"f": "s", "d": "d"}[kind] + name]
+    beginning, count = _SIGNATURES[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    name = api.PyCapsule_GetName(capsule)
-    if not name.startswith(_SIGNATURE) or name.count(b",") + 1 != _ARGUMENTS:
+    signature = api.PyCapsule_GetName(capsule)
+    if not signature.startswith(beginning) or signature.count(b",") + 1 != count:
         return None
-    return ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * _ARGUMENTS))(api.PyCapsule_GetPointer(capsule, name))
+    return ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * count))(api.PyCapsule_GetPointer(capsule, signature))
 
 
 def _address(argument: Any) -> Any:

@@ -29,8 +29,8 @@ _CHANGE = 1.4  # what the penalty is divided or multiplied by after a round
 _SOFTEN, _HARDEN = 0.15, 0.08  # where the balance is above or below
 _SOFTEST = 0.1  # the last penalty
 _NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
-_FEW, _LARGE = 0.4, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
-_MARGIN = 0.05
+_FEW, _LARGE = 0.25, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
+_MARGIN = 0.05  # below the last level, over it: the next one is expected to be above
 
 
 class Splitting:
@@ -65,7 +65,7 @@ class Splitting:
         self.s: Floats = arrays.put(start, dtype)
         self.Y: Floats = arrays.put(start, dtype)
         self.projection: Floats = self.s
-        self.level = 0.0
+        self.level, self._drift = 0.0, np.inf  # and by how much a step has changed it
         self.residual, self.movement = np.inf, np.inf
 
     @classmethod
@@ -93,7 +93,8 @@ class Splitting:
         """P(s). Until `advance` is called, `dual` gives the dual matrix of this step."""
         A = self.face.restrict(self.s)
         values, vectors = self._upper_part(A) or self.arrays.whole_spectrum(A)
-        self.level = self._level_of(values)
+        level = self._level_of(values)
+        self.level, self._drift = level, abs(level - self.level)
         first = int(np.searchsorted(values, self.level, side="right"))  # that is kept
         weights = self.arrays.put(np.sqrt(values[first:] - self.level), self.dtype)
         F = self.face.extend(vectors[:, first:] * weights)
@@ -102,9 +103,10 @@ class Splitting:
 
     def _upper_part(self, A: Floats) -> Spectrum | None:
         """The eigenvalues above the level of the last step and a bit below; None if they turn out to be too few."""
-        if self.share > _FEW or len(A) < _LARGE:
+        margin = _MARGIN * max(1.0, abs(self.level))
+        if self.share > _FEW or self._drift > margin or len(A) < _LARGE:
             return None
-        cut = self.level - _MARGIN * max(1.0, abs(self.level))
+        cut = self.level - margin
         found = self.arrays.upper_spectrum(A, cut)
         return found if found is not None and len(found[0]) and self._level_of(found[0]) > cut else None
 
