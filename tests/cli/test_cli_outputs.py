@@ -40,13 +40,13 @@ def interrupted_when(words: bytes, *arguments: str, by: signal.Signals = signal.
     environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "150"}
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=theirs, env=environment)
     os.close(theirs)
-    shown, end = b"", time.monotonic() + 60
+    shown, end = b"", time.monotonic() + 600
     while words not in shown and time.monotonic() < end:
         if select.select([ours], [], [], 1)[0]:
             shown += os.read(ours, 65536)
     assert words in shown
     process.send_signal(by)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     while select.select([ours], [], [], 0)[0]:
         try:
             shown += os.read(ours, 65536)
@@ -240,7 +240,7 @@ FULL = [
 def test_a_full_disk_does_not_cost_the_answer(arguments, answer):
     before = sorted(Path().iterdir())
     command = [sys.executable, "-c", LIMITED, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 1, done.stderr
     assert answer in done.stdout
     written = [word for word in arguments if word.startswith("out")]
@@ -254,7 +254,7 @@ def test_a_full_disk_does_not_cost_the_answer(arguments, answer):
 def test_a_full_stdout_ends_with_code_1_and_does_not_cost_the_files(arguments):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, check=False
         )
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert "no space left on device" in done.stderr
@@ -265,7 +265,7 @@ def test_a_pipe_that_nobody_reads_does_not_cost_the_files():
     reader, writer = os.pipe()
     os.close(reader)
     command = [*COMMAND, "match", "a.npy", "b.npy", "-r", "r.html"]
-    process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=600, check=False)
     os.close(writer)
     assert (process.returncode, process.stderr) == (1, b"")
     assert Path("r.html").exists()
@@ -274,7 +274,7 @@ def test_a_pipe_that_nobody_reads_does_not_cost_the_files():
 @sampled("closed", [">&-", "2>&-", ">&- 2>&-"], quick=1)
 def test_streams_that_are_closed(closed):
     script = f'"$0" -c "from blindmatch.cli import main; main()" match a.npy b.npy --report r.html {closed}'
-    done = subprocess.run(["/bin/sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["/bin/sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
 
@@ -290,7 +290,7 @@ def unprivileged(code: str, *arguments: str) -> subprocess.CompletedProcess[str]
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         preexec_fn=without_privilege,
     )

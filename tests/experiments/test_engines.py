@@ -143,7 +143,7 @@ def test_workers_are_forked_unless_openmp_is_loaded(tmp_path, before, expected):
     )
     script = tmp_path / "script.py"  # workers that are started afresh import it
     script.write_text(code)
-    done = subprocess.run([sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=600)
     assert done.stdout.split() == [str(expected), "4"], done.stderr
 
 

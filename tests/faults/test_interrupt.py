@@ -110,7 +110,7 @@ def test_ctrl_c_ends_a_run_in_another_thread() -> None:
         assert process.stdout.readline() == b"go\n"
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=600)
         assert time.monotonic() - start < 10
     assert output == b"interrupted True\n"
     assert b"KeyboardInterrupt" in errors
@@ -162,5 +162,5 @@ def test_results_in_json_survive_the_end_of_a_pipe(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(6, 3))
     np.save(tmp_path / "x.npy", X)
     command = f"{sys.executable} -m blindmatch match x.npy x.npy --json 2> errors | head -c 1"
-    subprocess.run(["bash", "-c", command], cwd=tmp_path, timeout=60, check=True, capture_output=True)
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, timeout=600, check=True, capture_output=True)
     assert "Traceback" not in (tmp_path / "errors").read_text()

@@ -95,6 +95,6 @@ for what, solver in ((problem, DualAscent()), (problem, "tabu"), (tree, "branch-
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody whose threads are limited")
 def test_a_system_without_threads_to_give() -> None:
     """Eight are asked for, none is granted: the run goes on alone."""
-    done = subprocess.run([sys.executable, "-c", FEW_THREADS], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", FEW_THREADS], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 3

@@ -29,7 +29,7 @@ def test_it_runs_and_shows_what_it_promises(name, tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert EXPECTED[name] in done.stdout
