@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from commands import run
 from sampled import sampled
 
 import blindmatch as bm
+from blindmatch.cli.console import one_line_errors
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()")
 
@@ -321,3 +323,18 @@ def test_a_place_that_may_not_be_written_to_is_told_before_the_run(arguments):
     assert arguments[-1] in done.stderr
     assert not list(Path("locked").iterdir())
     assert Path("old.html").read_text() == "old"
+
+
+def test_ctrl_c_while_a_class_is_made_is_ctrl_c(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python 3.11 tells of it as a RuntimeError; imports make many classes."""
+
+    class Pressed:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as ended, one_line_errors():
+        type("Made", (), {"field": Pressed()})
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "blindmatch: interrupted\n"
+    with pytest.raises(RuntimeError, match="a bug"), one_line_errors():
+        raise RuntimeError("a bug")

@@ -44,12 +44,12 @@ def test_ctrl_c_is_answered(solver: str, n: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["match-100", "classify-100", "align-2000"])
 def test_ctrl_c_is_answered_by_a_command(name: str, tmp_path: Path) -> None:
-    """Within a second and a half of computing, most of which is the answer itself."""
+    """Long before its time limit of a minute; `press_commands.py` measures how long."""
     answer = press_command(arguments_of(name, tmp_path), 2.5)
     assert answer.cpu is not None, answer.output
     assert answer.code == 130, answer.output
     assert "Traceback" not in answer.output
-    assert answer.cpu / os.cpu_count() < 1.5, answer
+    assert answer.cpu / os.cpu_count() < 20, answer
 
 
 def test_ctrl_c_while_the_certificate_is_built_keeps_the_match(monkeypatch: pytest.MonkeyPatch) -> None:

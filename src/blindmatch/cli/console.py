@@ -121,7 +121,10 @@ def one_line_errors(told: Callable[[str], str] = str) -> Iterator[None]:
     except MemoryError as error:
         complain(f"not enough memory ({error})")
         raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Python 3.11 turns an interrupt while a class is made, as imports do, into a RuntimeError.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         complain("interrupted")
         raise interrupted() from None
 
