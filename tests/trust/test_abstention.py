@@ -8,8 +8,10 @@ import pytest
 from strategies import embeddings, rng_of
 
 import blindmatch as bm
+from blindmatch.report import Match, render, verdict
+from blindmatch.report.belief import belief
 from blindmatch.trust import assessment
-from blindmatch.trust.abstention import abstained
+from blindmatch.trust.abstention import abstained, abstained_by, assessed_or_kept
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +92,43 @@ def test_shares_are_plain_numbers(out_of_time: bm.Trust, p: float, share: str) -
     trust = dataclasses.replace(out_of_time, p_value=p, p_value_error=0.1, confidence=np.full(9, 1 - p))
     assert f"unrelated ones match as well in {share} of cases." in trust.verdict
     assert trust.verdict.endswith(f"of all 9, about {9 * (1 - p):.0f} should be right.")
+
+
+def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.Trust) -> None:
+    X, Y, result = related
+    confidence = np.array([0.9, 0.85, 0.3, *[0.1] * 6])
+    tested = dataclasses.replace(out_of_time, p_value=0.005, p_value_error=0.005, confidence=confidence)
+    tested = dataclasses.replace(tested, ambiguous=[[0, 1, 2], [3, 4]])
+    assert "2 of 9 pairs have a confidence of at least 80 %" in tested.verdict
+    some, trust = assessed_or_kept(result, lambda: tested, 0.25)
+    assert (some.left_out, some.to_dict()["left_out"]) == (6, 6)
+    assert trust is not None
+    assert trust.verdict.endswith(" 3 of 9 pairs are kept; about 2 of these should be right.")
+    assert trust.judgement.level == "yes"
+    assert trust.ambiguous == [[0, 1, 2]]
+    assert verdict(some).startswith("3 of 9 pairs kept; all 9 were matched, proved optimal")
+    none, trust = assessed_or_kept(result, lambda: tested, 0.95)
+    assert trust is not None
+    assert (none.pairs, none.left_out) == ([], 9)
+    assert trust.verdict.endswith(" None of 9 pairs is kept.")
+    page = render(Match.of(some, bm.Task.of(X, Y), trust=trust.keeping(some.permutation >= 0)))
+    assert "kept of 9 that were matched" in page
+    assert "2 with 80 % confidence or more" in page
+    right = Match.of(none, bm.Task.of(X, Y), truth=result.permutation.tolist())
+    assert belief(right).headline == "No: no pair is kept"
+    assert belief(dataclasses.replace(right, result=some)).text.startswith("3 of 3 pairs are right")
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("time_limit", "Within the time limit no other start of the search led to this match, so hardly any pair can"),
+        ("heuristic", "No other start of the search led to this match, so hardly any pair can be believed."),
+    ],
+)
+def test_a_large_match_without_support_says_why_nothing_is_kept(related, status: str, told: str) -> None:
+    lone = dataclasses.replace(related[2], support=0, confidence=np.full(9, 0.2), status=status)
+    kept = abstained_by(lone, 0.8)
+    assert (kept.pairs, kept.left_out) == ([], 9)
+    assert told in kept.message
+    assert "start" not in abstained_by(dataclasses.replace(lone, support=1), 0.8).message

@@ -49,6 +49,12 @@ def test_match_can_assess_and_abstain(files: Path) -> None:
     none = json.loads(run("match", "a.npz", "b.npy", "--min-confidence", "1", "--json").stdout)
     assert none["pairs"] == []
     assert none["unmatched_sources"] == list(range(8))
+    assert none["left_out"] == 8
+    assert none["trust"]["verdict"].endswith(" None of 8 pairs is kept.")
+    assert "0 of 8 pairs kept; all 8 were matched" in run("match", "a.npz", "b.npy", "--min-confidence", "1").stdout
+    (files / "none.json").write_text(json.dumps(none))
+    run("report", "none.json", "a.npz", "b.npy", "--out", "none.html")
+    assert "0 of 8 pairs kept" in (files / "none.html").read_text(encoding="utf-8")
     assert "trust" not in json.loads(run("match", "a.npz", "b.npy", "--json").stdout)
 
 

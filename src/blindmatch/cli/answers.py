@@ -137,10 +137,11 @@ class Answer:
     def assess(self, task: Task, assessment: Assessment, plan: AssessmentPlan) -> None:
         """Assess the match, and leave out the pairs that are not to be believed.
 
-        On a terminal the match is printed first. Whatever happens to the assessment, the match is printed.
+        On a terminal the match is printed first, unless pairs may be left out. Whatever happens to the assessment, the
+        match is printed.
         """
         match, request, least = self._told, self._request, assessment.min_confidence
-        if not request.outputs.json:
+        if not request.outputs.json and least is None:
             self._print()
 
         def trust_of_match() -> Trust:
@@ -154,6 +155,10 @@ class Answer:
             self._print()
             raise
         self._told = replace(match, result=result, trust=trust)
+        if result.left_out:
+            self._text = match_text(self._told)
+        if not request.outputs.json:
+            self._print()
         if trust is not None:
             self._page = replace(self._told, certificate_file=self._page.certificate_file)
             if not request.outputs.json:

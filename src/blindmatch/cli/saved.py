@@ -65,6 +65,7 @@ def _result(values: dict[str, Any]) -> Result:
         bound=str(values.get("bound", "")),
         support=None if values.get("support") is None else int(values["support"]),
         confidence=sure,
+        left_out=int(values.get("left_out", 0)),
     )
 
 

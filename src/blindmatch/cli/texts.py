@@ -28,7 +28,7 @@ def match_text(match: Match) -> list[object]:
         Text(proof_sentence(result, match.told_by)),
         *([Text(gap)] if (gap := gap_sentence(result)) else []),
     ]
-    lines = [_pairs(match), *_unmatched_text(match), *_right(match), *sentences]
+    lines = [*([_pairs(match)] if result.pairs else []), *_unmatched_text(match), *_right(match), *sentences]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
 
 
@@ -54,6 +54,10 @@ def _right(match: Match) -> list[Text]:
     """How many pairs are true, if that is known."""
     if match.truth is None:
         return []
+    if match.result.left_out:
+        kept = len(match.result.pairs)
+        told = f"{match.right} of {kept} kept {'pair is' if kept == 1 else 'pairs are'} right."
+        return [Text(told, style="bold")] if kept else []
     known = sum(j >= 0 for j in match.truth)
     return [Text(f"{match.right} of {pairs_are(known)} right (chance: {known / max(match.sizes):.2g}).", style="bold")]
 
@@ -95,7 +99,7 @@ def trust_text(trust: Trust, match: Match) -> list[object]:
         table.add_row(Text(plain(source)), Text(plain(target)), *(show(values[i]) for _, values, show in columns))
     names = None if match.source_names is None else [plain(name) for name in match.source_names]
     lines = [*_agreement(trust), *trust.ambiguities(names)]
-    return [table, Text(trust.verdict, style="bold"), *(Text(line) for line in lines)]
+    return [*([table] if match.result.pairs else []), Text(trust.verdict, style="bold"), *map(Text, lines)]
 
 
 def _agreement(trust: Trust) -> list[str]:

@@ -156,7 +156,7 @@ def match(
     if least is None:
         return result
     if result.support is not None:  # a large match: it has confidences of its own
-        return abstained_by(result, result.confidence, least)
+        return abstained_by(result, least)
     plan = AssessmentPlan(regret=False)
     return assessed_or_kept(
         result,

@@ -50,15 +50,20 @@ def belief(match: Match) -> Belief:
     support, confidence = match.result.support, match.result.confidence
     if judged is None and support is not None:
         unknown = np.full(match.sizes[0], np.nan)
-        judged = judge_support(support, unknown if confidence is None else confidence, len(match.pairs[0]))
+        told = (unknown if confidence is None else confidence)[match.pairs[0]]
+        judged = judge_support(support, told, len(told), match.result.left_out)
     if judged is not None:
         return Belief(judged.level, judged.headline, judged.text)
     return _not_assessed(match.agreement)
 
 
 def _by_truth(match: Match) -> Belief:
-    truth, right = match.truth or (), match.right or 0
-    known = sum(j >= 0 for j in truth)
+    truth, right, left_out = match.truth or (), match.right or 0, match.result.left_out
+    known = len(match.result.pairs) if left_out else sum(j >= 0 for j in truth)
+    if not known:
+        return Belief(
+            "no", "No: no pair is kept", f"None of the {left_out} pairs has the confidence that was asked for."
+        )
     chance = known / max(match.sizes)
     counted = f"{right} of {pairs_are(known)} right; pairing at random gets about {chance:.2g}."
     why = (

@@ -131,7 +131,7 @@ def _plane(match: Match) -> dict[str, Any] | None:
 
 def _random(match: Match) -> dict[str, Any] | None:
     """The distribution of the costs of random pairings. Their seed is fixed, so a report can be made again."""
-    if match.problem is None or match.problem.n < 3:
+    if match.problem is None or match.problem.n < 3 or match.result.left_out:
         return None
     costs = random_costs(match, match.problem, np.random.default_rng(0))
     if len(costs) == 0 or not np.ptp(costs) > 0:

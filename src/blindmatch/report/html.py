@@ -37,7 +37,7 @@ def render(match: Match) -> str:
         tiles=tiles(match),
         proof=proof_sentence(match.result, match.told_by),
         chance=match.trust and chance_sentence(match.trust),
-        shares=match.trust and shares(match.trust),
+        shares=match.trust and shares(match, match.trust),
         columns=shown,
         rows=rows(match, shown),
         left_over=left_over(match),

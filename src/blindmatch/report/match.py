@@ -164,6 +164,8 @@ class Match:
     @cached_property
     def agreement(self) -> float | None:
         """How far the relations inside both sets agree under the match, as ``Trust.whole_agreement`` has it."""
+        if self.result.left_out:  # chance is known of whole matches alone
+            return None if self.trust is None else self.trust.whole_agreement
         return None if self.kernels is None else agreement(self.kernels, np.asarray(self.result.permutation))
 
     def cost_of(self, partners: Sequence[int] | IntArray) -> float | None:

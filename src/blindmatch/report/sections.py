@@ -24,12 +24,12 @@ class Share:
     width: str
 
 
-def shares(trust: Trust) -> list[Share]:
+def shares(match: Match, trust: Trust) -> list[Share]:
     """How many pairs have a high, middling and low confidence; empty where no confidence is known.
 
     The kind "high" is green on the page. Where the match as a whole could be chance, no pair is.
     """
-    values = np.asarray(trust.confidence, dtype=float)
+    values = np.asarray(trust.confidence, dtype=float)[match.pairs[0]]
     values = values[np.isfinite(values)]
     if not len(values):
         return []

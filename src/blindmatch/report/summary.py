@@ -84,13 +84,17 @@ def _counted(match: Match) -> list[tuple[str, str, str]]:
     """How many pairs there are, and how many are right or have a high confidence: title, value, what it means."""
     (n, m), pairs = match.sizes, len(match.result.pairs)
     every = "every item has a partner" if n == m == pairs else f"of {n} sources and {m} targets"
+    if match.result.left_out:
+        every = f"kept of {pairs + match.result.left_out} that were matched"
     shown = [("pairs", str(pairs), every)] if match.clusters is None else match.clusters.tiles()
     if match.right is not None and match.clusters is None:
         known = sum(j >= 0 for j in match.truth or ())
         what = "compared with the known truth" if known == n else "of the sources that have a true partner"
+        if match.result.left_out:
+            known, what = pairs, "of the pairs that are kept"
         shown.append(("right", f"{match.right} of {known}", what))
     confidence = match.result.confidence if match.trust is None else match.trust.confidence
     if confidence is not None and match.truth is None:
-        high = int((np.nan_to_num(np.asarray(confidence)) >= HIGH).sum())
+        high = int((np.nan_to_num(np.asarray(confidence)[match.pairs[0]]) >= HIGH).sum())
         shown.append(("confidence", f"{high} of {pairs}", f"pairs have a confidence of {100 * HIGH:.0f} % or more"))
     return shown

@@ -75,7 +75,11 @@ def verdict(result: Result, told_by: str | None = None) -> str:
 
     `told_by` is the file that says so, where nobody checked it.
     """
-    return f"{counted(len(result.pairs), 'pair')} matched, {quality(result, told_by)}."
+    pairs, how = len(result.pairs), quality(result, told_by)
+    if result.left_out:
+        total = pairs + result.left_out
+        return f"{pairs} of {counted(total, 'pair')} kept; all {total} were matched, {how}."
+    return f"{counted(pairs, 'pair')} matched, {how}."
 
 
 def quality(result: Result, told_by: str | None = None) -> str:

@@ -59,6 +59,8 @@ class Result:
         Of such matches: the probability that each pair is right, (n,), nan for sources without a partner.
     ranking
         Where `candidates` come from.
+    left_out
+        How many pairs `min_confidence` left out of the permutation. Cost and bound are those of the whole match.
     """
 
     permutation: IntArray
@@ -74,6 +76,7 @@ class Result:
     support: int | None = None
     confidence: FloatArray | None = field(default=None, repr=False)
     ranking: Ranking | None = field(default=None, repr=False)
+    left_out: int = 0
 
     def candidates(self, k: int = 5) -> IntArray:
         """The k best partners of each source, best first: (n, k) target indices.
@@ -125,6 +128,8 @@ class Result:
             values["support"] = self.support
         if self.confidence is not None:
             values["confidence"] = [None if np.isnan(value) else float(value) for value in self.confidence]
+        if self.left_out:
+            values["left_out"] = self.left_out
         return values
 
 

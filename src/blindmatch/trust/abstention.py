@@ -31,35 +31,48 @@ def assessed_or_kept(
     if interrupted:
         kept = _with_note(result, f"The assessment was cut short by Ctrl-C{everything}.")
         return replace(kept, status="interrupted"), None
-    return (result if min_confidence is None else abstained(result, trust, min_confidence)), trust
+    if min_confidence is None:
+        return result, trust
+    kept = abstained(result, trust, min_confidence)
+    return kept, trust.keeping(kept.permutation >= 0)
 
 
 def abstained(result: Result, trust: Trust, min_confidence: float) -> Result:
     """The result with -1 for the pairs whose confidence is below `min_confidence`, or unknown (which counts as 0)."""
-    total, unknown = len(result.pairs), int(trust.unknown.sum())
-    kept = (np.nan_to_num(trust.confidence, nan=0.0) >= min_confidence) & (result.permutation >= 0)
-    if not unknown:
+    return _keeping(result, trust.confidence, min_confidence, int(trust.unknown.sum()))
+
+
+def abstained_by(result: Result, min_confidence: float) -> Result:
+    """The same for a large match, by the confidence that it has of its own."""
+    if result.status == "interrupted":
+        return _with_note(result, f"The match was cut short: min_confidence={min_confidence:g} left out no pair.")
+    if result.confidence is None:
+        return _keeping(result, np.full(len(result.permutation), np.nan), min_confidence, len(result.pairs))
+    return _keeping(result, result.confidence, min_confidence, 0)
+
+
+def _keeping(result: Result, confidence: FloatArray, min_confidence: float, unknown: int) -> Result:
+    total = len(result.pairs)
+    kept = (np.nan_to_num(confidence, nan=0.0) >= min_confidence) & (result.permutation >= 0)
+    if unknown:
+        fate = "are left out" if min_confidence > 0 else "are kept, as min_confidence=0 keeps all"
+        note = f"Time ran out before the confidence of {unknown} of {total} pairs was known; they {fate}"
+    else:
         note = (
             f"{kept.sum()} of {total} pairs have a confidence of at least {min_confidence:g}; the others are left out"
         )
-    else:
-        fate = "are left out" if min_confidence > 0 else "are kept, as min_confidence=0 keeps all"
-        note = f"Time ran out before the confidence of {unknown} of {total} pairs was known; they {fate}"
+    whole = f"{note}, and cost and bound are those of the whole match.{_without_support(result)}"
     permutation = np.where(kept, result.permutation, -1)
-    whole = f"{note}, and cost and bound are those of the whole match."
-    return replace(_with_note(result, whole), permutation=permutation)
+    return replace(_with_note(result, whole), permutation=permutation, left_out=total - int(kept.sum()))
 
 
-def abstained_by(result: Result, confidence: FloatArray | None, min_confidence: float) -> Result:
-    """The result with -1 for the pairs whose own confidence is below `min_confidence`; None is no confidence at all."""
-    total = len(result.pairs)
-    if result.status == "interrupted":
-        return _with_note(result, f"The match was cut short: min_confidence={min_confidence:g} left out no pair.")
-    known = np.zeros(len(result.permutation)) if confidence is None else np.nan_to_num(confidence, nan=0.0)
-    kept = (known >= min_confidence) & (result.permutation >= 0)
-    note = f"{kept.sum()} of {total} pairs have a confidence of at least {min_confidence:g}; the others are left out"
-    whole = f"{note}, and cost and bound are those of the whole match."
-    return replace(_with_note(result, whole), permutation=np.where(kept, result.permutation, -1))
+def _without_support(result: Result) -> str:
+    """Why a large match has no pair to believe."""
+    if result.support != 0:
+        return ""
+    late = "Within the time limit no" if result.status == "time_limit" else "No"
+    more = ": a longer time limit may help" if result.status == "time_limit" else ""
+    return f" {late} other start of the search led to this match, so hardly any pair can be believed{more}."
 
 
 def _with_note(result: Result, note: str) -> Result:

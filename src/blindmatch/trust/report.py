@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -34,11 +34,16 @@ class Judgement:
     text: str
 
 
-def judge(p_value: float | None, p_value_error: float | None, confidence: FloatArray, pairs: int) -> Judgement:
-    """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known."""
+def judge(
+    p_value: float | None, p_value_error: float | None, confidence: FloatArray, pairs: int, left_out: int = 0
+) -> Judgement:
+    """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known.
+
+    `left_out` further pairs are not told any more, because their confidence is too low or not known.
+    """
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
-    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs)
+    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs, left_out)
     if p_value is None:
         why = "too little time, or kernels that are not distances between points"
         text = f"The test for structure in common was not made: {why}. {about_pairs}"
@@ -57,10 +62,10 @@ def judge(p_value: float | None, p_value_error: float | None, confidence: FloatA
     return Judgement("yes", "Yes: far better than chance", text)
 
 
-def judge_support(support: int, confidence: FloatArray, pairs: int) -> Judgement:
+def judge_support(support: int, confidence: FloatArray, pairs: int, left_out: int = 0) -> Judgement:
     """Decide whether to believe a large match, by whether other starts of the search led to it by themselves."""
     known = confidence[np.isfinite(confidence)]
-    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs)
+    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs, left_out)
     if not support:
         text = f"No other start led to this match, as with unrelated sets: do not believe it. {about_pairs}"
         return Judgement("no", "No: no other start led to it", text)
@@ -71,8 +76,11 @@ def judge_support(support: int, confidence: FloatArray, pairs: int) -> Judgement
     return Judgement("yes", "Yes: other starts agree", text)
 
 
-def _pairs_sentence(known: FloatArray, pairs: int) -> str:
+def _pairs_sentence(known: FloatArray, pairs: int, left_out: int) -> str:
     """How many pairs can be believed, as far as that is known."""
+    if left_out:
+        should = f"; about {known.sum():.0f} of these should be right" if len(known) == pairs > 0 else ""
+        return f"{pairs or 'None'} of {pairs + left_out} pairs {'are' if pairs > 1 else 'is'} kept{should}."
     if len(known) < pairs:
         which = "any pair" if not len(known) else f"{pairs - len(known)} of {pairs} pairs"
         return f"Time ran out before the confidence of {which} was known."
@@ -123,6 +131,8 @@ class Trust:
     support
         Of large matches, which are judged by it: how many other starts of the search led to the same match. None for
         others.
+    kept
+        (n,) which pairs `min_confidence` kept; None if it was not asked for. The verdict is about these.
     """
 
     p_value: float | None
@@ -141,6 +151,7 @@ class Trust:
     better: float
     seconds: float
     support: int | None = None
+    kept: NDArray[np.bool_] | None = None
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -148,10 +159,17 @@ class Trust:
         if self.better > 0:
             text = f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
             return Judgement("no", "No: a cheaper match exists", text)
-        pairs = int(self._matched.sum())
+        told = self._matched if self.kept is None else self._matched & self.kept
+        confidence, pairs = self.confidence[told], int(told.sum())
+        left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
-            return judge_support(self.support, self.confidence, pairs)
-        return judge(self.p_value, self.p_value_error, self.confidence, pairs)
+            return judge_support(self.support, confidence, pairs, left_out)
+        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out)
+
+    def keeping(self, kept: NDArray[np.bool_]) -> Trust:
+        """The same about some of the pairs."""
+        groups = [[i for i in group if kept[i]] for group in self.ambiguous]
+        return replace(self, kept=kept, ambiguous=[group for group in groups if len(group) > 1])
 
     @property
     def _matched(self) -> NDArray[np.bool_]:
