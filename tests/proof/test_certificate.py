@@ -145,6 +145,11 @@ def test_fields_that_do_not_fit_are_refused(tmp_path, saved, name):
         ("U", np.array([object()], dtype=object)),
         ("U", np.ones(3, dtype=complex)),
         ("parent", np.zeros(0, dtype=np.int64)),
+        ("fingerprint", np.array(["1.0"] * 7)),
+        ("fingerprint", np.ones(7, dtype=complex)),
+        ("fingerprint", np.ones((7, 1))),
+        ("fingerprint", np.ones(65)),
+        ("fingerprint", np.array(1.0)),
     ],
 )
 def test_hostile_numbers_are_refused(tmp_path, saved, name, value):

@@ -23,9 +23,10 @@ from sampled import sampled
 from strategies import KINDS, all_costs, gw_problem, optimum, problems, random_problem, rng_of, slack
 
 import blindmatch as bm
+from blindmatch.problem.fingerprint import fingerprint
 from blindmatch.problem.optimality import tolerance
 from blindmatch.proof.checker import verify_in_time
-from blindmatch.solvers.base import Capabilities, Outcome, Solver
+from blindmatch.solvers.base import Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
 
 BOUNDING = ["factorized-hahn-grant", *(["auto"] if "auto" in bm.SOLVERS else [])]
@@ -646,3 +647,16 @@ def test_gaps():
     assert proved(-1e-14, -1e-13) == 0.0
     assert proved(10.0, 10.0 - 1e-6) == pytest.approx(1e-7)
     assert gap(5.0, -math.inf) is None
+
+
+def test_a_certificate_that_is_built_later_knows_its_problem(monkeypatch):
+    run = importlib.import_module("blindmatch.solving.run")
+    monkeypatch.setattr(run, "_BYTES_A_SECOND", 0.0)  # as if it took long to build
+
+    def press(_moment):
+        raise KeyboardInterrupt
+
+    problem = random_problem(3, 7)
+    result = bm.solve(problem, QUICK, rng=0, callback=press)
+    assert isinstance(result.proof, Proof)
+    assert result.certificate.fingerprint == fingerprint(problem)

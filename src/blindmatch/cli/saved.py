@@ -10,9 +10,11 @@ from typing import Any, get_args
 
 import numpy as np
 
+from blindmatch.cli.console import complain
 from blindmatch.io.files import reading
 from blindmatch.io.qaplib import read_sln
 from blindmatch.problem.files import load_solution
+from blindmatch.problem.fingerprint import differs
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
@@ -95,14 +97,23 @@ def saved_match(path: Path, match: Match) -> Match:
     return replace(match, settings=settings, told_by=path.name)
 
 
+def warn_of_another_problem(problem: QAP, certificate: Certificate, path: Path, *, embeddings: bool) -> None:
+    """Say so if a certificate was written for another problem."""
+    if not differs(problem, certificate.fingerprint):
+        return
+    options = " or other options, such as --distortion, --metric and --scale" if embeddings else ""
+    complain(f"{path}: it was written for another problem (other data{options}); the bound is that of the one given")
+
+
 def proved(result: Result, problem: QAP, others: float, certificate: Certificate, path: Path) -> Result:
     """The result with a certificate that was checked here and now; matches that `problem` leaves out cost `others`."""
     bound = min(verify(problem, certificate), others)
     told = result.lower_bound
+    why = "; it was written for another problem" if differs(problem, certificate.fingerprint) else ""
     if told is not None and bound < told - 1e-9 * max(abs(told), problem.scale):
-        raise ValueError(f"{path}: proves {bound!r} for these data, less than the bound {told!r} of the result")
+        raise ValueError(f"{path}: proves {bound!r} for these data, less than the bound {told!r} of the result{why}")
     if result.status == "optimal" and result.cost - bound > tolerance(problem, result.cost):
-        raise ValueError(f"{path}: proves {bound!r} for these data, which does not make {result.cost!r} optimal")
+        raise ValueError(f"{path}: proves {bound!r} for these data, which does not make {result.cost!r} optimal{why}")
     if told is None and result.status == "optimal":
         told = min(bound, result.cost)
     return replace(result, proof=certificate, lower_bound=told)

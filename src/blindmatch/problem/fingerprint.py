@@ -11,7 +11,7 @@ _SAME = 1e-6  # relative: another machine may compute other last digits of the s
 
 
 def fingerprint(problem: QAP) -> tuple[float, ...]:
-    """The cost of two matrices of rank one in place of a permutation, and the sums that belong to them."""
+    """Weighted sums over the data, with other weights for each side: exchanging the sides gives another problem."""
     return tuple(_sums(problem)[0].tolist())
 
 
@@ -26,11 +26,11 @@ def differs(problem: QAP, known: tuple[float, ...]) -> bool:
 def _sums(problem: QAP) -> tuple[FloatArray, FloatArray]:
     """The sums, and the same sums over absolute values."""
     index = np.arange(1, problem.n + 1)
-    a, b = np.cos(index), np.sin(np.sqrt(2) * index)
+    a, b, c = np.cos(index), np.sin(np.sqrt(2) * index), np.cos(np.sqrt(3) * index)
     sums, sizes = [problem.constant], [abs(problem.constant)]
     with np.errstate(over="ignore", invalid="ignore"):
         for u, v in ((a, b), (b, a)):
-            products = [((u @ A @ v) * (u @ B @ v), _size(u, A, v) * _size(u, B, v)) for A, B in problem.factors]
+            products = [((u @ A @ v) * (u @ B @ c), _size(u, A, v) * _size(u, B, c)) for A, B in problem.factors]
             sums.append(float(sum(value for value, _ in products)))
             sizes.append(float(sum(size for _, size in products)))
             sums += [float(u @ problem.linear @ v), float(u @ _forbidden(problem) @ v)]

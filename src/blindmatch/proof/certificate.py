@@ -184,6 +184,10 @@ class Certificate:
             symmetries.append((side, whole))
         return Certificate(size, tuple(nodes), forced, tuple(symmetries))
 
+    def marked(self, fingerprint: tuple[float, ...]) -> Certificate:
+        """The same certificate with the fingerprint of its problem."""
+        return replace(self, fingerprint=fingerprint)
+
     @property
     def nbytes(self) -> int:
         """Memory that the duals and matrices take."""

@@ -12,6 +12,7 @@ from blindmatch.io.files import read_npz, write_atomically
 from blindmatch.proof.certificate import Certificate, Node, Pair, Stage
 
 _LARGEST_STAGE = 2**16
+_LONGEST_FINGERPRINT = 64  # numbers; `problem/fingerprint.py` makes seven
 _FIELDS = (
     *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
     *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
@@ -118,8 +119,17 @@ def _from_arrays(arrays: dict[str, NDArray[Any]]) -> Certificate:
     images = arrays["symmetry_image"].astype(np.intp)
     symmetries = tuple(zip(arrays["symmetry_side"].astype(int).tolist(), images, strict=True))
     forced = tuple((int(i), int(j)) for i, j in arrays["forced"].tolist())
-    fingerprint = tuple(arrays.get("fingerprint", np.empty(0)).astype(np.float64).ravel().tolist())
-    return Certificate(int(arrays["size"]), tuple(nodes), forced, symmetries, fingerprint)
+    return Certificate(int(arrays["size"]), tuple(nodes), forced, symmetries, _fingerprint(arrays))
+
+
+def _fingerprint(arrays: dict[str, NDArray[Any]]) -> tuple[float, ...]:
+    values = arrays.get("fingerprint", np.empty(0))
+    if values.dtype != np.float64 or values.ndim != 1 or len(values) > _LONGEST_FINGERPRINT:
+        raise ValueError(
+            f"a fingerprint of shape {values.shape} and type {values.dtype.name}; expected at most "
+            f"{_LONGEST_FINGERPRINT} float64"
+        )
+    return tuple(values.tolist())
 
 
 def _matrices(arrays: dict[str, NDArray[Any]], forbidden: list[NDArray[Any]]) -> dict[int, NDArray[Any]]:

@@ -233,7 +233,9 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
                 "the gap closes on the solver's scale, but float64 has too few digits to prove it for this cost"
             )
     if isinstance(certificate, Certificate):
-        certificate = replace(certificate, fingerprint=fingerprint(problem))
+        certificate = certificate.marked(fingerprint(problem))
+    elif certificate is not None:
+        certificate = certificate.changed(Certificate.marked, fingerprint(problem))
     return Result(
         permutation=outcome.permutation,
         cost=cost,

@@ -49,7 +49,7 @@ def report(
     from blindmatch.cli.inputs import task_or_problem
     from blindmatch.cli.items import check_items
     from blindmatch.cli.outputs import Delivery, check_outputs, write_page
-    from blindmatch.cli.saved import Saved, proved, saved_match
+    from blindmatch.cli.saved import Saved, proved, saved_match, warn_of_another_problem
     from blindmatch.proof.certificate import Certificate
 
     inputs = task_or_problem(files, what, items)
@@ -68,6 +68,7 @@ def report(
         problem, others = inputs.of_size(proof.size)
         checked = proved(match.result, problem, others, proof, certificate)
         match = replace(match, result=checked, settings=settings, told_by=None)
+        warn_of_another_problem(problem, proof, certificate, embeddings=len(files) == 2)
     delivery = Delivery()
     if delivery.write(out, partial(write_page, match)):
         told = {"report": str(out), "bytes": out.stat().st_size}

@@ -31,6 +31,7 @@ def verify(
     from blindmatch.cli.console import FAILED, complain, echo_json, output
     from blindmatch.cli.inputs import task_or_problem
     from blindmatch.cli.progress import busy
+    from blindmatch.cli.saved import warn_of_another_problem
     from blindmatch.problem.fingerprint import differs
     from blindmatch.proof import checker
     from blindmatch.proof.certificate import Certificate
@@ -56,11 +57,7 @@ def verify(
         echo_json({**values, "same_problem": not other if certificate.fingerprint else None})
     elif bound > float("-inf"):
         output().print(f"Verified in {seconds:.2f} s: every pairing costs at least {bound!r}.", soft_wrap=True)
-    if other:
-        options = " or other options, such as --distortion, --metric and --scale" if len(read) == 2 else ""
-        complain(
-            f"{path}: it was written for another problem (other data{options}); the bound is that of the one given"
-        )
+    warn_of_another_problem(problem, certificate, path, embeddings=len(read) == 2)
     if bound == float("-inf"):
         complain(f"{path}: proves nothing about this problem")
         raise typer.Exit(FAILED)
