@@ -211,7 +211,7 @@ def test_random_pairings_use_no_forbidden_pair() -> None:
     allowed = [(0, *p) for p in permutations(range(1, 6)) if problem.allows((0, *p))]
     costs = random_costs(match, problem, np.random.default_rng(0))
     assert {round(cost, 9) for cost in costs.tolist()} == {round(problem.objective(p), 9) for p in allowed}
-    assert "random pairings that keep the given pairs and use no forbidden pair" in render(match)
+    assert "random assignments that keep the given pairs and use no forbidden pair" in render(match)
 
 
 def test_random_pairings_where_an_item_has_no_partner_left() -> None:
@@ -686,3 +686,11 @@ def test_a_large_match_shows_its_confidence_and_other_partners(monkeypatch: pyte
     assert len(others) == 3
     assert f"item{result.permutation[0]}" not in others
     assert "or else" in render(match)
+
+
+def test_an_assignment_problem_is_told_in_its_own_words() -> None:
+    page = Page(render(Match(bm.solve(PROBLEM, "brute-force"), problem=PROBLEM, title="six")))
+    shown = page.text.split("What was run")[0].replace("blindmatch", "")
+    assert "6 facilities assigned, proved optimal: no other assignment costs less." in shown
+    assert "6 locations" in shown
+    assert [word for word in ("pair", "source", "target", "match") if word in shown] == []

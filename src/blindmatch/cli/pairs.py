@@ -10,7 +10,7 @@ from typing import Any
 
 from blindmatch.cli.options import TaskOptions
 from blindmatch.io.embeddings import Embeddings, load_embeddings
-from blindmatch.matching.price import Price, suggested_price
+from blindmatch.matching.price import Price, task_with_price
 from blindmatch.problem.task import Task
 
 
@@ -58,9 +58,7 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[
         "source_names": source.names,
         "target_names": target.names,
     }
-    found = suggested_price(Task.of(**options)) if what.unmatched_cost == "auto" else None
-    price = what.unmatched_cost if found is None else found.price
-    task = Task.of(**options, unmatched_cost=price, max_unmatched=what.max_unmatched)
+    task, found = task_with_price(**options, unmatched_cost=what.unmatched_cost, max_unmatched=what.max_unmatched)
     if what.similarity is None and what.similarity_weight != 1.0:
         raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
     return task, found

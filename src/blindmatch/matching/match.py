@@ -6,17 +6,19 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
 from blindmatch.matching.match_large import in_haste, match_large, too_large
+from blindmatch.matching.price import task_with_price
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.matching.ties import tie_notes
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
-from blindmatch.problem.task import Task, as_task, with_dummies
+from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.tabu import Tabu
@@ -45,7 +47,7 @@ def match(
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
     similarity_weight: float = 1.0,
-    unmatched_cost: float | None = None,
+    unmatched_cost: float | Literal["auto"] | None = None,
     max_unmatched: int | None = None,
     min_confidence: float | None = None,
     time_limit: TimeLimit = "auto",
@@ -111,7 +113,9 @@ def match(
         it as many items as possible are matched. An unmatched source and an unmatched target save what their pair would
         have cost: with ``unmatched_cost=t * n``, pairs are not formed if their relations to the others differ by a mean
         loss of more than about t. With "gw" a random pair has a mean loss of 2 and a perfect one 0, but an outlier gets
-        the least bad of many partners, so try t = 0.3 first. With 0, nothing needs a partner.
+        the least bad of many partners, so try t = 0.3 first. With 0, nothing needs a partner. "auto" suggests a price,
+        by how many pairs quick searches match at twelve prices (up to 400 items on both sides together). The message
+        tells it; ``assess`` and ``write_report`` take that number.
     max_unmatched
         The largest number of items of the smaller set that may stay unmatched; in the larger set, the difference of the
         sizes is added. A small number makes a proof easier.
@@ -134,7 +138,7 @@ def match(
     >>> bm.match(moved, X[[3, 1, 0, 2]], standardize=False, unmatched_cost=4, rng=0).permutation.tolist()
     [2, 1, 3, -1]
     """
-    task = as_task(
+    task, price = task_with_price(
         source,
         target,
         kernels=kernels,
@@ -153,6 +157,7 @@ def match(
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
     warn_of_units(task)
     result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads, start))
+    result = result if price is None else price.told(result)
     if least is None:
         return result
     if result.support is not None:  # a large match: it has confidences of its own
@@ -179,7 +184,7 @@ def matching_problem(
     forbidden_pairs: Pairs | ArrayLike = (),
     similarity: ArrayLike | None = None,
     similarity_weight: float = 1.0,
-    unmatched_cost: float | None = None,
+    unmatched_cost: float | Literal["auto"] | None = None,
     max_unmatched: int | None = None,
 ) -> QAP:
     """The problem that ``bm.match`` solves for the same arguments, for example to verify its certificate.
@@ -198,7 +203,7 @@ def matching_problem(
     >>> bool(np.isclose(bm.verify(problem, result.certificate), result.lower_bound))
     True
     """
-    return as_task(
+    task, _ = task_with_price(
         source,
         target,
         kernels=kernels,
@@ -213,7 +218,8 @@ def matching_problem(
         similarity_weight=similarity_weight,
         unmatched_cost=unmatched_cost,
         max_unmatched=max_unmatched,
-    ).problem
+    )
+    return task.problem
 
 
 @dataclass(frozen=True)

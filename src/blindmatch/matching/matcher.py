@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.match import SolveOptions, match_task, warn_of_units
+from blindmatch.matching.price import task_with_price
 from blindmatch.matching.projection import Partners, chosen_count, distances_to_sources, mean_of_nearest
 from blindmatch.problem.distortion import Distortion
-from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.limits import TimeLimit
 from blindmatch.validation import FloatArray, IntArray, as_array
@@ -72,7 +72,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         metric: str | tuple[str, str] = "euclidean",
         neighbors: int | tuple[int, int] | None = None,
         similarity_weight: float = 1.0,
-        unmatched_cost: float | None = None,
+        unmatched_cost: float | Literal["auto"] | None = None,
         max_unmatched: int | None = None,
         partners: Partners = 1,
         time_limit: TimeLimit = "auto",
@@ -108,7 +108,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             raise ValueError(f"kernel={self.kernel!r}; expected 'embeddings' or 'precomputed'")
         self.source_, self.target_ = self._fitted_set(X), self._second_set(Y)
         precomputed = self.kernel == "precomputed"
-        self.task_ = Task.of(
+        self.task_, price = task_with_price(
             None if precomputed else self.source_,
             None if precomputed else self.target_,
             kernels=(self.source_, self.target_) if precomputed else None,
@@ -126,7 +126,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         )
         warn_of_units(self.task_)
         options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=self.threads)
-        self.result_ = match_task(self.task_, options)
+        result = match_task(self.task_, options)
+        self.result_ = result if price is None else price.told(result)
         self.permutation_ = self.result_.permutation
         self.cost_ = self.result_.cost
         self.lower_bound_ = self.result_.lower_bound

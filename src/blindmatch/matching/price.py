@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from blindmatch.problem.task import Task
+from blindmatch.problem.task import Task, as_task
 from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
 
 _PRICES = 12  # that are tried
@@ -35,6 +38,27 @@ class Price:
                 f"{matched} at {prices[0]}" if len(prices) == 1 else f"{matched} from {prices[0]} to {prices[-1]}"
             )
         return ", ".join(parts)
+
+    def told(self, result: Result) -> Result:
+        """A result whose message tells the price."""
+        note = f"unmatched_cost={self.price!r} was suggested"
+        return replace(result, message="; ".join(filter(None, [result.message, note])))
+
+
+def task_with_price(
+    source: ArrayLike | Task | None,
+    target: ArrayLike | None,
+    *,
+    unmatched_cost: float | Literal["auto"] | None,
+    max_unmatched: int | None,
+    **options: Any,
+) -> tuple[Task, Price | None]:
+    """A task from the arguments of ``bm.match``, and its price if that was to be suggested."""
+    found = None
+    if isinstance(unmatched_cost, str) and unmatched_cost == "auto" and not isinstance(source, Task):
+        found = suggested_price(Task.of(source, target, **options))
+    price = unmatched_cost if found is None else found.price
+    return as_task(source, target, **options, unmatched_cost=price, max_unmatched=max_unmatched), found
 
 
 def suggested_price(task: Task) -> Price:
@@ -63,7 +87,7 @@ def suggested_price(task: Task) -> Price:
     if plateaus:
         widest = max(plateaus, key=lambda matched: (len(plateaus[matched]), matched))
         found = math.sqrt(plateaus[widest][0] * plateaus[widest][-1])
-    return Price(found, curve)
+    return Price(float(f"{found:.3g}"), curve)  # a number to pass on
 
 
 def _matched(task: Task, price: float) -> int:

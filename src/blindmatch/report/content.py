@@ -25,6 +25,7 @@ def drawings(match: Match) -> dict[str, Any]:
         "target": [match.target_name(j) for j in match.pairs[1].tolist()],
         "right": None if match.truth is None else [match.truth[i] == j for i, j in match.result.pairs],
         "confidence": None if match.trust is None else _confidence(match, match.trust),
+        "nouns": match.nouns,
         "matrices": _matrices(match),
         "plane": _plane(match),
         "trace": moments(match),

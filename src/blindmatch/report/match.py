@@ -15,6 +15,7 @@ from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.report.clusters import Clusters
+from blindmatch.report.verdict import ASSIGNMENT, MATCH, Nouns
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Trust as Trust
 from blindmatch.validation import FloatArray, IntArray
@@ -127,14 +128,28 @@ class Match:
         return self.kernels is None and self.result.support is None
 
     @property
+    def assignment(self) -> bool:
+        """Whether it is told in the words of that problem: facilities and locations."""
+        return self.plain and self.problem is not None
+
+    @property
     def words(self) -> tuple[str, str]:
         """What a source and a target are."""
+        if self.assignment:
+            return "facility", "location"
         return ("source", "target") if self.clusters is None else ("cluster", "class")
 
     @property
     def plurals(self) -> tuple[str, str]:
         """What sources and targets are."""
+        if self.assignment:
+            return "facilities", "locations"
         return ("sources", "targets") if self.clusters is None else ("clusters", "classes")
+
+    @property
+    def nouns(self) -> Nouns:
+        """What the match is called."""
+        return ASSIGNMENT if self.assignment else MATCH
 
     @cached_property
     def pairs(self) -> tuple[IntArray, IntArray]:

@@ -50,13 +50,14 @@ def shares(match: Match, trust: Trust) -> list[Share]:
 
 def random_sentence(match: Match, drawn: dict[str, Any]) -> str:
     """How the cost of the match compares with that of random pairings."""
+    name, pairing = match.nouns
     away = (drawn["mean"] - match.result.cost) / drawn["deviation"]
     truth = drawn["truth"]
     kept = " that keep the given pairs" if given_pairs(match) else ""
     if "forbidden pairs" in hints(match):
         kept += f"{' and' if kept else ' that'} use no forbidden pair"
     text = (
-        f"The cost of {drawn['draws']} random pairings{kept}. This match is {abs(away):.1f} standard deviations "
+        f"The cost of {drawn['draws']} random {pairing}s{kept}. This {name} is {abs(away):.1f} standard deviations "
         f"{'below' if away >= 0 else 'above'} their mean."
     )
     if match.kernels is not None and away > 2:

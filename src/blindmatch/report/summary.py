@@ -8,7 +8,7 @@ import numpy as np
 
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
-from blindmatch.report.verdict import percent, quality, verdict
+from blindmatch.report.verdict import assigned, percent, quality, verdict
 from blindmatch.trust.report import HIGH
 
 _EXAMPLES = 3  # names shown for each side
@@ -18,6 +18,8 @@ _COST = "The cost says how much the two sets still disagree about what is near w
 
 def headline(match: Match) -> str:
     """One sentence: what was done, and how good it is known to be."""
+    if match.assignment:
+        return assigned(match.result, match.told_by)
     if match.clusters is None:
         return verdict(match.result, match.told_by)
     images, classes = len(match.clusters.members), len(set(match.clusters.classes))
@@ -29,8 +31,9 @@ def headline(match: Match) -> str:
 def about(match: Match) -> str:
     """What was matched, and from what."""
     n, m = match.sizes
-    if match.plain:
-        return f"{n} items were assigned to {m} places so that their total cost is as small as possible."
+    if match.assignment:
+        what = f"{n} facilities (the rows of the first matrix) were assigned to {m} locations (the rows of the second)"
+        return f"{what} so that the total cost is as small as possible."
     if match.clusters is not None:
         return f"{match.clusters.about} {_COST}"
     told = hints(match)
@@ -59,7 +62,7 @@ def tiles(match: Match) -> list[tuple[str, str, str]]:
         claim = "optimal" if result.status == "optimal" else f"gap {percent(result.gap)}"
         shown.append(("proof", "not checked", f"{told_by} says: {claim}"))
     elif result.status == "optimal":
-        shown.append(("proof", "optimal", "no other pairing costs less"))
+        shown.append(("proof", "optimal", f"no other {match.nouns.pairing} costs less"))
     elif result.gap is not None:
         shown.append(("gap", percent(result.gap), "the most that could be saved"))
     else:
@@ -86,6 +89,8 @@ def _counted(match: Match) -> list[tuple[str, str, str]]:
     every = "every item has a partner" if n == m == pairs else f"of {n} sources and {m} targets"
     if match.result.left_out:
         every = f"kept of {pairs + match.result.left_out} that were matched"
+    if match.assignment:
+        return [("facilities", str(pairs), "each has a location of its own")]
     shown = [("pairs", str(pairs), every)] if match.clusters is None else match.clusters.tiles()
     if match.right is not None and match.clusters is None:
         known = sum(j >= 0 for j in match.truth or ())

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from blindmatch.solving.result import Result
 
+
+class Nouns(NamedTuple):
+    """What the result is called, and what else could have been one."""
+
+    match: str = "match"
+    pairing: str = "pairing"
+
+
+MATCH, ASSIGNMENT = Nouns(), Nouns("assignment", "assignment")
 ENDED = {
     "time_limit": "the time limit ended the run",
     "interrupted": "the run was interrupted",
@@ -82,11 +92,17 @@ def verdict(result: Result, told_by: str | None = None) -> str:
     return f"{counted(pairs, 'pair')} matched, {how}."
 
 
-def quality(result: Result, told_by: str | None = None) -> str:
+def assigned(result: Result, told_by: str | None = None) -> str:
+    """The same of an assignment problem."""
+    n = len(result.pairs)
+    return f"{n} {'facility' if n == 1 else 'facilities'} assigned, {quality(result, told_by, ASSIGNMENT)}."
+
+
+def quality(result: Result, told_by: str | None = None, nouns: Nouns = MATCH) -> str:
     """How good the match is known to be, as the end of a sentence."""
     if result.status != "optimal" and result.gap is None:
-        return "with no proof of how good the match is"
-    claim = "no other pairing costs less"
+        return f"with no proof of how good the {nouns.match} is"
+    claim = f"no other {nouns.pairing} costs less"
     if result.status != "optimal":
         claim += f" by more than {at_most(result.gap)}"
     if told_by is not None:
@@ -94,23 +110,26 @@ def quality(result: Result, told_by: str | None = None) -> str:
     return f"proved optimal: {claim}" if result.status == "optimal" else claim
 
 
-def proof_sentence(result: Result, told_by: str | None = None) -> str:
+def proof_sentence(result: Result, told_by: str | None = None, nouns: Nouns = MATCH) -> str:
     """What is proved, with the numbers."""
-    said = _proof_sentence(result)
+    said = _proof_sentence(result, nouns)
     return said if told_by is None else f"{told_by} says, and it was not checked here: {said}"
 
 
-def _proof_sentence(result: Result) -> str:
+def _proof_sentence(result: Result, nouns: Nouns) -> str:
+    match, pairing = nouns
     cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
     if _is_rounding(result):
         cost = bound = "0"
     if result.status == "optimal":
-        return f"The match costs {cost} and no pairing costs less than {bound}: proved in {seconds} by {result.solver}."
+        least = f"no {pairing} costs less than {bound}"
+        return f"The {match} costs {cost} and {least}: proved in {seconds} by {result.solver}."
     ended = ENDED[result.status]
     if result.gap is None:
-        return f"The match costs {cost}; found in {seconds} by {result.solver} ({ended})."
+        return f"The {match} costs {cost}; found in {seconds} by {result.solver} ({ended})."
     which = f" ({result.bound})" if result.bound else ""
-    return f"The match costs {cost}, the best possible at least {bound}{which}; {seconds} by {result.solver} ({ended})."
+    best = f"the best possible at least {bound}{which}"
+    return f"The {match} costs {cost}, {best}; {seconds} by {result.solver} ({ended})."
 
 
 def _is_rounding(result: Result) -> bool:

@@ -66,7 +66,7 @@ function drawTrace() {
 function drawRandom() {
   const room = one("#random-plot"), given = data.random;
   if (!room) return;
-  const marks = [["bound", data.bound, "lower bound"], ["truth", given.truth, "truth"], ["cost", data.cost, "this match"]]
+  const marks = [["bound", data.bound, "lower bound"], ["truth", given.truth, "truth"], ["cost", data.cost, `this ${data.nouns[0]}`]]
     .filter(([, value]) => value !== null);
   const near = marks.filter(([kind]) => kind !== "bound").map(([, value]) => value);
   // A bound far away would press everything else together, one that is reached would hide the match: both are left out.
@@ -81,7 +81,7 @@ function drawRandom() {
     const from = x(given.low + at * width), to = x(given.low + (at + 1) * width);
     picture.append(svg("rect", { class: "pile", x: from.toFixed(1), width: Math.max(to - from - 1, 1).toFixed(1), y: y(count).toFixed(1), height: (base - y(count)).toFixed(1) }));
   });
-  picture.append(svg("text", { x: x(given.mean), y: y(most) - 8, "text-anchor": "middle" }, "random pairings"));
+  picture.append(svg("text", { x: x(given.mean), y: y(most) - 8, "text-anchor": "middle" }, `random ${data.nouns[1]}s`));
   // Labels under each other, so that they never lie on one another.
   kept.forEach(([kind, value, word], at) => {
     const line = 20 + 17 * at, over = x(value) > wide * 0.6;
@@ -89,7 +89,7 @@ function drawRandom() {
     picture.append(svg("text", { class: kind, x: x(value) + (over ? -7 : 7), y: line, "text-anchor": over ? "end" : "start" }, `${word}: ${told(value, 5)}`));
   });
   picture.append(svg("text", { x: wide - 14, y: base + 33, "text-anchor": "end" }, "cost"));
-  picture.setAttribute("aria-label", `Random pairings cost ${told(given.mean, 5)} on average; ${kept.map(([, value, word]) => `${word} ${told(value, 5)}`).join(", ")}`);
+  picture.setAttribute("aria-label", `Random ${data.nouns[1]}s cost ${told(given.mean, 5)} on average; ${kept.map(([, value, word]) => `${word} ${told(value, 5)}`).join(", ")}`);
   room.replaceChildren(picture);
 }
 

@@ -1,5 +1,5 @@
 // The table of pairs: search, sort, only the wrong ones, copy, highlight.
-const table = one("#pairs-table");
+const table = one("#pairs-table"), word = table.dataset.rows;
 const body = one("tbody", table);
 const rows = all("tr", body);
 // Long names are cut in the table, but found by all of their words.
@@ -15,7 +15,7 @@ function filterRows() {
     row.hidden = !keep;
     count += keep;
   });
-  one("#shown").textContent = count === rows.length ? `${count} pairs` : `${count} of ${rows.length} pairs`;
+  one("#shown").textContent = count === rows.length ? `${count} ${word}` : `${count} of ${rows.length} ${word}`;
 }
 
 function sortRows(header) {
