@@ -2,6 +2,8 @@
 
 import io
 import json
+import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from commands import run
 from strategies import rng_of
 
 import blindmatch as bm
+from blindmatch.cli.progress import busy
 from blindmatch.cli.told import Listener, Teller
 from blindmatch.io.qaplib import read_sln
 from blindmatch.solvers.progress import Progress
@@ -50,6 +53,25 @@ def test_lines_come_now_and_then():
     for seconds in (0.5, 9.0, 11.0, 12.0, 20.9, 21.5):
         listener.hear(seconds, "busy")
     assert stream.getvalue() == "blindmatch: 11 s: busy\nblindmatch: 22 s: busy\n"
+
+
+def test_a_step_without_parts_is_told_for_as_long_as_it_runs(monkeypatch):
+    class Waiting(io.StringIO):
+        heard = threading.Event()
+
+        def write(self, text):
+            self.heard.set()
+            return super().write(text)
+
+    monkeypatch.delenv("BLINDMATCH_PROGRESS")
+    monkeypatch.setattr("blindmatch.cli.told.OFTEN", 1e-3)
+    monkeypatch.setattr("blindmatch.cli.told.QUIET", 0.0)
+    monkeypatch.setattr(sys, "stderr", Waiting())
+    before = threading.active_count()
+    with busy("checking the proof"):
+        assert sys.stderr.heard.wait(300)
+    assert sys.stderr.getvalue().startswith("blindmatch: 0 s: checking the proof\n")
+    assert threading.active_count() == before
 
 
 def test_a_line_says_which_bound_it_is():

@@ -56,6 +56,25 @@ def test_opens_without_errors_and_without_network(
     assert browser.run("return document.documentElement.scrollWidth") == size[0] == browser.run("return innerWidth")
 
 
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_box_of_a_long_table_ends_below_a_whole_row(
+    browser: Browser, pages: dict[str, Path], size: tuple[int, int]
+) -> None:
+    browser.open(pages["large"], size)
+    cut = (
+        "const box = document.querySelector('#pairs .scroll').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#pairs-table tbody tr')].filter(row => !row.hidden)"
+        ".map(row => row.getBoundingClientRect())"
+        ".filter(row => row.top < box.bottom - 2 && row.bottom > box.bottom + 1)"
+        ".length"
+    )
+    assert browser.run(cut) == 0
+    browser.run("const e = document.querySelector('#search'); e.value = '1'; e.dispatchEvent(new Event('input'))")
+    assert browser.run(cut) == 0
+    whole = "const box = document.querySelector('#pairs .scroll'); return box.scrollHeight > box.clientHeight"
+    assert browser.run(whole) is True
+
+
 @sampled("kind", KINDS, quick={"match", "problem"})
 def test_everything_is_drawn(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     browser.open(pages[kind])

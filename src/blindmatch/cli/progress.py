@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from blindmatch.cli.told import Teller, moment_text, teller
+from blindmatch.cli.told import Teller, moment_text, teller, ticking
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -197,8 +197,8 @@ def watched(
 
 @contextmanager
 def busy(what: str, time_limit: float | None = None) -> Iterator[None]:
-    """Show on a terminal that something runs, without an estimate of its time."""
-    with _quiet_stdout(), _bar(what, time_limit):
+    """Show that something runs, without an estimate of its time."""
+    with ticking(what), _quiet_stdout(), _bar(what, time_limit):
         yield
 
 

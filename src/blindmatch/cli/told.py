@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -92,3 +93,25 @@ def teller(verbose: bool, log: Path | None) -> Iterator[Teller | None]:
             listeners.append(Listener(file, OFTEN))
             listeners[-1].write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(sys.argv[1:])}")
         yield Teller(listeners) if listeners else None
+
+
+@contextmanager
+def ticking(what: str) -> Iterator[None]:
+    """Tell now and then that something still runs, where there is no terminal that shows it."""
+    with teller(verbose=False, log=None) as told:
+        if told is None:
+            yield
+            return
+        done = threading.Event()
+
+        def tick() -> None:
+            while not done.wait(OFTEN):
+                told.step(what, 0, 1)
+
+        thread = threading.Thread(target=tick, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()

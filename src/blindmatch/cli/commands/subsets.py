@@ -77,7 +77,7 @@ def subsets(
         check_folder(out, sides, (source, target))
     tables = Tables.scaled(one, other, how.scale)
     tables.warn()
-    with busy("searching", how.time_limit):
+    with busy(f"looking for subsets of {how.size} items ({how.engine})", how.time_limit):
         found = best_subsets(one.values, other.values, **{**vars(how), **relation(how.metric, how.neighbors)})
     names = one.names or other.names
     if json:

@@ -46,7 +46,7 @@ def verify(
     certificate = Certificate.load(path)
     problem, others = inputs.of_size(certificate.size)
     try:
-        with busy("checking the proof"):
+        with busy(f"checking the proof, {counted(len(certificate.nodes), 'node')}"):
             bound = min(checker.verify(problem, certificate), others)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

@@ -16,6 +16,22 @@ function filterRows() {
     count += keep;
   });
   one("#shown").textContent = count === rows.length ? `${count} ${word}` : `${count} of ${rows.length} ${word}`;
+  wholeRows();
+}
+
+// The box ends below a whole row; the shade of its lower edge says that there are more.
+function wholeRows() {
+  const box = table.parentElement;
+  box.style.maxHeight = "";
+  if (box.scrollHeight <= box.clientHeight) return;
+  const top = table.getBoundingClientRect().top;
+  let edge = 0;
+  for (const row of all("tr:not([hidden])", body)) {
+    const end = row.getBoundingClientRect().bottom - top;
+    if (end > box.clientHeight) break;
+    edge = end;
+  }
+  if (edge > 0) box.style.maxHeight = `${Math.ceil(edge) + box.offsetHeight - box.clientHeight}px`;
 }
 
 function sortRows(header) {
@@ -29,6 +45,7 @@ function sortRows(header) {
   const key = (row) => (numbers ? Number(row.children[column].dataset.v) : row.children[column].textContent);
   const compare = numbers ? (a, b) => a - b : collator.compare;
   body.append(...rows.map((row) => [key(row), row]).sort((a, b) => sign * compare(a[0], b[0])).map(([, row]) => row));
+  wholeRows();
 }
 
 function csv() {
@@ -60,5 +77,6 @@ function startTable() {
     marked = pairs.map((pair) => rows[pair]);
     marked.forEach((row) => row.classList.add("lit"));
   });
+  addEventListener("resize", wholeRows);
   filterRows();
 }
