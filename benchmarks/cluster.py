@@ -161,7 +161,8 @@ def simulate(name: str, factor: float) -> None:
         setattr(shared_tree.Coordinator, step, timed(getattr(shared_tree.Coordinator, step)))
     cpu = time.process_time()
     with ThreadPoolExecutor(1) as pool:
-        result = bm.solve(problem(name), bm.BranchAndBound(executor=pool, proof_limit=PROOF_LIMIT), rng=0, threads=1)
+        solver = bm.BranchAndBound(executor=pool, proof_limit=PROOF_LIMIT, semidefinite=False)
+        result = bm.solve(problem(name), solver, rng=0, threads=1)
     cpu = time.process_time() - cpu
     assert result.certificate is not None
     nodes = result.certificate.nodes

@@ -1,13 +1,13 @@
 """Branch and bound on an executor: the same optimum and a proof, whatever becomes of the pieces."""
 
-import threading
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from unreliable import unreliable_executors
 
 import blindmatch as bm
-from blindmatch.solvers import shared_tree
+from blindmatch.solvers import shared_tree, tasks
 
 
 def hard_problem(n: int = 12, seed: int = 0) -> bm.QAP:
@@ -18,7 +18,8 @@ def hard_problem(n: int = 12, seed: int = 0) -> bm.QAP:
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    """The tree is handed out after its first node, and in many pieces."""
+    """The tree of level 1 is handed out after its first node, and in many pieces."""
+    monkeypatch.setattr("blindmatch.solvers.branch_and_bound.worth_a_try", lambda problem, budget: False)
     monkeypatch.setattr("blindmatch.solvers.branch_and_bound.ROOT_NODES", 1)
     monkeypatch.setattr(shared_tree, "_SHORTEST", 0.01)
     monkeypatch.setattr(shared_tree, "_SHARE", 0.0)
@@ -39,41 +40,9 @@ def threads():
 
 @pytest.fixture
 def unreliable():
-    """Makes executors that spoil pieces, and ends their threads."""
-    made = []
-
-    def make(spoil):
-        made.append(Unreliable(spoil))
-        return made[-1]
-
-    yield make
-    for executor in made:
-        executor.shutdown()
-
-
-class Unreliable(Executor):
-    """Threads, of which some never answer as they should; `spoil` gets the number of a piece and what it became."""
-
-    def __init__(self, spoil):
-        self.spoil = spoil
-        self.pool = ThreadPoolExecutor(2)
-        self.pieces = 0
-        self.lock = threading.Lock()
-
-    def submit(self, function, *arguments):
-        if function is not shared_tree.grow:
-            return self.pool.submit(function, *arguments)
-        with self.lock:
-            self.pieces += 1
-            number = self.pieces
-
-        def call():
-            return self.spoil(number, function(*arguments))
-
-        return self.pool.submit(call)
-
-    def shutdown(self, wait=True, *, cancel_futures=False):
-        self.pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+    """Makes executors that spoil pieces."""
+    with unreliable_executors(shared_tree.grow) as make:
+        yield make
 
 
 def check(problem: bm.QAP, result: bm.Result, optimum: float) -> None:
@@ -87,7 +56,7 @@ def test_workers_prove_the_optimum(optimum, unreliable):
     pool = unreliable(lambda number, piece: piece)
     result = bm.solve(problem, bm.BranchAndBound(executor=pool), rng=0)
     check(problem, result, optimum)
-    assert pool.pieces > 3
+    assert pool.tasks > 3
     assert len(result.certificate.nodes) > 3
     assert bm.verify(problem, result.certificate, executor=pool) == optimum
 
@@ -167,13 +136,13 @@ def test_processes_prove_and_check(optimum):
 
 def test_other_versions_and_silent_workers_are_refused(monkeypatch):
     with pytest.raises(ValueError, match=r"a worker has blindmatch .* this process has 9\.9\.9"):
-        shared_tree.refuse_version("9.9.9")
+        tasks.refuse_version("9.9.9")
 
     class Silent(Executor):
         def submit(self, *arguments):
             return Future()
 
-    monkeypatch.setattr(shared_tree, "_FIRST_ANSWER", 0.1)
+    monkeypatch.setattr(tasks, "_FIRST_ANSWER", 0.1)
     with pytest.raises(ValueError, match="no worker answered"):
         bm.solve(hard_problem(), bm.BranchAndBound(executor=Silent()), rng=0)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -80,7 +81,7 @@ def _verified(
         raise ValueError("certificate: it has no nodes; expected at least the root")
     _check_forced(problem, certificate.forced)
     try:
-        with guarded(), _one_blas_thread(certificate):
+        with guarded(), _one_blas_thread(certificate.nodes):
             views, whole = _views(problem, certificate, effort, in_part, executor)
             bound = _root_bound(problem, certificate, views)
     except FloatingPointError:  # a number that `rounding.py` rules out: whatever it is, it proves nothing
@@ -131,16 +132,16 @@ def _views_on(executor: Executor, problem: QAP, certificate: Certificate) -> lis
 def _look(problem: QAP, forced: tuple[Pair, ...], items: list[tuple[Node, NodeView | None]]) -> list[NodeView]:
     """In the process of a worker: nodes with their parents."""
     views = []
-    with guarded():
+    with guarded(), _one_blas_thread([node for node, _ in items]):
         for node, parent in items:
             views.append(NodeView(problem, node, parent, forced))
             views[-1].use_proofs(node, Effort())
     return views
 
 
-def _one_blas_thread(certificate: Certificate) -> AbstractContextManager[object]:
+def _one_blas_thread(nodes: Sequence[Node]) -> AbstractContextManager[object]:
     """Keep LAPACK to one thread where there are matrices: two take many times as long on a busy machine."""
-    matrices = any(stage.matrix is not None for node in certificate.nodes for stage in node.stages)
+    matrices = any(stage.matrix is not None for node in nodes for stage in node.stages)
     return threadpool_limits(1, user_api="blas") if matrices else nullcontext()
 
 

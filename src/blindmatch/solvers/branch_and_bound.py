@@ -20,8 +20,9 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import final_status, first_match, no_time_for_duals, without_duals
-from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work, greet
+from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work
 from blindmatch.solvers.strengthened import Patience, strengthened, worth_a_try
+from blindmatch.solvers.tasks import greet
 from blindmatch.validation import as_executor, at_least, positive
 
 
@@ -44,12 +45,12 @@ class BranchAndBound(Solver):
     semidefinite
         Use the doubly nonnegative bound (the solver `semidefinite`), at the root and at the nodes of a new tree, where
         the first nodes of the tree of level 1 do not close the gap and there is time for enough steps: from 12 to 64
-        items, with a tree while no more pairs are left than 42 items have. A run with a checkpoint or an executor does
-        not use it.
+        items, with a tree while no more pairs are left than 42 items have. A run with a checkpoint does not use it.
     executor
         Where to work on the tree: any ``concurrent.futures.Executor``, such as a pool of processes, or a Dask client.
-        The root is computed here; then pieces of the tree go to the workers, which send back what they proved. None:
-        the threads of this process. The same seed may lead to another of several equally good matches.
+        The root is computed here; then nodes of the semidefinite tree, or pieces of the tree of level 1, go to the
+        workers, which send back what they proved. None: the threads of this process. The same seed may lead to another
+        of several equally good matches.
     """
 
     memory_limit: int = 4 << 30
@@ -77,9 +78,11 @@ class BranchAndBound(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch; between the first nodes and the others, the semidefinite bound where it may help."""
-        alone = self.checkpoint is None and self.executor is None
-        if self.semidefinite and alone and worth_a_try(problem, budget):
-            return strengthened(self.tree, problem, budget, rng, self.proof_limit)
+        executor = None if self.executor is None else as_executor(self.executor)
+        if executor is not None:
+            greet(executor)
+        if self.semidefinite and self.checkpoint is None and worth_a_try(problem, budget):
+            return strengthened(self.tree, problem, budget, rng, self.proof_limit, executor)
         return self.tree(problem, budget, rng)[0]
 
     def tree(
@@ -92,8 +95,6 @@ class BranchAndBound(Solver):
     ) -> tuple[Outcome, bool]:
         """The tree on level 1 alone, and whether the limit or a lack of patience ended it."""
         shared = self.executor is not None and node_limit is None
-        if shared:
-            greet(as_executor(self.executor))
         start = first_match(problem, budget, rng)
         if no_time_for_duals(problem, budget):
             return without_duals(problem, start, budget), False
@@ -123,9 +124,8 @@ class BranchAndBound(Solver):
         stopped = _core.BoundStatus.interrupted if budget.interrupted else _core.BoundStatus.time_limit
         result = tree.finish(stopped)
         outcome = self._outcome(problem, scaled, result, budget)
-        notes = [outcome.message, f"{coordinator.redone} pieces were lost and done again" if coordinator.redone else ""]
-        message = "; ".join(filter(None, [*notes, coordinator.checkpoint_error]))
-        return replace(outcome, message=message, executor=coordinator.executor)
+        notes = [outcome.message, coordinator.tasks.losses("pieces"), coordinator.checkpoint_error]
+        return replace(outcome, message="; ".join(filter(None, notes)), executor=coordinator.tasks.executor)
 
     def _options(
         self, problem: QAP, scaled: RescaledProblem, budget: Budget, rng: np.random.Generator, node_limit: int | None

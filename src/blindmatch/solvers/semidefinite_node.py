@@ -6,10 +6,11 @@ import math
 import time
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from threadpoolctl import threadpool_limits
 
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Node, Pair, Stage
@@ -80,6 +81,11 @@ class Bounded:
     check_seconds: float = 0.0
     waiting: int = 0  # children that have not been bounded yet
 
+    @property
+    def for_children(self) -> Bounded:
+        """The part of it that its children start from."""
+        return replace(self, stages=(), match=None)
+
 
 class NodeBounder:
     """Bounds nodes of one problem. The result depends on the arguments alone."""
@@ -109,6 +115,16 @@ class NodeBounder:
             match[i] = j
         match[match < 0] = np.setdiff1d(np.arange(self.problem.n), match)
         return match
+
+
+def children_elsewhere(
+    problem: QAP, children: list[tuple[Bounded, int, int]], target: float, seconds: float
+) -> list[Bounded | None]:
+    """What `NodeBounder.child` returns for each, in the process of a worker."""
+    budget = Budget(seconds, threads=1)
+    bounder = NodeBounder(problem, PairCosts(problem), budget, lambda: budget.stopped)
+    with threadpool_limits(1, user_api="blas"):
+        return [bounder.child(parent, i, j, target) for parent, i, j in children]
 
 
 class _NodeRun:

@@ -20,7 +20,8 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite_branching import Symmetry, best_line
-from blindmatch.solvers.semidefinite_node import Bounded, NodeBounder
+from blindmatch.solvers.semidefinite_node import Bounded, NodeBounder, children_elsewhere
+from blindmatch.solvers.tasks import Tasks
 from blindmatch.solvers.two_opt import improve
 
 _WAVE = 8  # nodes that are bounded at the same time. A constant: the tree must not depend on the number of threads
@@ -28,7 +29,7 @@ _OPEN_BYTES = 1 << 30  # of what open nodes start from; beyond, the tree goes de
 _CHECKS = 1.3  # the check of the whole proof, over the checks of its nodes
 
 # The bound that a child has from its parent, its number, the parent, and the pair in what the parent leaves.
-_Open = tuple[float, int, Bounded, int, int]
+OpenNode = tuple[float, int, Bounded, int, int]
 
 
 class SemidefiniteTree:
@@ -62,11 +63,12 @@ class SemidefiniteTree:
         self.proof_bytes, self.proof_limit = 0, proof_limit
         self.check_seconds = 0.0
         self.root_bound = root.view.bound
-        self._open: list[_Open] = []
+        self._open: list[OpenNode] = []
         self._open_bytes = 0
         self._pushed = 0
         self._closed = math.inf  # the least bound of what needs no further work
-        self._torn = False  # an exception came in the middle of a wave: nodes may be missing from what is open
+        self._torn = False  # an exception came in between: nodes may be missing from what is open
+        self._tasks: Tasks[list[OpenNode]] | None = None
         self._keep(root, -1)
         self._settle(root)
 
@@ -81,7 +83,9 @@ class SemidefiniteTree:
         """Of all permutations: the least of what is open and of what is closed."""
         if self._torn:
             return self.root_bound
-        return max(self.root_bound, min(self._closed, min((entry[0] for entry in self._open), default=math.inf)))
+        out = [] if self._tasks is None else self._tasks.out.values()
+        open_ = (entry[0] for group in (self._open, *out) for entry in group)
+        return max(self.root_bound, min(self._closed, min(open_, default=math.inf)))
 
     @property
     def out_of_time(self) -> bool:
@@ -93,11 +97,16 @@ class SemidefiniteTree:
         """The proof of the tree as far as it has grown; None if it was dropped."""
         return Certificate(self.problem.n, tuple(self.nodes), symmetries=self.symmetries) if self.nodes else None
 
-    def run(self) -> None:
-        """Bound nodes until none is open or the budget ends. LAPACK must be limited to one thread."""
+    @property
+    def ended(self) -> bool:
+        """Whether no node is open, or the budget has ended."""
+        return not self._open or self.out_of_time
+
+    def run(self, most: int | None = None) -> None:
+        """Bound nodes until none is open, the budget ends or there are `most`. LAPACK must be limited to one thread."""
         pool = ThreadPoolExecutor(max(1, min(self.budget.threads, _WAVE)))
         try:
-            while self._open and not self.out_of_time and self._wave(pool):
+            while not self.ended and (most is None or self.count < most) and self._wave(pool):
                 pass
         except KeyboardInterrupt as error:
             self._torn = True
@@ -105,31 +114,77 @@ class SemidefiniteTree:
         finally:
             pool.shutdown(cancel_futures=True)
 
+    def run_on(self, tasks: Tasks[list[OpenNode]], largest: int) -> None:
+        """The same on the workers of an executor: groups of nodes go out where there is room, and come in as they end.
+
+        Fewer nodes than the `largest` group where there would not be enough for all workers.
+        """
+        self._tasks = tasks
+        try:
+            while not self.out_of_time:
+                self._hand_out(tasks, largest)
+                if not tasks.out:
+                    return
+                for group, nodes in tasks.finished():
+                    for entry, node in zip(group, nodes or [None] * len(group), strict=True):
+                        self._take_in(entry, node)
+                if not self._report():
+                    return
+        except BaseException as error:  # Ctrl-C, a broken executor: the best so far is kept
+            self._torn = True
+            self.budget.fail(error)
+        finally:
+            for group in tasks.call_back():
+                for entry in group:
+                    heapq.heappush(self._open, entry)
+
+    def _hand_out(self, tasks: Tasks[list[OpenNode]], largest: int) -> None:
+        room = tasks.room
+        while len(tasks.out) < room:
+            group = self._taken(min(largest, 1 + len(self._open) // (2 * room)))
+            if not group:
+                return
+            parents = {id(parent): parent.for_children for _, _, parent, _, _ in group}
+            children = [(parents[id(parent)], i, j) for _, _, parent, i, j in group]
+            tasks.submit(group, children_elsewhere, self.problem, children, self.target, self.budget.remaining)
+
     def _wave(self, pool: ThreadPoolExecutor) -> bool:
         """The next few nodes, at the same time; what they give is taken in their order."""
         target = self.target
-        taken: list[_Open] = []
-        while self._open and len(taken) < _WAVE:
+        taken = self._taken(_WAVE)
+        jobs = [pool.submit(self.bounder.child, parent, i, j, target) for _, _, parent, i, j in taken]
+        whole = True
+        for entry, job in zip(taken, jobs, strict=True):
+            whole &= self._take_in(entry, job.result() if not self.budget.interrupted else None)
+        return whole and self._report()
+
+    def _taken(self, most: int) -> list[OpenNode]:
+        """The next nodes to bound."""
+        target = self.target
+        taken: list[OpenNode] = []
+        while self._open and len(taken) < most:
             entry = self._pop()
             if entry[0] >= target:  # a better permutation was found since
                 self._closed = min(self._closed, entry[0])
                 self._release(entry[2])
             else:
                 taken.append(entry)
-        jobs = [pool.submit(self.bounder.child, parent, i, j, target) for _, _, parent, i, j in taken]
-        whole = True
-        for entry, job in zip(taken, jobs, strict=True):
-            node = job.result() if not self.budget.interrupted else None
-            if node is None:
-                heapq.heappush(self._open, entry)
-                whole = False
-                continue
-            self._keep(node, entry[2].index)
-            self._release(entry[2])
-            self._settle(node)
-        return whole and self.budget.report(min(self.bound, target), None, self.count, phase="semidefinite tree")
+        return taken
 
-    def _pop(self) -> _Open:
+    def _take_in(self, entry: OpenNode, node: Bounded | None) -> bool:
+        """Keep what a node proved; False if it was not bounded, and is open again."""
+        if node is None:
+            heapq.heappush(self._open, entry)
+            return False
+        self._keep(node, entry[2].index)
+        self._release(entry[2])
+        self._settle(node)
+        return True
+
+    def _report(self) -> bool:
+        return self.budget.report(min(self.bound, self.target), None, self.count, phase="semidefinite tree")
+
+    def _pop(self) -> OpenNode:
         """Best bound first, so that the global bound rises; the newest first where they take too much memory."""
         if self._open_bytes <= _OPEN_BYTES:
             return heapq.heappop(self._open)

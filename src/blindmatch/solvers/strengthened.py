@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,8 @@ from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite import SemidefiniteRun, root_stages
-from blindmatch.solvers.semidefinite_tree import SemidefiniteTree
+from blindmatch.solvers.semidefinite_tree import OpenNode, SemidefiniteTree
+from blindmatch.solvers.tasks import Tasks
 
 _SMALLEST, _LARGEST = 12, 64  # below, the tree of level 1 is faster; above, a step takes too long
 _LARGEST_TREE = 42  # of all pairs of so many items; with more pairs a node takes minutes, and Ctrl-C waits too long
@@ -26,6 +28,9 @@ _FEWEST = 3  # reports of level 1 before it is left: the first ones may come bef
 _FAR, _NEAR = 0.33, 0.03  # of the first gap: one slow report is enough to leave level 1, or none is
 _STEP = 1e-10  # seconds of a step, over the third power of the dimension
 _STEPS = 40  # that must be affordable
+_NODE_STEPS = 20  # of most nodes, about
+_HERE = 1.0  # seconds, about: nodes that are bounded in this process before any go to an executor,
+_TASK = 0.5  # and of a group of nodes that goes there
 _LOOK_NODES = 3e7  # over n^4: what the tree does first takes a second or two,
 _LOOK_SHARE = 0.08  # or, over n^2, as long as a few steps
 
@@ -71,8 +76,22 @@ def _step_seconds(problem: QAP) -> float:
     return _STEP * float(problem.n - 1) ** 6
 
 
-def strengthened(tree: Tree, problem: QAP, budget: Budget, rng: np.random.Generator, proof_limit: int) -> Outcome:
-    """A look at the tree of level 1, the splitting at the root, and the tree below it; one proof of all of it."""
+def _node_seconds(problem: QAP) -> float:
+    return _NODE_STEPS * _step_seconds(problem)
+
+
+def strengthened(
+    tree: Tree,
+    problem: QAP,
+    budget: Budget,
+    rng: np.random.Generator,
+    proof_limit: int,
+    executor: Executor | None = None,
+) -> Outcome:
+    """A look at the tree of level 1, the splitting at the root, and the tree below it; one proof of all of it.
+
+    With an executor, its workers bound the nodes of the tree, but for the first ones.
+    """
     # A count and not a clock: the same seed gives the same result.
     nodes = max(_LOOK_NODES / problem.n**4, _LOOK_SHARE * problem.n**2)
     first, full = tree(problem, budget, rng, int(nodes), Patience(problem.n))
@@ -89,12 +108,17 @@ def strengthened(tree: Tree, problem: QAP, budget: Budget, rng: np.random.Genera
     symmetries = () if look is None else look.make(1).symmetries
     grown = SemidefiniteTree(problem, run.costs, budget, run.as_root(), symmetries, proof_limit)
     with run.blas.limit(limits=1, user_api="blas"):
-        grown.run()
-    return _outcome(grown, middle, f"{note} at {grown.count} nodes")
+        grown.run(None if executor is None else int(_HERE / _node_seconds(problem)))
+        if executor is None or grown.ended:
+            return _outcome(grown, middle, note)
+        tasks: Tasks[list[OpenNode]] = Tasks(executor)
+        grown.run_on(tasks, largest=max(1, int(_TASK / _node_seconds(problem))))
+    return replace(_outcome(grown, middle, note, tasks.losses("groups of nodes")), executor=executor)
 
 
-def _outcome(tree: SemidefiniteTree, root: Outcome, note: str) -> Outcome:
+def _outcome(tree: SemidefiniteTree, root: Outcome, note: str, losses: str = "") -> Outcome:
     assert tree.budget.best is not None
+    note = "; ".join(filter(None, (f"{note} at {tree.count} nodes", losses)))
     closed = tree.bound >= tree.target
     status: Status = "optimal" if closed else tree.budget.stop_status
     result = replace(root, permutation=tree.budget.best[1], status=status, message=note)

@@ -1,0 +1,101 @@
+"""Tasks on the workers of an executor: how many are out, which came back, and which were lost with their worker."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, Generic, TypeVar
+
+from blindmatch.machine import usable_cores
+
+_FIRST_ANSWER = 30.0  # seconds that the workers have to say that they are there
+_AHEAD = 2  # tasks a worker: one is worked on, one waits
+_LOSSES = 10  # tasks lost one after the other, without one that came back
+_TICK = 0.2  # seconds between looks at Ctrl-C and the clock
+
+Key = TypeVar("Key")
+
+
+class Tasks(Generic[Key]):
+    """The tasks of one run that are out, each with a key that says what it is about."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.out: dict[Future[Any], Key] = {}
+        self.redone = 0  # tasks that were lost
+        self._lost = 0  # of them, since the last that came back
+
+    @property
+    def room(self) -> int:
+        """How many tasks may be out at the same time."""
+        return _AHEAD * _places(self.executor)
+
+    def submit(self, key: Key, function: Callable[..., Any], *arguments: Any) -> None:
+        """Send out a task."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # Dask's: a task is as large as it is
+            self.out[self.executor.submit(function, *arguments)] = key
+
+    def finished(self) -> Iterator[tuple[Key, Any]]:
+        """Wait a moment; the tasks that have ended since, with what they returned, or None if they were lost."""
+        done, _ = wait(self.out, timeout=_TICK, return_when=FIRST_COMPLETED)
+        for future in done:
+            result = self._result(future)
+            yield self.out.pop(future), result
+
+    def call_back(self) -> list[Key]:
+        """Cancel all tasks that are out; their keys."""
+        keys = list(self.out.values())
+        for future in self.out:
+            future.cancel()
+        self.out.clear()
+        return keys
+
+    def losses(self, what: str) -> str:
+        """What to say of tasks that were lost."""
+        return f"{self.redone} {what} were lost and done again" if self.redone else ""
+
+    def _result(self, future: Future[Any]) -> Any:
+        try:
+            result = future.result()
+        except BrokenExecutor as error:
+            raise RuntimeError(f"the executor broke down ({error}); a checkpoint would let a new run resume") from error
+        except BaseException as error:
+            killed = isinstance(error, CancelledError) or type(error).__name__ == "KilledWorker"  # Dask's
+            self.redone += 1
+            self._lost += 1
+            if not killed or self._lost > _LOSSES:
+                raise
+            return None
+        self._lost = 0
+        return result
+
+
+def greet(executor: Executor) -> None:
+    """Make sure that workers answer and have this version; a clear error says what is wrong."""
+    version = importlib.metadata.version("blindmatch")
+    try:
+        executor.submit(refuse_version, version).result(timeout=_FIRST_ANSWER)
+    except FutureTimeoutError:
+        raise ValueError(
+            f"executor={executor!r}: no worker answered within {_FIRST_ANSWER:g} s; are there any?"
+        ) from None
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"executor={executor!r}: a worker cannot import blindmatch {version} ({error})") from None
+
+
+def refuse_version(version: str) -> None:
+    """In the process of a worker: refuse tasks of another version."""
+    own = importlib.metadata.version("blindmatch")
+    if own != version:
+        raise ValueError(f"a worker has blindmatch {own}, this process has {version}; install the same version on both")
+
+
+def _places(executor: Any) -> int:
+    """How many tasks an executor works on at the same time; this machine's cores if it does not say."""
+    if hasattr(executor, "_client"):  # Dask's
+        return max(1, int(sum(executor._client.nthreads().values())))
+    return int(getattr(executor, "_max_workers", 0) or usable_cores())
