@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from blindmatch.cli.told import Listener, Teller
 from commands import run
 from strategies import rng_of
 
 import blindmatch as bm
 from blindmatch.cli.progress import busy
-from blindmatch.cli.told import Listener, Teller
 from blindmatch.io.qaplib import read_sln
 from blindmatch.solvers.progress import Progress
 from blindmatch.solving.limits import told

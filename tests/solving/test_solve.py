@@ -1,48 +1,22 @@
-"""The invariants of DESIGN.md, one after the other, for everything that goes through solve()."""
+"""What holds for everything that goes through solve(), whatever the solver."""
 
-import importlib
-import inspect
 import json
 import math
-import signal
-import subprocess
-import sys
-import textwrap
-import threading
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from clock import in_time
 from hypothesis import given, settings
-from proofs import branching_certificate
-from sampled import sampled
+from solving.liar import QUICK, Liar, refusing
 from strategies import KINDS, all_costs, gw_problem, optimum, problems, random_problem, rng_of, slack
 
 import blindmatch as bm
-from blindmatch.problem.fingerprint import fingerprint
 from blindmatch.problem.optimality import tolerance
-from blindmatch.proof.checker import verify_in_time
-from blindmatch.solvers.base import Capabilities, Outcome, Proof, Solver
+from blindmatch.solvers.base import Capabilities, Outcome
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
 
 BOUNDING = ["factorized-hahn-grant", *(["auto"] if "auto" in bm.SOLVERS else [])]
-QUICK = FactorizedHahnGrant(primal_heuristic=False)
-
-
-@dataclass(frozen=True)
-class Liar(Solver):
-    """A solver that returns what the test tells it to."""
-
-    outcome: Outcome
-    name: ClassVar[str] = "liar"
-    capabilities: ClassVar[Capabilities] = Capabilities(bound=True)
-
-    def __call__(self, problem, *, budget, rng):
-        return self.outcome
 
 
 # 1. lower_bound <= optimum <= cost
@@ -174,245 +148,6 @@ def test_other_seeds_give_other_permutations():
     assert len({tuple(bm.solve(problem, "random", rng=seed).permutation) for seed in range(20)}) > 10
 
 
-# 6. a time limit, Ctrl-C or an exception in the callback
-
-
-@pytest.mark.parametrize("solver", ["factorized-hahn-grant", "faq", "two-opt"])
-@pytest.mark.parametrize("limit", [0.05, 1.0])
-def test_a_time_limit_is_honoured(solver, limit):
-    options = {} if solver == "factorized-hahn-grant" else {"restarts": 10**7}
-    problem = gw_problem(0, 40, noise=1.0)
-    run = partial(bm.solve, problem, bm.SOLVERS[solver](**options), time_limit=limit, rng=0)
-    result = in_time(limit, run)
-    assert result.status == "time_limit"
-    assert result.cost == problem.objective(result.permutation)
-
-
-def test_a_run_cut_short_has_a_valid_bound():
-    problem = gw_problem(3, 7, noise=1.0)
-    for limit in (1e-6, 1e-3, 0.01):
-        result = bm.solve(problem, QUICK, time_limit=limit, rng=0)
-        assert result.lower_bound <= optimum(problem) + slack(problem)
-        assert result.lower_bound == min(bm.verify(problem, result.certificate), result.cost)
-
-
-INTERRUPTED = """
-    import os, signal, sys, threading, time
-    import numpy as np, blindmatch as bm
-
-    rng = np.random.default_rng(0)
-    n = int(sys.argv[2])
-    X = rng.standard_normal((n, 8))
-    problem = bm.GromovWasserstein().problem(X, rng.standard_normal((n, 8)))
-    options = dict(primal_heuristic=False) if sys.argv[1] == "factorized-hahn-grant" else dict(restarts=10**8)
-    solver = bm.SOLVERS[sys.argv[1]](**options)
-    bm.solve(problem, solver, time_limit=0.01)  # everything is imported now
-    bounded = threading.Event()
-    def press():
-        if sys.argv[1] == "factorized-hahn-grant":
-            bounded.wait()  # however slow the machine, there is a bound to keep
-        time.sleep(0.3)
-        global pressed
-        pressed = time.process_time()
-        os.kill(os.getpid(), signal.SIGINT)
-    threading.Thread(target=press).start()
-    seen = lambda progress: progress.lower_bound is not None and bounded.set()
-    result = bm.solve(problem, solver, rng=0, callback=seen)
-    waited = time.process_time() - pressed  # not the clock: the machine may be busy
-    print(result.status, waited, result.cost == problem.objective(result.permutation), result.lower_bound)
-"""
-
-
-@sampled(("solver", "n"), [("factorized-hahn-grant", 60), ("two-opt", 60)], quick=1)
-def test_ctrl_c_returns_the_incumbent(solver, n):
-    """A real SIGINT, while the C++ core (or numpy) runs."""
-    command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), solver, str(n)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    status, waited, scored, bound = done.stdout.split()
-    assert status == "interrupted"
-    assert float(waited) < 2.0
-    assert scored == "True"
-    assert solver != "factorized-hahn-grant" or math.isfinite(float(bound))
-
-
-def test_ctrl_c_in_a_callback_is_an_interrupt():
-    problem = gw_problem(3, 7, noise=1.0)
-
-    def callback(progress):
-        if progress.lower_bound is not None:
-            signal.raise_signal(signal.SIGINT)
-
-    result = bm.solve(problem, QUICK, callback=callback, rng=0)
-    assert result.status == "interrupted"
-    assert math.isfinite(result.lower_bound)
-    assert result.lower_bound <= optimum(problem) + slack(problem)
-
-
-def test_ctrl_c_while_the_proof_is_checked_keeps_the_result(monkeypatch):
-    """The run is over, only the check is not: the match and its proof are kept, with what has been checked."""
-    module = importlib.import_module("blindmatch.proof.stage_check")
-    problem = gw_problem(3, 7, noise=1.0)
-    whole = bm.solve(problem, QUICK, rng=0)
-
-    def press(*arguments):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "_charges", press)
-        result = bm.solve(problem, QUICK, rng=0)
-    assert result.status == "interrupted"
-    assert (result.permutation == whole.permutation).all()
-    assert result.lower_bound < whole.lower_bound
-    assert "bm.verify" in result.message
-    assert bm.verify(problem, result.certificate) == whole.lower_bound
-    monkeypatch.setattr(module, "_charges", press)
-    with pytest.raises(KeyboardInterrupt):  # whoever asks for the check alone hears of it
-        bm.verify(problem, result.certificate)
-
-
-PACKAGE = str(Path(bm.__file__).parent)
-
-
-class Pressed(Solver):
-    """Presses Ctrl-C when the `count`-th function after the end of its run is called."""
-
-    name, capabilities = QUICK.name, QUICK.capabilities
-
-    def __init__(self, count):
-        self.count, self.files = count, []
-
-    def __call__(self, problem, *, budget, rng):
-        outcome = QUICK(problem, budget=budget, rng=rng)
-        sys.settrace(self._trace)
-        return outcome
-
-    def _trace(self, frame, event, argument):
-        file = frame.f_code.co_filename
-        generator = frame.f_code.co_flags & inspect.CO_GENERATOR  # Python swallows what is raised where it closes one
-        if file.startswith(PACKAGE) and not generator and not file.endswith("interrupts.py"):
-            self.files.append(file)
-            if len(self.files) == self.count:
-                raise KeyboardInterrupt
-
-
-def test_ctrl_c_after_the_search_keeps_the_match_wherever_it_falls():
-    problem = gw_problem(3, 5, noise=1.0)
-    whole = bm.solve(problem, QUICK, rng=0)
-    count = -2
-    while True:
-        count += 3
-        solver = Pressed(count)
-        try:
-            result = bm.solve(problem, solver, rng=0)
-        finally:
-            sys.settrace(None)
-        assert result.cost == whole.cost, solver.files
-        assert result.lower_bound <= whole.lower_bound
-        if len(solver.files) < count:
-            break
-    assert count > 50  # functions were called, and each was interrupted once
-
-
-@pytest.mark.parametrize("error", [ValueError, FloatingPointError, MemoryError])
-def test_an_exception_in_a_solver_propagates_with_the_best_so_far(error):
-    problem, best = gw_problem(0, 9, noise=1.0), []
-
-    class Broken(Solver):
-        name, capabilities = QUICK.name, QUICK.capabilities
-
-        def __call__(self, problem, *, budget, rng):
-            best.append(QUICK(problem, budget=budget, rng=rng))
-            raise error("broken")
-
-    with pytest.raises(error, match="broken") as caught:
-        bm.solve(problem, Broken(), rng=0)
-    assert caught.value.result.status == "interrupted"
-    assert caught.value.result.cost == bm.solve(problem, QUICK, rng=0).cost
-
-
-def test_a_check_that_is_cut_short_proves_what_it_has_seen():
-    problem = random_problem(5, 7, "symmetric", integer=True)
-    result = bm.solve(problem, "branch-and-bound", rng=0)
-    proof = branching_certificate(problem, np.random.default_rng(0))
-    best = optimum(problem)
-    for seconds in (-1.0, 0.0, 1e-4, 1e-3, 1e-2):
-        for certificate in (result.certificate, proof):
-            bound, complete = verify_in_time(problem, certificate, seconds)
-            assert bound <= best + slack(problem)
-            assert bound <= bm.verify(problem, certificate)
-            assert not complete or bound == bm.verify(problem, certificate)
-    assert verify_in_time(problem, result.certificate, math.inf) == (result.lower_bound, True)
-
-
-class StopError(Exception):
-    pass
-
-
-@pytest.mark.parametrize("solver", ["factorized-hahn-grant", "faq", "two-opt"])
-def test_an_exception_in_the_callback_propagates_with_the_result(solver):
-    problem = gw_problem(0, 9, noise=1.0)
-
-    def callback(progress):
-        raise StopError("enough")
-
-    with pytest.raises(StopError, match="enough") as caught:
-        bm.solve(problem, solver, callback=callback, rng=0)
-    result = caught.value.result
-    assert result.status == "interrupted"
-    assert result.cost == problem.objective(result.permutation)
-    assert result.lower_bound is None or result.lower_bound <= result.cost
-
-
-@pytest.mark.parametrize("solver", ["factorized-hahn-grant", "faq", "two-opt"])
-def test_a_callback_that_raised_is_not_called_again(solver):
-    calls = []
-
-    def callback(progress):
-        calls.append(progress)
-        raise StopError("enough")
-
-    with pytest.raises(StopError):
-        bm.solve(gw_problem(0, 9, noise=1.0), solver, callback=callback, rng=0)
-    assert len(calls) == 1
-
-
-@pytest.mark.parametrize("hints", [{}, {"unmatched_cost": 1.0}])
-def test_an_exception_in_the_callback_of_a_match_has_the_callers_items(hints):
-    rng = rng_of(0)
-
-    def callback(progress):
-        raise RuntimeError("enough")
-
-    for n, m in ((5, 8), (8, 5)):
-        X, Y = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
-        with pytest.raises(RuntimeError, match="enough") as caught:
-            bm.match(X, Y, solver=QUICK, callback=callback, rng=0, **hints)
-        permutation = caught.value.result.permutation
-        assert permutation.shape == (n,)
-        assert -1 <= permutation.min() <= permutation.max() < m
-
-
-def test_the_callback_sees_the_trace():
-    seen = []
-    result = bm.solve(gw_problem(0, 8), QUICK, callback=seen.append, rng=0)
-    assert tuple(seen) == result.trace
-    assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
-    costs = [p.cost for p in seen]
-    assert costs == sorted(costs, reverse=True)
-    assert costs[-1] == pytest.approx(result.cost, rel=1e-12)
-    assert result.seconds >= seen[-1].seconds
-
-
-def test_solving_in_another_thread():
-    problem = gw_problem(0, 7)
-    results = []
-    thread = threading.Thread(target=lambda: results.append(bm.solve(problem, QUICK, rng=0)))
-    thread.start()
-    thread.join(60)
-    assert results[0].cost == bm.solve(problem, QUICK, rng=0).cost
-
-
 @dataclass(frozen=True)
 class Renumbered(Liar):
     """A solver with an option that follows the numbering of the problem."""
@@ -453,15 +188,7 @@ def test_a_solver_is_derived_from_the_base_class():
         bm.solve(random_problem(0, 4), Lookalike())
 
 
-# 7. what a solver cannot use, it refuses
-
-
-def refusing(**capabilities):
-    class Refusing(Liar):
-        pass
-
-    Refusing.capabilities = Capabilities(**capabilities)
-    return Refusing(Outcome(np.arange(4), "heuristic"))
+# 6. what a solver cannot use, it refuses
 
 
 @pytest.mark.parametrize(
@@ -546,82 +273,6 @@ def test_what_is_no_certificate(certificate):
         bm.verify(random_problem(0, 3), certificate)
 
 
-# known and forbidden pairs
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_known_pairs_are_kept_and_the_proof_holds_on_the_whole_problem(kind):
-    problem = random_problem(2, 6, kind, linear=True)
-    known = [(4, 1), (0, 5)]
-    fixed = problem.with_known_pairs(known)
-    result = bm.solve(fixed, "factorized-hahn-grant", rng=0)
-    assert all(result.permutation[i] == j for i, j in known)
-    assert result.cost == problem.objective(result.permutation)
-    assert result.lower_bound <= optimum(fixed) + slack(problem)
-    assert set(result.certificate.forced) == set(known)
-    assert bm.verify(fixed, result.certificate) == pytest.approx(result.lower_bound, abs=slack(problem))
-    if not np.isclose(optimum(fixed), optimum(problem)):
-        with pytest.raises(ValueError, match="not forced"):
-            bm.verify(problem, result.certificate)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_known_pairs_that_fix_everything(n):
-    problem = random_problem(1, n)
-    p = rng_of(3).permutation(n)
-    result = bm.solve(problem.with_known_pairs(list(enumerate(p))), "factorized-hahn-grant", rng=0)
-    assert (result.permutation == p).all()
-    assert result.status == "optimal"
-    assert result.lower_bound == pytest.approx(problem.objective(p), abs=1e-12 * problem.scale)
-
-
-def infeasible():
-    nothing = np.ones((4, 4), dtype=bool)
-    row = np.zeros((4, 4), dtype=bool)
-    row[2] = True
-    hall = np.zeros((4, 4), dtype=bool)
-    hall[:3, 2:] = True
-    clash = np.zeros((4, 4), dtype=bool)
-    clash[:2, 1:] = True
-    return {
-        "nothing": nothing,
-        "row": row,
-        "column": row.T,
-        "hall": hall,
-        "clash": clash,
-        "last": ~np.eye(4, k=1, dtype=bool),
-    }
-
-
-@pytest.mark.parametrize("mask", infeasible().values(), ids=infeasible().keys())
-@pytest.mark.parametrize("solver", ["factorized-hahn-grant", "two-opt"])
-def test_nothing_allowed_is_said(mask, solver):
-    with pytest.raises(ValueError, match=r"^forbidden \(or known_pairs\) leaves no permutation"):
-        bm.solve(bm.QAP(np.eye(4), np.eye(4), forbidden=mask), solver)
-
-
-@given(problems(min_size=2, max_size=6, forbidden=0.5))
-@settings(max_examples=25)
-def test_forbidden_pairs_are_not_used(problem):
-    result = bm.solve(problem, "two-opt", rng=0)
-    assert problem.allows(result.permutation)
-    assert result.cost >= optimum(problem) - slack(problem)
-
-
-def test_a_solver_that_uses_a_forbidden_pair_is_found_out():
-    """Half of all permutations of two are forbidden, and the cheat is tempted to use just those."""
-    mask = np.zeros((4, 4), dtype=bool)
-    mask[:2, 2:] = mask[2:, :2] = True
-    problem = bm.QAP(np.zeros((4, 4)), np.zeros((4, 4)), linear=-1.0 * mask, forbidden=mask)
-    found = 0
-    for seed in range(20):
-        try:
-            assert problem.allows(bm.solve(problem, refusing(forbidden=True), rng=seed).permutation)
-        except RuntimeError as error:
-            found += "forbidden pair" in str(error)
-    assert found > 5
-
-
 def test_to_dict_is_plain():
     result = bm.solve(gw_problem(0, 5), QUICK, rng=0)
     plain = json.loads(json.dumps(result.to_dict()))
@@ -647,16 +298,3 @@ def test_gaps():
     assert proved(-1e-14, -1e-13) == 0.0
     assert proved(10.0, 10.0 - 1e-6) == pytest.approx(1e-7)
     assert gap(5.0, -math.inf) is None
-
-
-def test_a_certificate_that_is_built_later_knows_its_problem(monkeypatch):
-    run = importlib.import_module("blindmatch.solving.run")
-    monkeypatch.setattr(run, "_BYTES_A_SECOND", 0.0)  # as if it took long to build
-
-    def press(_moment):
-        raise KeyboardInterrupt
-
-    problem = random_problem(3, 7)
-    result = bm.solve(problem, QUICK, rng=0, callback=press)
-    assert isinstance(result.proof, Proof)
-    assert result.certificate.fingerprint == fingerprint(problem)
