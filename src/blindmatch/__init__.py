@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from blindmatch.matching.measures import foscttm, label_transfer
     from blindmatch.matching.projection import Projection, project
     from blindmatch.matching.subsets import Subsets, best_subsets
-    from blindmatch.problem.distortion import CKA, KL, Gaussian, GromovWasserstein, InnerProduct, MutualKNN
+    from blindmatch.problem.distortions import CKA, KL, Gaussian, GromovWasserstein, InnerProduct, MutualKNN
     from blindmatch.problem.qap import QAP
     from blindmatch.problem.task import Task
     from blindmatch.proof.certificate import Certificate
@@ -101,7 +101,7 @@ _PLACES = {
     "matching.measures": ("foscttm", "label_transfer"),
     "matching.projection": ("Projection", "project"),
     "matching.subsets": ("Subsets", "best_subsets"),
-    "problem.distortion": ("CKA", "KL", "Gaussian", "GromovWasserstein", "InnerProduct", "MutualKNN"),
+    "problem.distortions": ("CKA", "KL", "Gaussian", "GromovWasserstein", "InnerProduct", "MutualKNN"),
     "problem.qap": ("QAP",),
     "problem.task": ("Task",),
     "proof.certificate": ("Certificate",),

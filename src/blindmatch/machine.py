@@ -1,4 +1,4 @@
-"""What this process may use of its machine; the systems tell it in different ways."""
+"""What this process may use of its machine, on each operating system."""
 
 from __future__ import annotations
 

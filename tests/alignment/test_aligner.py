@@ -252,7 +252,7 @@ def test_refinement_brings_a_rough_rotation_home(data):
     a = frames[0].directions(data[0])
     rng = np.random.default_rng(0)
     rough = procrustes(np.eye(10) + 0.15 * rng.normal(size=(10, 10)), np.eye(10))
-    fine = refine(a[:700], a[700:], rough, schedule=[10] * 10, size=600, rng=rng)
+    fine = refine((a[:700], a[700:]), rough, schedule=[10] * 10, size=600, rng=rng)
     assert np.abs(rough - np.eye(10)).max() > 0.15
     assert np.abs(fine - np.eye(10)).max() < 0.1
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from blindmatch.cli.told import Listener, Teller
 from commands import run
 from strategies import rng_of
 
 import blindmatch as bm
 from blindmatch.cli.progress import busy
+from blindmatch.cli.progress_lines import Listener, ProgressLines
 from blindmatch.io.qaplib import read_sln
 from blindmatch.solvers.progress import Progress
-from blindmatch.solving.limits import told
+from blindmatch.solving.limits import with_limit_noted
 
 NUG5 = "5  0 1 1 2 3 1 0 2 1 2 1 2 0 1 2 2 1 1 0 1 3 2 2 1 0  0 5 2 4 1 5 0 3 0 2 2 3 0 0 0 4 0 0 0 5 1 2 0 5 0"
 
@@ -64,8 +64,8 @@ def test_a_step_without_parts_is_told_for_as_long_as_it_runs(monkeypatch):
             return super().write(text)
 
     monkeypatch.delenv("BLINDMATCH_PROGRESS")
-    monkeypatch.setattr("blindmatch.cli.told.OFTEN", 1e-3)
-    monkeypatch.setattr("blindmatch.cli.told.QUIET", 0.0)
+    monkeypatch.setattr("blindmatch.cli.progress_lines.OFTEN", 1e-3)
+    monkeypatch.setattr("blindmatch.cli.progress_lines.QUIET", 0.0)
     monkeypatch.setattr(sys, "stderr", Waiting())
     before = threading.active_count()
     with busy("checking the proof"):
@@ -76,7 +76,7 @@ def test_a_step_without_parts_is_told_for_as_long_as_it_runs(monkeypatch):
 
 def test_a_line_says_which_bound_it_is():
     stream = io.StringIO()
-    Teller([Listener(stream, 0.0)]).moment(Progress(1.0, 0, 90.0, 100.0, bound="projection"))
+    ProgressLines([Listener(stream, 0.0)]).moment(Progress(1.0, 0, 90.0, 100.0, bound="projection"))
     assert stream.getvalue() == "0 s: bound 90 (projection)  cost 100  gap 10 %\n"
 
 
@@ -144,9 +144,9 @@ def test_starts_of_a_match():
 
 def test_the_default_limit_is_told():
     result = bm.match([[0.0], [1.0], [3.0]], [[0.0], [1.0], [3.0]], rng=0)
-    assert told(result, "auto") is result
-    cut = told(replace(result, status="time_limit"), "auto")
+    assert with_limit_noted(result, "auto") is result
+    cut = with_limit_noted(replace(result, status="time_limit"), "auto")
     assert "default time limit of 60 s" in cut.message
-    assert told(replace(result, status="time_limit"), 60.0).message == result.message
+    assert with_limit_noted(replace(result, status="time_limit"), 60.0).message == result.message
     with pytest.raises(ValueError, match="time_limit='soon'"):
         bm.match([[0.0], [1.0]], [[0.0], [1.0]], time_limit="soon")

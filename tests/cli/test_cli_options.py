@@ -10,7 +10,7 @@ from commands import answer, run, write_two_sets
 import blindmatch as bm
 from blindmatch.cli.shell_words import in_shell_words
 from blindmatch.matching.price import Price, suggested_price
-from blindmatch.problem.distortion import MutualKNN, as_distortion
+from blindmatch.problem.distortions import MutualKNN, as_distortion
 
 
 @pytest.fixture(autouse=True)

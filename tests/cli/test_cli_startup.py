@@ -62,7 +62,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_modules_are_there_as_attributes() -> None:
     assert isinstance(bm.problem, ModuleType)
-    code = "import blindmatch as bm; bm.problem.__doc__; from blindmatch.problem.distortion import DISTORTIONS"
+    code = "import blindmatch as bm; bm.problem.__doc__; from blindmatch.problem.distortions import DISTORTIONS"
     assert "numpy" in loaded_by(code)
 
 

@@ -9,7 +9,7 @@ from strategies import embeddings, rng_of
 
 import blindmatch as bm
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
-from blindmatch.problem.distortion import DISTORTIONS
+from blindmatch.problem.distortions import DISTORTIONS
 
 LABELS = "passes labels (one axis) where a second set of embeddings (two axes) is needed"
 EXPECTED = {

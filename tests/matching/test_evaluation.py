@@ -11,9 +11,9 @@ from blindmatch.matching.evaluation import (
     clustering_accuracy,
     evaluate,
     matching_accuracy,
-    top_k_accuracy,
 )
-from blindmatch.problem.distortion import CKA, GromovWasserstein, MutualKNN
+from blindmatch.matching.measures import top_k_of
+from blindmatch.problem.distortions import CKA, GromovWasserstein, MutualKNN
 
 
 @pytest.fixture
@@ -83,16 +83,14 @@ def test_more_targets_than_sources(spaces):
 
 def test_top_k_equals_sorting():
     rng = np.random.default_rng(2)
-    scores, truth = rng.normal(size=(20, 25)), rng.permutation(25)[:20]
+    placed, target, truth = rng.normal(size=(20, 3)), rng.normal(size=(25, 3)), rng.permutation(25)[:20]
+    nearest = np.argsort(np.linalg.norm(placed[:, None] - target, axis=2), axis=1)
     for k in (1, 3, 30):
-        ranks = [np.flatnonzero(np.argsort(-row) == t)[0] for row, t in zip(scores, truth, strict=True)]
-        expected = np.mean(np.array(ranks) < k)
-        assert top_k_accuracy(scores, truth, k) == expected
-        assert top_k_accuracy(-scores, truth, k, largest=False) == expected
+        assert top_k_of(placed, target, truth, k) == np.mean((nearest == truth[:, None])[:, :k].any(axis=1))
 
 
-def test_constant_scores_are_at_chance():
-    assert top_k_accuracy(np.ones((10, 10)), np.arange(10), k=3) == pytest.approx(0.3)
+def test_equal_distances_are_at_chance():
+    assert top_k_of(np.zeros((10, 2)), np.ones((10, 2)), np.arange(10), 3) == pytest.approx(0.3)
 
 
 def test_cluster_assignment_equals_enumeration():
@@ -118,7 +116,6 @@ def test_cluster_assignment_equals_enumeration():
         (lambda: evaluate(np.eye(3), np.eye(3), [0, 1, 3]), "below 3"),
         (lambda: evaluate(np.eye(3), np.eye(3), [0, -1, -1]), "at least 2"),
         (lambda: evaluate(np.eye(3), np.eye(3), [0, 1, 2], random_pairings=0), "random_pairings=0"),
-        (lambda: top_k_accuracy(np.eye(3), [0, 1, 2], k=0), "k=0"),
         (lambda: clustering_accuracy([], []), "not 0"),
         (lambda: cluster_assignment([1, 2], [1]), "labels has 2 items and clusters has 1"),
     ],

@@ -6,7 +6,7 @@ from strategies import all_costs, embeddings, optimum, rng_of, slack
 from test_validation import NOT_MATRICES
 
 import blindmatch as bm
-from blindmatch.problem.distortion import DISTORTIONS
+from blindmatch.problem.distortions import DISTORTIONS
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
 
 QUICK = FactorizedHahnGrant(primal_heuristic=False)

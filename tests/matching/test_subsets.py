@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from blindmatch.errors import SolverUnavailable
 from blindmatch.matching.subsets import best_subsets
-from blindmatch.problem.distortion import CKA, GromovWasserstein
+from blindmatch.problem.distortions import CKA, GromovWasserstein
 
 INSTANCE = Path(__file__).parents[3] / "shared" / "data" / "instances" / "subsets-L100.npz"
 

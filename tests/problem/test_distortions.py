@@ -8,7 +8,7 @@ from strategies import rng_of, seeds
 from test_validation import NOT_MATRICES
 
 import blindmatch as bm
-from blindmatch.problem.distortion import DISTORTIONS
+from blindmatch.problem.distortions import DISTORTIONS
 
 NAMES = sorted(DISTORTIONS)
 options = st.fixed_dictionaries({"standardize": st.booleans(), "normalize": st.booleans()})

@@ -12,7 +12,7 @@ from strategies import embeddings, rng_of, seeds
 
 import blindmatch as bm
 from blindmatch.matching.match import SolveOptions, quick_search, small_problem
-from blindmatch.problem.distortion import DISTORTIONS
+from blindmatch.problem.distortions import DISTORTIONS
 from blindmatch.problem.hints import Hints
 
 

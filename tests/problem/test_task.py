@@ -11,7 +11,7 @@ import blindmatch as bm
 from blindmatch.cli import app
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching import match as matching
-from blindmatch.problem.distortion import GromovWasserstein
+from blindmatch.problem.distortions import GromovWasserstein
 
 QUICK = {"rng": 0, "threads": 1}
 

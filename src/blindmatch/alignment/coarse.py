@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.frame import Points
 from blindmatch.geometry.kernels import unit_rows
-from blindmatch.problem.distortion import GromovWasserstein
+from blindmatch.problem.distortions import GromovWasserstein
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu

@@ -80,8 +80,7 @@ class LearningSchedule:
 
 
 def learn(
-    source: Points,
-    target: Points,
+    sides: tuple[Points, Points],
     pairs: Pairs,
     schedule: LearningSchedule,
     *,
@@ -97,8 +96,9 @@ def learn(
     anchors
         Pairs that are known: they take part in every fit.
     better
-        Told the best so far, for when time runs out; axes that it does not know yet are zero.
+        Called with the best so far, for when time runs out; axes that it does not know yet are zero.
     """
+    source, target = sides
     full = source.shape[1]
     axes, keep, since = min(schedule.first, full), schedule.keep, 0
     best: Learned | None = None

@@ -192,7 +192,7 @@ def _learned(
         rough: list[Learned] = []
         schedule = LearningSchedule(axes, keep)
         try:
-            learned = learn(a, b, pairs, schedule, rng=rng, crew=crew, anchors=anchors, better=rough.append)
+            learned = learn((a, b), pairs, schedule, rng=rng, crew=crew, anchors=anchors, better=rough.append)
         except BaseException:  # time, Ctrl-C
             if rough and not found:  # better than nothing
                 yield Start(kind, rough[-1], probed(rough[-1]))

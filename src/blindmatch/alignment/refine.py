@@ -59,8 +59,7 @@ def sample(points: Points, size: int, rng: np.random.Generator) -> Points:
 
 
 def refine(
-    source: Points,
-    target: Points,
+    sides: tuple[Points, Points],
     rotation: Points,
     *,
     schedule: Iterable[int],
@@ -89,7 +88,7 @@ def refine(
     sums = np.zeros(rotation.shape)
     for components in schedule:
         known = len(left)
-        a, b = sample(source, size, rng), sample(target, size, rng)
+        a, b = (sample(points, size, rng) for points in sides)
         rows, columns = mutual(adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right)))
         products = _products(unit(a[rows, :components]), unit(b[columns, :components]))
         sums = products + memory * sums if sums.shape == products.shape else products

@@ -107,7 +107,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     schedule = _reported([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
     if not interrupted:
         with keep_what_is_done() as interrupted:
-            rotation = refine(source, target, rotation, schedule=schedule, size=size, rng=rng, memory=_MEMORY)
+            rotation = refine((source, target), rotation, schedule=schedule, size=size, rng=rng, memory=_MEMORY)
     return Found(
         rotation,
         tuple(
@@ -139,7 +139,7 @@ def _by_chance(
     cloud = unit(rng.permuted(np.vstack([held, target]), axis=0))
     rounds = [source.shape[1]] * plan.iterations
     start = _random_rotation(source.shape[1], rng)
-    found = refine(source, cloud[len(held) :], start, schedule=rounds, size=_QUICK, rng=rng, memory=_MEMORY)
+    found = refine((source, cloud[len(held) :]), start, schedule=rounds, size=_QUICK, rng=rng, memory=_MEMORY)
     return overlap(unseen @ found, cloud[: len(held)])
 
 
@@ -160,7 +160,7 @@ def _grown(
     rough = procrustes(start.source_centres, start.target_centres[result.permutation])
     fresh = min(len(source), len(target)) >= 4 * _QUICK  # otherwise rounds use the same points and keep mistakes
     memory = _MEMORY if fresh else 0.0
-    return result, refine(source, target, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
+    return result, refine((source, target), rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
 
 
 def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> list[CoarseStart]:

@@ -13,7 +13,7 @@ import typer
 from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
 from blindmatch.cli.options import OutputOptions, SolverOptions
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
-from blindmatch.cli.progress import Telling, live_progress, watched
+from blindmatch.cli.progress import ProgressOptions, live_progress, watched
 from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
@@ -62,7 +62,7 @@ class Request:
     def solved(self, solve: Callable[[SolveOptions], Result]) -> Result:
         """Solve with live progress."""
         given = self.solving
-        with live_progress(given.seconds, Telling(given.verbose, given.log)) as callback:
+        with live_progress(given.seconds, ProgressOptions(given.verbose, given.log)) as callback:
             return solve(SolveOptions(self.solver, given.time_limit, given.seed, callback, given.threads, self.start))
 
 
@@ -103,9 +103,9 @@ def assess_with_progress(
     result: Result, task: Task, plan: AssessmentPlan, solving: SolverOptions, time_limit: float = 60.0
 ) -> Trust:
     """Assess with a line of progress on the terminal."""
-    with watched("assessing", telling=Telling(solving.verbose, solving.log)) as line:
-        told = None if line is None else line.share
-        schedule = Schedule(as_generator(solving.seed), solving.threads, time_limit, told)
+    with watched("assessing", options=ProgressOptions(solving.verbose, solving.log)) as line:
+        report = None if line is None else line.share
+        schedule = Schedule(as_generator(solving.seed), solving.threads, time_limit, report)
         return assess_task(result, task, plan, schedule)
 
 
@@ -123,16 +123,16 @@ class Answer:
     ) -> None:
         self._request, self._delivery, self._tables, self._price = request, Delivery(), tables, price
         self._candidates = candidates
-        self._told = self._page = match  # what is printed as JSON, and what the report shows
+        self._match = self._page = match  # what is printed as JSON, and what the report shows
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
-        now = match.result.status == "interrupted" and match.told_by is None  # not when a saved match was made
+        now = match.result.status == "interrupted" and match.claimed_by is None  # not when a saved match was made
         self._cut = ["this is the best so far"] if now else []
 
     @property
     def match(self) -> Match:
         """The match as it is now: with its assessment, without pairs that are not to be believed."""
-        return self._told
+        return self._match
 
     def assess(self, task: Task, assessment: Assessment, plan: AssessmentPlan) -> None:
         """Assess the match, and leave out the pairs that are not to be believed.
@@ -140,7 +140,7 @@ class Answer:
         On a terminal the match is printed first, unless pairs may be left out. Whatever happens to the assessment, the
         match is printed.
         """
-        match, request, least = self._told, self._request, assessment.min_confidence
+        match, request, least = self._match, self._request, assessment.min_confidence
         if not request.outputs.json and least is None:
             self._print()
 
@@ -150,19 +150,19 @@ class Answer:
         try:
             self._write_certificate()
             # A saved match may have been cut short long ago: it is assessed all the same.
-            result, trust = assessed_or_kept(match.result, trust_of_match, least, fresh=match.told_by is None)
+            result, trust = assessed_or_kept(match.result, trust_of_match, least, fresh=match.claimed_by is None)
         except BaseException:
             self._print()
             raise
-        self._told = replace(match, result=result, trust=trust)
+        self._match = replace(match, result=result, trust=trust)
         if result.left_out:
-            self._text = match_text(self._told)
+            self._text = match_text(self._match)
         if not request.outputs.json:
             self._print()
         if trust is not None:
-            self._page = replace(self._told, certificate_file=self._page.certificate_file)
+            self._page = replace(self._match, certificate_file=self._page.certificate_file)
             if not request.outputs.json:
-                self._delivery.show(lambda: print_all(trust_text(trust, self._told)))
+                self._delivery.show(lambda: print_all(trust_text(trust, self._match)))
         elif match.result.pairs:
             kept = "" if least is None else " and all its pairs are kept"
             self._cut.append(f"{'it' if self._cut else 'the match is complete, but'} was not assessed{kept}")
@@ -175,7 +175,7 @@ class Answer:
 
     def finish(self) -> None:
         """Print the match, write the files that were asked for, and end with the right exit code."""
-        out, delivery, result = self._request.outputs, self._delivery, self._told.result
+        out, delivery, result = self._request.outputs, self._delivery, self._match.result
         self._print()
         self._write_certificate()
         self.write("Report", out.report, partial(write_page, self._page))
@@ -196,7 +196,7 @@ class Answer:
             self._delivery.show(self._print_json if self._request.outputs.json else self._print_text)
 
     def _print_json(self) -> None:
-        values = as_json(self._told)
+        values = as_json(self._match)
         if self._tables is not None:
             values["columns"] = self._tables.to_dict()
         if self._candidates is not None:
@@ -209,14 +209,14 @@ class Answer:
     def _print_text(self) -> None:
         print_all([*self._text, *([] if self._tables is None else self._tables.texts)])
         if self._price is not None:
-            told = f"Price of an unmatched item: {self._price.price:.3g} (suggested). Pairs: {self._price.text}."
-            output().print(told, markup=False)
+            text = f"Price of an unmatched item: {self._price.price:.3g} (suggested). Pairs: {self._price.text}."
+            output().print(text, markup=False)
 
     def _write_certificate(self) -> None:
         if self._certificate_done:
             return
         self._certificate_done = True
-        certificate, path = self._told.result.certificate, self._request.outputs.certificate
+        certificate, path = self._match.result.certificate, self._request.outputs.certificate
         written = certificate is not None and self._delivery.write(path, certificate.save)
         if written and not self._request.outputs.json:
             self._delivery.show(lambda: output().print(f"Proof: {path}", markup=False, soft_wrap=True))

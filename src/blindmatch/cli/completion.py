@@ -16,7 +16,7 @@ def solvers(incomplete: str) -> list[str]:
 
 def distortions(incomplete: str) -> list[str]:
     """Names of distortions."""
-    from blindmatch.problem.distortion import DISTORTIONS
+    from blindmatch.problem.distortions import DISTORTIONS
 
     return [name for name in DISTORTIONS if name.startswith(incomplete)]
 

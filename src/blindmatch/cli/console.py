@@ -96,10 +96,10 @@ def interrupted() -> typer.Exit:
 
 
 @contextmanager
-def one_line_errors(told: Callable[[str], str] = str) -> Iterator[None]:
+def one_line_errors(rephrased: Callable[[str], str] = str) -> Iterator[None]:
     """Show errors that a user can fix in one line, with an exit code; bugs keep their traceback.
 
-    `told` puts a message about arguments into the words of a shell.
+    `rephrased` puts a message about arguments into the words of a shell.
     """
     try:
         yield
@@ -113,7 +113,7 @@ def one_line_errors(told: Callable[[str], str] = str) -> Iterator[None]:
         complain(_described(error))
         raise typer.Exit(BAD_INPUT) from None
     except ValueError as error:
-        complain(told(str(error)))
+        complain(rephrased(str(error)))
         raise typer.Exit(BAD_INPUT) from None
     except ImportError as error:
         complain(str(error))

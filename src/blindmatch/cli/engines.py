@@ -27,7 +27,7 @@ class TreeEngineOptions:
         typer.Option(help="Workers for branch-and-bound: local (processes) or dask. Default: threads of this process."),
     ] = None
     workers: Annotated[int | None, typer.Option(help="Processes, with --engine local.")] = None
-    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler, with --engine dask.")] = None
+    address: Annotated[str | None, typer.Option(help="Address of the Dask scheduler, with --engine dask.")] = None
 
     @contextmanager
     def executor(self) -> Iterator[Executor | None]:
@@ -51,7 +51,7 @@ class ShardEngineOptions:
         str | None, typer.Option(help="Workers that load the model and embed: local, dask or slurm. Default: none.")
     ] = None
     workers: Annotated[int | None, typer.Option(help="Local processes, or array tasks at a time.")] = None
-    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler.")] = None
+    address: Annotated[str | None, typer.Option(help="Address of the Dask scheduler.")] = None
     job: Annotated[
         opt.Words,
         typer.Option(metavar="NAME=VALUE", help="A job parameter of submitit, or a resource that a Dask task needs."),

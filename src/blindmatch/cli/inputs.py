@@ -111,7 +111,7 @@ class TaskInput:
     @cached_property
     def _read(self) -> tuple[Task, Price | None]:
         with busy("reading"):
-            self._items  # noqa: B018 (what is wrong with them is told before a long run)
+            self._items  # noqa: B018 (errors in them are reported before a long run)
             task, price = task_of(*self._embeddings, self.what)
             if not too_large(task.sizes, task.hints.max_unmatched):
                 task.kernels  # noqa: B018 (the same)

@@ -100,11 +100,11 @@ def expanded(function: Callable[..., None]) -> Callable[..., None]:
 
 def _flag(parameter: inspect.Parameter) -> str:
     """What the parameter of a command is called in a shell: its long option, or its metavar."""
-    [told] = [note for note in parameter.annotation.__metadata__ if hasattr(note, "param_decls")]
-    if isinstance(told, typer.models.ArgumentInfo):
-        return str(told.metavar or parameter.name)
+    [info] = [note for note in parameter.annotation.__metadata__ if hasattr(note, "param_decls")]
+    if isinstance(info, typer.models.ArgumentInfo):
+        return str(info.metavar or parameter.name)
     # In an annotation, typer takes the first name for the default value.
-    names = (told.default, *(told.param_decls or ()))
+    names = (info.default, *(info.param_decls or ()))
     flags = [name for name in names if isinstance(name, str) and name.startswith("-")]
     return str(max(flags, key=len, default=f"--{parameter.name.replace('_', '-')}"))
 
@@ -138,7 +138,7 @@ Metric = Annotated[
         metavar="NAME",
         help="How dissimilar two items of one set are: euclidean, cosine, correlation, any other of scipy's cdist, "
         "geodesic or hops (shortest paths among nearest neighbours; geodesic:cosine finds them by "
-        "cosine distance). For sides that differ: source,target. precomputed: the files hold square matrices.",
+        "cosine distance). A different one for each side: source,target. precomputed: the files hold square matrices.",
         autocompletion=completion.metrics,
     ),
 ]
@@ -146,7 +146,7 @@ Neighbors = Annotated[
     str | None,
     typer.Option(
         metavar="K",
-        help="Nearest neighbours in the graph of geodesic and hops; for sides that differ: K,L.",
+        help="Nearest neighbours in the graph of geodesic and hops; a different number for each side: K,L.",
         rich_help_panel=RUN,
     ),
 ]
@@ -161,7 +161,7 @@ TimeLimit = Annotated[
         "--time-limit",
         metavar="SECONDS",
         parser=time_limit,
-        help="Return the best found within this time (auto: 60); 'none' for no limit.",
+        help="Return the best match found within this time (auto: 60); 'none' for no limit.",
     ),
 ]
 Seed = Annotated[
@@ -196,7 +196,7 @@ Start = Annotated[
 ]
 Assess = Annotated[bool, typer.Option("--assess", help="Test whether to believe the match, like the command 'assess'.")]
 MinConfidence = Annotated[
-    float | None, typer.Option(metavar="P", help="Keep only pairs that are right with this probability.")
+    float | None, typer.Option(metavar="P", help="Keep only pairs that are right with at least this probability.")
 ]
 
 
@@ -230,15 +230,15 @@ class TaskOptions:
         ),
     ] = None
     similarity_weight: Annotated[
-        float, typer.Option(help="By how much a unit of similarity lowers the cost.", rich_help_panel=PAIRS)
+        float, typer.Option(help="How much a unit of similarity lowers the cost.", rich_help_panel=PAIRS)
     ] = 1.0
     unmatched_cost: Annotated[
         Any,
         typer.Option(
             metavar="PRICE",
             parser=price,
-            help="What each item without a partner adds to the cost, on either side; without it all are matched. "
-            "'auto' suggests a price and tells how many pairs others give.",
+            help="What each unmatched item adds to the cost, on either side; without it, as many items as possible are "
+            "matched. 'auto' suggests a price, and shows the number of pairs at others.",
             rich_help_panel=PAIRS,
         ),
     ] = None

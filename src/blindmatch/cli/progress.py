@@ -1,4 +1,4 @@
-"""What a long command shows while it runs: a line on a terminal; `told.py` tells it elsewhere."""
+"""What a long command shows while it runs: one line on a terminal; `progress_lines.py` has the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from blindmatch.cli.told import Teller, moment_text, teller, ticking
+from blindmatch.cli.progress_lines import ProgressLines, moment_text, progress_lines, ticking
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -143,21 +143,21 @@ def _left_of_step(end: float) -> str:
 
 
 @dataclass(frozen=True)
-class Telling:
-    """How progress is told: `verbose` writes a line every second, `log` is a file for these lines."""
+class ProgressOptions:
+    """How progress is shown: `verbose` writes a line every second, `log` is a file for these lines."""
 
     verbose: bool = False
     log: Path | None = None
 
 
-QUIETLY = Telling()
+QUIET_OPTIONS = ProgressOptions()
 
 
 class Both:
-    """A line on the terminal, and somebody who is told the same."""
+    """A line on the terminal, and the same progress in lines."""
 
-    def __init__(self, line: Line, teller: Teller) -> None:
-        self._all = (line, teller)
+    def __init__(self, line: Line, lines: ProgressLines) -> None:
+        self._all = (line, lines)
 
     def step(self, name: str, done: int, total: int) -> None:
         """Show how many parts of a step are done."""
@@ -177,22 +177,22 @@ class Both:
 
 @contextmanager
 def live_progress(
-    time_limit: float | None = None, telling: Telling = QUIETLY
+    time_limit: float | None = None, options: ProgressOptions = QUIET_OPTIONS
 ) -> Iterator[Callable[[Progress], None] | None]:
-    """Give a callback that shows bound, cost, gap and times on stderr; None if nobody looks."""
-    with watched("starting", time_limit, telling) as line:
+    """Give a callback that shows bound, cost, gap and times on stderr; None if there is nowhere to show them."""
+    with watched("starting", time_limit, options) as line:
         yield None if line is None else line.moment
 
 
 @contextmanager
 def watched(
-    what: str, time_limit: float | None = None, telling: Telling = QUIETLY
-) -> Iterator[Line | Teller | Both | None]:
-    """Show steps on a terminal, or tell them in lines; None if nobody looks."""
-    shown = nullcontext() if telling.verbose else _bar(what)
-    with teller(telling.verbose, telling.log) as told, _quiet_stdout(), shown as bar:
+    what: str, time_limit: float | None = None, options: ProgressOptions = QUIET_OPTIONS
+) -> Iterator[Line | ProgressLines | Both | None]:
+    """Show steps on a terminal, or write them in lines; None if there is neither."""
+    shown = nullcontext() if options.verbose else _bar(what)
+    with progress_lines(options.verbose, options.log) as lines, _quiet_stdout(), shown as bar:
         line = None if bar is None else Line(bar, time_limit)
-        yield Both(line, told) if line is not None and told is not None else line or told
+        yield Both(line, lines) if line is not None and lines is not None else line or lines
 
 
 @contextmanager

@@ -47,25 +47,25 @@ class Listener:
             self._next = math.inf
 
 
-class Teller:
-    """Tells the progress of a command to listeners; the methods are those of ``progress.Line``."""
+class ProgressLines:
+    """Writes the progress of a command to streams; the methods are those of ``progress.Line``."""
 
     def __init__(self, listeners: list[Listener]) -> None:
         self._listeners, self._begin = listeners, time.monotonic()
 
     def step(self, name: str, done: int, total: int) -> None:
-        """Tell how many parts of a step are done."""
-        self._tell(f"{name}, {min(done + 1, total)} of {total}" if total > 1 else name)
+        """Write how many parts of a step are done."""
+        self._write(f"{name}, {min(done + 1, total)} of {total}" if total > 1 else name)
 
     def share(self, name: str, share: float) -> None:
-        """Tell which share of a step is done."""
-        self._tell(f"{name}, {100 * share:.0f} %")
+        """Write which share of a step is done."""
+        self._write(f"{name}, {100 * share:.0f} %")
 
     def moment(self, now: Progress) -> None:
         """Write a line about the progress of a solver."""
-        self._tell(moment_text(now))
+        self._write(moment_text(now))
 
-    def _tell(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         for listener in self._listeners:
             listener.hear(time.monotonic() - self._begin, text)
 
@@ -82,8 +82,8 @@ def moment_text(now: Progress) -> str:
 
 
 @contextmanager
-def teller(verbose: bool, log: Path | None) -> Iterator[Teller | None]:
-    """Tell whoever listens: stderr if it is no terminal or with `verbose`, and the file `log`; None if nobody does."""
+def progress_lines(verbose: bool, log: Path | None) -> Iterator[ProgressLines | None]:
+    """Write to stderr if it is no terminal or with `verbose`, and to the file `log`; None if to neither."""
     with ExitStack() as stack:
         listeners = []
         if verbose or not (sys.stderr.isatty() or os.environ.get("BLINDMATCH_PROGRESS") == "0"):
@@ -92,21 +92,21 @@ def teller(verbose: bool, log: Path | None) -> Iterator[Teller | None]:
             file = stack.enter_context(log.open("a", encoding="utf-8"))
             listeners.append(Listener(file, OFTEN))
             listeners[-1].write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(sys.argv[1:])}")
-        yield Teller(listeners) if listeners else None
+        yield ProgressLines(listeners) if listeners else None
 
 
 @contextmanager
 def ticking(what: str) -> Iterator[None]:
-    """Tell now and then that something still runs, where there is no terminal that shows it."""
-    with teller(verbose=False, log=None) as told:
-        if told is None:
+    """Write now and then that something still runs, where there is no terminal that shows it."""
+    with progress_lines(verbose=False, log=None) as lines:
+        if lines is None:
             yield
             return
         done = threading.Event()
 
         def tick() -> None:
             while not done.wait(OFTEN):
-                told.step(what, 0, 1)
+                lines.step(what, 0, 1)
 
         thread = threading.Thread(target=tick, daemon=True)
         thread.start()

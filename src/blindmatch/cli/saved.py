@@ -94,7 +94,7 @@ def saved_match(path: Path, match: Match) -> Match:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     settings = {**match.settings, "lower bound": f"as {path.name} says; not recomputed here"}
-    return replace(match, settings=settings, told_by=path.name)
+    return replace(match, settings=settings, claimed_by=path.name)
 
 
 def warn_of_another_problem(problem: QAP, certificate: Certificate, path: Path, *, embeddings: bool) -> None:
@@ -108,12 +108,12 @@ def warn_of_another_problem(problem: QAP, certificate: Certificate, path: Path, 
 def proved(result: Result, problem: QAP, others: float, certificate: Certificate, path: Path) -> Result:
     """The result with a certificate that was checked here and now; matches that `problem` leaves out cost `others`."""
     bound = min(verify(problem, certificate), others)
-    told = result.lower_bound
+    claimed = result.lower_bound
     why = "; it was written for another problem" if differs(problem, certificate.fingerprint) else ""
-    if told is not None and bound < told - 1e-9 * max(abs(told), problem.scale):
-        raise ValueError(f"{path}: proves {bound!r} for these data, less than the bound {told!r} of the result{why}")
+    if claimed is not None and bound < claimed - 1e-9 * max(abs(claimed), problem.scale):
+        raise ValueError(f"{path}: proves {bound!r} for these data, less than the bound {claimed!r} of the result{why}")
     if result.status == "optimal" and result.cost - bound > tolerance(problem, result.cost):
         raise ValueError(f"{path}: proves {bound!r} for these data, which does not make {result.cost!r} optimal{why}")
-    if told is None and result.status == "optimal":
-        told = min(bound, result.cost)
-    return replace(result, proof=certificate, lower_bound=told)
+    if claimed is None and result.status == "optimal":
+        claimed = min(bound, result.cost)
+    return replace(result, proof=certificate, lower_bound=claimed)

@@ -1,4 +1,4 @@
-"""Errors about the arguments of functions, told as errors about the options of a command."""
+"""Errors about the arguments of functions, rephrased as errors about the options of a command."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def in_shell_words(message: str, flags: Mapping[str, str], given: Mapping[str, A
     'SOURCE has 8 rows; --clusters 20 needs 40'
     """
     values = given or {}
-    told = dict(flags)
+    options = dict(flags)
     for argument, parameters in SET_BY.items():
         known = [name for name in parameters if name in flags]
         if known:
-            told[argument] = flags[next((name for name in known if values.get(name) is not None), known[-1])]
+            options[argument] = flags[next((name for name in known if values.get(name) is not None), known[-1])]
     message = _about_distortion(message, flags, values)
 
     def assigned(found: re.Match[str]) -> str:
-        return f"{told[found[1]]} " if found[1] in told else found[0]
+        return f"{options[found[1]]} " if found[1] in options else found[0]
 
     def named(found: re.Match[str]) -> str:
-        return told.get(found[0], found[0])
+        return options.get(found[0], found[0])
 
     message = re.sub(r"(?<![\w./'\"-])(\w+)=(?!=)", assigned, message)
     message = re.sub(r"(--[a-z][a-z-]*)=", r"\1 ", message)
@@ -50,7 +50,7 @@ def _about_distortion(message: str, flags: Mapping[str, str], values: Mapping[st
     if found and found[1] not in flags and isinstance(values.get("distortion"), str):
         from dataclasses import fields
 
-        from blindmatch.problem.distortion import DISTORTIONS
+        from blindmatch.problem.distortions import DISTORTIONS
 
         chosen = DISTORTIONS.get(values["distortion"].partition(":")[0])
         if chosen is not None and found[1] in {field.name for field in fields(chosen)}:

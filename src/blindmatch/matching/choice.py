@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import distances
 from blindmatch.matching.projection import chosen_count
-from blindmatch.problem.distortion import Distortion, Gaussian, GromovWasserstein
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortions import Gaussian, GromovWasserstein
 from blindmatch.problem.task import Task
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solving.run import solve
@@ -92,8 +93,8 @@ def choose_relation(
 ) -> RelationChoice:
     """Match two sets by each of several relations, quickly, and rank these by how continuous the match is.
 
-    Costs of different relations cannot be compared. What can be: if a match is right, items that are neighbours in one
-    set have partners that are neighbours in the other. Neighbours are those by Euclidean distance, for every relation.
+    Costs of different relations cannot be compared, but continuity can: if a match is right, items that are neighbours
+    in one set have partners that are neighbours in the other. Neighbours are by Euclidean distance for every relation.
 
     Parameters
     ----------

@@ -21,7 +21,8 @@ from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.evaluation import cluster_assignment
 from blindmatch.matching.match import SolveOptions, match_task
-from blindmatch.problem.distortion import Distortion, as_distortion
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solving.interrupts import keep_what_is_done
@@ -144,7 +145,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         that are done and their total. `match_callback` is the callback of ``bm.match``. Ctrl-C keeps the best so far:
         the best match, or the best clustering, which is then matched within a second.
         """
-        # What is wrong with these is told before the clustering.
+        # Errors in these are reported before the clustering.
         distortion = as_distortion(self.distortion, self.standardize, self.metric, self.neighbors)
         images, texts = self._fitted_set(X), self._second_set(Y)
         self.scalings_ = ColumnScaling.pair(images, texts, self.scale)

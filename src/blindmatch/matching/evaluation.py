@@ -12,7 +12,8 @@ from scipy.optimize import linear_sum_assignment
 
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.measures import foscttm, label_transfer, top_k_of
-from blindmatch.problem.distortion import CKA, Distortion, GromovWasserstein, MutualKNN
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortions import CKA, GromovWasserstein, MutualKNN
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least
 
 
@@ -163,26 +164,6 @@ def matching_accuracy(permutation: ArrayLike, truth: ArrayLike) -> float:
     if not known.any():
         raise ValueError("truth has no partner for any source: there is nothing to compare with")
     return float((found[known] == true[known]).mean())
-
-
-def top_k_accuracy(scores: ArrayLike, truth: ArrayLike, k: int = 5, *, largest: bool = True) -> float:
-    """Share of the rows whose true column is among their k best scores; ties count as if broken at random.
-
-    `scores` is (n, m): a transport plan or similarities (`largest`), or lower bounds of pairs (``largest=False``).
-
-    >>> top_k_accuracy([[0.9, 0.5, 0.1], [0.7, 0.2, 0.4]], truth=[0, 1], k=2)
-    0.5
-    """
-    matrix = as_floats(scores, "scores")
-    true = _partners(truth, len(matrix), matrix.shape[1], "truth")
-    at_least(k, 1, "k")
-    rows = np.flatnonzero(true >= 0)
-    if not len(rows):
-        raise ValueError("truth has no partner for any source: there is nothing to compare with")
-    values = matrix[rows] if largest else -matrix[rows]
-    own = values[np.arange(len(rows)), true[rows]][:, None]
-    better, equal = (values > own).sum(axis=1), (values == own).sum(axis=1)
-    return float(np.clip((k - better) / equal, 0.0, 1.0).mean())
 
 
 def cluster_assignment(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> dict[Any, Any]:

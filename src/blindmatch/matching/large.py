@@ -69,7 +69,7 @@ class Matches:
         return distinct
 
     def believed(self, remaining: Callable[[], float]) -> list[IntArray]:
-        """Matches that other starts support and of which most pairs are right by their own confidence."""
+        """Matches that other starts support and whose own confidence says that most pairs are right."""
         found = []
         for partners in self.all:
             sure = self.confidence(partners, remaining) if self.support(partners) else None

@@ -22,7 +22,7 @@ from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.tabu import Tabu
-from blindmatch.solving.limits import TimeLimit, as_seconds, told
+from blindmatch.solving.limits import TimeLimit, as_seconds, with_limit_noted
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
 from blindmatch.trust.abstention import abstained_by, assessed_or_kept
@@ -73,7 +73,7 @@ def match(
         the source: a ``bm.Task``, which holds all arguments up to `max_unmatched`.
     kernels
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
-        matrices of two graphs. ``bm.fill_missing`` completes relations of which some are missing (nan).
+        matrices of two graphs. ``bm.fill_missing`` fills in missing relations (nan).
     distortion
         "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. A
         name may have options: "gaussian:bandwidth=0.48".
@@ -96,9 +96,9 @@ def match(
         How dissimilar two items of one set are: "euclidean", "cosine", "correlation" or any other metric of scipy's
         ``cdist``; "geodesic", the length of the shortest path in a graph that joins each item to its nearest
         `neighbors` (50, or a fifth of the items if that is fewer), or "hops", the number of its edges. In the graph,
-        "geodesic:cosine" uses another metric than the Euclidean. If the graph falls into parts, they are joined by the
-        shortest links, and the message says so. A pair of names, or of numbers, is for the source and the target.
-        With `kernels`, only paths can be asked for: along the edges of a sparse graph, or along nearest neighbours.
+        "geodesic:cosine" uses another metric than the Euclidean. If the graph is not connected, its parts are joined by
+        the shortest links, and the message says so. A pair of names, or of numbers, is for the source and the target.
+        With `kernels`, only paths are available: along the edges of a sparse graph, or along nearest neighbours.
     known_pairs
         Pairs (source index, target index) that are known and must be kept.
     forbidden_pairs
@@ -242,9 +242,9 @@ class SolveOptions:
 def warn_of_units(task: Task, stacklevel: int = 3) -> None:
     """Warn if one column of a side outweighs the others, and nobody asked for another scale."""
     sides = zip(task.heaviest, ("source", "target"), strict=True)
-    told = [f"column {side[0]} of the {name} {outweighs(side[1])}" for side, name in sides if side is not None]
-    if told:
-        warnings.warn(f"{'; '.join(told)}. scale='auto' brings columns to a common scale", stacklevel=stacklevel)
+    heavy = [f"column {side[0]} of the {name} {outweighs(side[1])}" for side, name in sides if side is not None]
+    if heavy:
+        warnings.warn(f"{'; '.join(heavy)}. scale='auto' brings columns to a common scale", stacklevel=stacklevel)
 
 
 def outweighs(share: float) -> str:
@@ -276,7 +276,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
             attach_result(error, _without_dummies(found, task))
         raise
-    return told(_noted(_without_dummies(result, task), task, ties), options.time_limit)
+    return with_limit_noted(_noted(_without_dummies(result, task), task, ties), options.time_limit)
 
 
 def _solved(task: Task, options: SolveOptions) -> Result:

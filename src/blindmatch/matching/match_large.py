@@ -27,7 +27,7 @@ from blindmatch.matching.relations import (
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.task import Task
-from blindmatch.solvers.base import Callback
+from blindmatch.solvers.base import Callback, Interruptible
 from blindmatch.solvers.progress import Progress, Status
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.validation import FloatArray, IntArray
@@ -106,16 +106,15 @@ def _words(found: Matches, result: Result) -> str:
     return f"matched by coordinates, without a bound; support {result.support} of {starts}{believed}"
 
 
-class Run:
+class Run(Interruptible):
     """The clock, the callback and Ctrl-C of one match."""
 
     def __init__(self, time_limit: float | None, callback: Callback | None) -> None:
+        super().__init__()
         self._start, self._callback = time.perf_counter(), callback
         self._limit = math.inf if time_limit is None else time_limit
         self.trace: list[Progress] = []
         self.cost: float | None = None
-        self.interrupted = False  # by Ctrl-C, or by an exception in the callback, which `error` keeps
-        self.error: BaseException | None = None
 
     @property
     def seconds(self) -> float:
@@ -134,8 +133,7 @@ class Run:
         try:
             self._callback(self.trace[-1])
         except BaseException as error:
-            self.interrupted = True
-            self.error = None if isinstance(error, KeyboardInterrupt) else error
+            self.fail(error)
 
 
 class Judge:

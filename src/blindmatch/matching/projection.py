@@ -40,7 +40,7 @@ class Projection:
 def project(
     result: Result, task: Task, *, partners: Partners = "auto", alternatives: Sequence[Result] = ()
 ) -> Projection:
-    """Project each source into the space of the targets, softly: items of a crowd have no single partner.
+    """Project each source into the space of the targets: a soft match, for items without a single partner.
 
     A one-to-one match of noisy items puts each of them somewhere near its true partner. The mean over the partners of
     its nearest neighbours is nearer, until the neighbours are too many.
@@ -52,7 +52,7 @@ def project(
         precomputed kernel are found by classical scaling.
     partners
         The number of partners to average, or "auto": the number with which the neighbours of a source predict its
-        partner best, the source itself left out.
+        partner best, with the source itself left out.
     alternatives
         Other matches of the same task that cost about as much, for example from other seeds. A partner is then the mean
         over all of the matches.

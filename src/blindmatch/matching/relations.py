@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.alignment.crew import Crew
-from blindmatch.problem.distortion import Distortion, GromovWasserstein, InnerProduct
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortions import GromovWasserstein, InnerProduct
 from blindmatch.validation import FloatArray, IntArray
 
 EXACT = 20_000  # items up to which a cost is summed over all pairs; beyond, it is estimated from random pairs
@@ -101,7 +102,7 @@ class Relations:
     exact
         Sum over all pairs, or estimate.
     seconds
-        About so much time may an estimate take.
+        About how long an estimate may take.
     """
 
     def __init__(

@@ -16,7 +16,8 @@ from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.metrics import Metric
 from blindmatch.geometry.scaling import classical_scaling
-from blindmatch.problem.distortion import Distortion, Kernels, as_distortion, as_sides
+from blindmatch.problem.distortion import Distortion, Kernels, as_sides
+from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.qap import QAP
 from blindmatch.validation import FloatArray, IntArray
@@ -134,15 +135,15 @@ class Task:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What has to be told about the relations: that a graph of neighbours had to be joined."""
-        told = []
+        """Notes about the relations: that a graph of neighbours was not connected and had to be joined."""
+        notes = []
         for name, side, metric in zip(("source", "target"), self.sides, self.distortion.metrics, strict=True):
             if metric.path and not self.precomputed:
                 given = unit_rows(side) if self.distortion.normalize else side
                 parts = metric.components(replace(metric, path="").of_points(given))
                 if parts > 1:
-                    told.append(f"{name}: the graph of nearest neighbours had {parts} parts, joined by shortest links")
-        return tuple(told)
+                    notes.append(f"{name}: the graph of nearest neighbours had {parts} parts, joined by shortest links")
+        return tuple(notes)
 
     @cached_property
     def points(self) -> tuple[FloatArray, FloatArray]:

@@ -37,10 +37,10 @@ def verify(
     """Return the lower bound that a certificate proves for a problem, rounded down safely.
 
     Every permutation that the problem allows costs at least this much. A certificate that was damaged, forged or made
-    for another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all. One that is no
-    tree of this problem, or holds numbers out of range, is refused with a ValueError. The check uses all cores, or
-    `threads` of them. With an `executor` (of ``concurrent.futures``, or a Dask client), its workers check the nodes of
-    a tree.
+    for another problem still proves a true bound, only a weak one; ``-inf`` if it proves nothing at all. A certificate
+    whose tree does not fit the problem, or that holds numbers out of range, is refused with a ValueError. The check
+    uses all cores, or `threads` of them. With an `executor` (of ``concurrent.futures``, or a Dask client), its workers
+    check the nodes of a tree.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether to believe a match, in words for somebody who has never heard of assignment problems."""
+"""Whether to believe a match, in words for readers who do not know assignment problems."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def belief(match: Match) -> Belief:
     support, confidence = match.result.support, match.result.confidence
     if judged is None and support is not None:
         unknown = np.full(match.sizes[0], np.nan)
-        told = (unknown if confidence is None else confidence)[match.pairs[0]]
-        judged = judge_support(support, told, len(told), match.result.left_out)
+        sure = (unknown if confidence is None else confidence)[match.pairs[0]]
+        judged = judge_support(support, sure, len(sure), match.result.left_out)
     if judged is not None:
         return Belief(judged.level, judged.headline, judged.text)
     return _not_assessed(match.agreement)
@@ -82,7 +82,7 @@ def _by_truth(match: Match) -> Belief:
             "care", headline, f"{counted} That is far more than chance, but do not rely on a single pair. {why}"
         )
     end = "The two sets are not alike enough, or the search ended too early."
-    if match.result.status == "optimal" and match.told_by is None:
+    if match.result.status == "optimal" and match.claimed_by is None:
         end = "No pairing fits better, so the two sets are not alike enough."
     return Belief("no", "No: hardly better than chance", f"{counted} {why} {end}")
 
@@ -130,13 +130,11 @@ def _not_assessed(agreement: float | None) -> Belief:
 
 
 def _about_cost(match: Match) -> Belief:
-    """A plain problem has no truth beside its cost."""
-    result, question, told_by = match.result, "Is it the best?", match.told_by
-    if told_by is not None and (result.status == "optimal" or result.gap is not None):
+    """For a plain problem only the cost matters."""
+    result, question, claimed_by = match.result, "Is it the best?", match.claimed_by
+    if claimed_by is not None and (result.status == "optimal" or result.gap is not None):
         least = "" if result.status == "optimal" else f" by more than {at_most(result.gap)}"
-        text = (
-            f"{told_by} says that no other assignment costs less{least}. Its certificate, with --certificate, shows it."
-        )
+        text = f"{claimed_by} says that no other assignment costs less{least}. Check it with --certificate."
         return Belief("open", "Not checked here", text, question)
     checked = "There is no certificate to check that with."
     if result.certificate is not None:
@@ -146,7 +144,5 @@ def _about_cost(match: Match) -> Belief:
     if result.gap is not None:
         text = f"A better assignment may exist, within the gap that is left. {checked}"
         return Belief("care", f"At most {at_most(result.gap)} of the cost could be saved", text, question)
-    text = (
-        "Nothing is proved about the best possible cost; a solver that proves a bound can tell ('blindmatch solvers')."
-    )
+    text = "Nothing is proved about the best possible cost; use a solver that proves a bound ('blindmatch solvers')."
     return Belief("open", "Not known", text, question)

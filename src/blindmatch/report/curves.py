@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plot_bounds(result: Result, *, ax: Axes | None = None) -> Axes:
-    """Draw bound and cost against time, to those of the result at its end; what lies between them is shaded.
+    """Draw bound and cost over time, up to those of the result; the gap between them is shaded.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def plot_shuffling(
     levels
         (k,) which share of the pairs is shuffled, from 0 (the true pairing) to 1.
     values
-        (k, seeds) the measure at each level for each random shuffling; (k,) if there is but one.
+        (k, seeds) the measure at each level for each random shuffling; (k,) if there is only one.
     measure
         What the values are: the label of the axis.
     label

@@ -35,7 +35,7 @@ def render(match: Match) -> str:
         belief=belief(match),
         lines=lines_of(match, shown),
         tiles=tiles(match),
-        proof=proof_sentence(match.result, match.told_by, match.nouns),
+        proof=proof_sentence(match.result, match.claimed_by, match.nouns),
         chance=match.trust and chance_sentence(match.trust),
         shares=match.trust and shares(match, match.trust),
         columns=shown,

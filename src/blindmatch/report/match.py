@@ -59,7 +59,7 @@ class Match:
         What the sources consist of, if they are clusters that were matched with classes.
     targets
         How many targets there are, where neither kernels nor names tell.
-    told_by
+    claimed_by
         The file that claims what is proved, if that was not checked; None if it was proved or checked here.
     """
 
@@ -78,7 +78,7 @@ class Match:
     command: str | None = None
     certificate_file: Path | None = None
     clusters: Clusters | None = None
-    told_by: str | None = None
+    claimed_by: str | None = None
     targets: int | None = None
 
     @classmethod
@@ -124,12 +124,12 @@ class Match:
 
     @property
     def plain(self) -> bool:
-        """Whether this is a plain assignment problem, with no truth beside its cost."""
+        """Whether this is a plain assignment problem, where only the cost matters."""
         return self.kernels is None and self.result.support is None
 
     @property
     def assignment(self) -> bool:
-        """Whether it is told in the words of that problem: facilities and locations."""
+        """Whether the report uses the terms of that problem: facilities and locations."""
         return self.plain and self.problem is not None
 
     @property

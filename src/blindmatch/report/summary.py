@@ -19,9 +19,9 @@ _COST = "The cost says how much the two sets still disagree about what is near w
 def headline(match: Match) -> str:
     """One sentence: what was done, and how good it is known to be."""
     if match.assignment:
-        return assigned(match.result, match.told_by)
+        return assigned(match.result, match.claimed_by)
     if match.clusters is None:
-        return verdict(match.result, match.told_by)
+        return verdict(match.result, match.claimed_by)
     images, classes = len(match.clusters.members), len(set(match.clusters.classes))
     scores = match.clusters.scores
     how = quality(match.result) if scores is None else f"{100 * scores.accuracy:.1f} % of them right"
@@ -36,10 +36,10 @@ def about(match: Match) -> str:
         return f"{what} so that the total cost is as small as possible."
     if match.clusters is not None:
         return f"{match.clusters.about} {_COST}"
-    told = hints(match)
+    known = hints(match)
     how = "only by what is near what inside each set. No pair was given."
-    if told:
-        how = f"by what is near what inside each set. Also given: {', '.join(told)}."
+    if known:
+        how = f"by what is near what inside each set. Also given: {', '.join(known)}."
     source = f"{n} sources{_examples(n, match.source_name) if match.source_names is not None else ''}"
     target = f"{m} targets{_examples(m, match.target_name) if match.target_names is not None else ''}"
     return f"{source} and {target} were paired {how} {_COST}"
@@ -57,10 +57,10 @@ def _examples(count: int, name: Callable[[int], str]) -> str:
 def tiles(match: Match) -> list[tuple[str, str, str]]:
     """The figures at a glance: title, value, what it means."""
     result, shown = match.result, _counted(match)
-    told_by, claimed = match.told_by, result.status == "optimal" or result.gap is not None
-    if told_by is not None and claimed:
+    claimed_by, claimed = match.claimed_by, result.status == "optimal" or result.gap is not None
+    if claimed_by is not None and claimed:
         claim = "optimal" if result.status == "optimal" else f"gap {percent(result.gap)}"
-        shown.append(("proof", "not checked", f"{told_by} says: {claim}"))
+        shown.append(("proof", "not checked", f"{claimed_by} says: {claim}"))
     elif result.status == "optimal":
         shown.append(("proof", "optimal", f"no other {match.nouns.pairing} costs less"))
     elif result.gap is not None:

@@ -80,40 +80,40 @@ def pairs_are(count: int) -> str:
     return f"{counted(count, 'pair')} {'is' if count == 1 else 'are'}"
 
 
-def verdict(result: Result, told_by: str | None = None) -> str:
+def verdict(result: Result, claimed_by: str | None = None) -> str:
     """One sentence: how many pairs, and how good the match is known to be.
 
-    `told_by` is the file that says so, where nobody checked it.
+    `claimed_by` is the file that says so, where nobody checked it.
     """
-    pairs, how = len(result.pairs), quality(result, told_by)
+    pairs, how = len(result.pairs), quality(result, claimed_by)
     if result.left_out:
         total = pairs + result.left_out
         return f"{pairs} of {counted(total, 'pair')} kept; all {total} were matched, {how}."
     return f"{counted(pairs, 'pair')} matched, {how}."
 
 
-def assigned(result: Result, told_by: str | None = None) -> str:
+def assigned(result: Result, claimed_by: str | None = None) -> str:
     """The same of an assignment problem."""
     n = len(result.pairs)
-    return f"{n} {'facility' if n == 1 else 'facilities'} assigned, {quality(result, told_by, ASSIGNMENT)}."
+    return f"{n} {'facility' if n == 1 else 'facilities'} assigned, {quality(result, claimed_by, ASSIGNMENT)}."
 
 
-def quality(result: Result, told_by: str | None = None, nouns: Nouns = MATCH) -> str:
+def quality(result: Result, claimed_by: str | None = None, nouns: Nouns = MATCH) -> str:
     """How good the match is known to be, as the end of a sentence."""
     if result.status != "optimal" and result.gap is None:
         return f"with no proof of how good the {nouns.match} is"
     claim = f"no other {nouns.pairing} costs less"
     if result.status != "optimal":
         claim += f" by more than {at_most(result.gap)}"
-    if told_by is not None:
-        return f"and {told_by} says that {claim}, which was not checked here"
+    if claimed_by is not None:
+        return f"and {claimed_by} says that {claim}, which was not checked here"
     return f"proved optimal: {claim}" if result.status == "optimal" else claim
 
 
-def proof_sentence(result: Result, told_by: str | None = None, nouns: Nouns = MATCH) -> str:
+def proof_sentence(result: Result, claimed_by: str | None = None, nouns: Nouns = MATCH) -> str:
     """What is proved, with the numbers."""
     said = _proof_sentence(result, nouns)
-    return said if told_by is None else f"{told_by} says, and it was not checked here: {said}"
+    return said if claimed_by is None else f"{claimed_by} says, and it was not checked here: {said}"
 
 
 def _proof_sentence(result: Result, nouns: Nouns) -> str:

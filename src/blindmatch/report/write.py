@@ -89,7 +89,7 @@ def write_report(
     >>> bm.write_report(folder / "report.html", result, X, X[[3, 1, 0, 2]], source_names="abcd").name
     'report.html'
     """
-    told: dict[str, Any] = {
+    details: dict[str, Any] = {
         "settings": dict(settings or {}),
         "truth": None if truth is None else [int(j) for j in truth],
         "trust": trust,
@@ -112,12 +112,12 @@ def write_report(
     names: dict[str, Any] = {"source_names": source_names, "target_names": target_names}
     if problem is None:
         task = as_task(source, target, distortion=distortion, standardize=standardize, **matched, **names)
-        match = Match.of(result, task, **told)
+        match = Match.of(result, task, **details)
         match = replace(match, settings={"distortion": repr(task.distortion), **match.settings})
     elif given(source=source, target=target, **matched):
         raise ValueError("problem is given together with embeddings, kernels or hints; pass one or the other")
     else:
-        match = Match(result, problem=problem, **names, **told)
+        match = Match(result, problem=problem, **names, **details)
     check_cost(match)
     page = render(match).encode()
     write_atomically(path, lambda file: file.write(page))
@@ -128,10 +128,10 @@ def check_cost(match: Match) -> None:
     """Refuse data that the result was not made from: the report would be wrong."""
     if match.result.left_out:  # the cost is that of the whole match, which is not known any more
         return
-    cost, told = match.cost_of(match.result.permutation), match.result.cost
+    cost, claimed = match.cost_of(match.result.permutation), match.result.cost
     size = 0.0 if match.problem is None else match.problem.scale
-    if cost is not None and not math.isclose(cost, told, rel_tol=1e-9, abs_tol=1e-9 * size):
+    if cost is not None and not math.isclose(cost, claimed, rel_tol=1e-9, abs_tol=1e-9 * size):
         raise ValueError(
-            f"result says that it costs {told:.9g}, but with these data it costs {cost:.9g}: expected the same "
+            f"result says that it costs {claimed:.9g}, but with these data it costs {cost:.9g}: expected the same "
             "embeddings, distortion, metric, standardize and scale (or the problem) that it was made with"
         )

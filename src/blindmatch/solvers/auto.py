@@ -18,9 +18,9 @@ from blindmatch.validation import at_least
 
 _TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
 _STREAMS = 2  # a constant: the result must not depend on the number of threads
-_BOUND_SECONDS = 3e-9  # that the projection bound takes on a busy machine, over n^3
-_BOUND = 400  # how long the projection bound takes, beside the eigenvalues of a quarter of the items: 200 to 280 times
-_STEP_SECONDS = 1.5e-9  # that a step of FAQ takes, over n^3
+_BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
+_BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
+_STEP_SECONDS = 1.5e-9  # of a step of FAQ, over n^3
 _STEPS = 3  # of FAQ: with time for fewer, it does not begin
 _CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 

@@ -170,7 +170,29 @@ class Solver(ABC):
         return self.capabilities.memory(problem)
 
 
-class Budget:
+class Interruptible:
+    """A run that Ctrl-C or an exception ends, but whose best match so far is kept."""
+
+    def __init__(self) -> None:
+        self.interrupted = False  # by Ctrl-C, or by an exception, which `error` keeps
+        self.error: BaseException | None = None
+
+    def fail(self, error: BaseException) -> None:
+        """Record an exception. The run stops, keeps its best match, and raises the exception unless it is Ctrl-C."""
+        self.interrupted = True
+        if self.error is None and not isinstance(error, KeyboardInterrupt):
+            self.error = error
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C or an exception end the block but not the run: `fail` keeps the best so far."""
+        try:
+            yield
+        except (KeyboardInterrupt, Exception) as error:
+            self.fail(error)
+
+
+class Budget(Interruptible):
     """Time, threads and incumbent of one run. `core_budget.py` says what the core uses of it."""
 
     def __init__(
@@ -179,12 +201,11 @@ class Budget:
         threads: int | None = None,
         callback: Callback | None = None,
     ) -> None:
+        super().__init__()
         self.start, self.cpu_start = time.perf_counter(), time.process_time()
         self.time_limit = math.inf if time_limit is None else time_limit
         self.threads = threads or usable_cores()
         self.trace: list[Progress] = []
-        self.interrupted = False  # by Ctrl-C, or by an exception in the callback, kept in `error`
-        self.error: BaseException | None = None
         self.best: tuple[float, IntArray] | None = None  # of what solvers found: it depends on the seed alone
         self.kept: tuple[float, IntArray] | None = None  # of what searches reported on their way
         self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; all of them were offered
@@ -263,17 +284,3 @@ class Budget:
             except BaseException as error:
                 self.fail(error)
         return not self.stopped
-
-    def fail(self, error: BaseException) -> None:
-        """Record an exception: stop, keep the best match, and let `solve` raise it, unless it is Ctrl-C."""
-        self.interrupted = True
-        if self.error is None and not isinstance(error, KeyboardInterrupt):
-            self.error = error
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C or an exception end the block but not the run: `fail` keeps the best so far."""
-        try:
-            yield
-        except (KeyboardInterrupt, Exception) as error:
-            self.fail(error)

@@ -43,9 +43,10 @@ class BranchAndBound(Solver):
         same. A run that completes removes it after its proof has been checked. A full disk does not stop the run; the
         message of the result reports it.
     semidefinite
-        Use the doubly nonnegative bound (the solver `semidefinite`), at the root and at the nodes of a new tree, where
-        the first nodes of the tree of level 1 do not close the gap and there is time for enough steps: from 12 to 64
-        items, with a tree while no more pairs are left than 42 items have. A run with a checkpoint does not use it.
+        Use the doubly nonnegative bound (the solver `semidefinite`), at the root and at the nodes of a new tree, if the
+        first nodes of the level-1 tree do not close the gap and there is time for enough steps. This needs 12 to 64
+        items, and a tree needs at most as many remaining pairs as 42 items have. A run with a checkpoint does
+        not use it.
     executor
         Where to work on the tree: any ``concurrent.futures.Executor``, such as a pool of processes, or a Dask client.
         The root is computed here; then nodes of the semidefinite tree, or pieces of the tree of level 1, go to the

@@ -137,10 +137,8 @@ class SemidefiniteRun:
 
         With a time limit it goes on at a stall while there are more pairs than `branching`.
         """
-        try:
+        with self.budget.interruptible():
             self._rounds(math.inf if rounds is None else rounds, branching)
-        except KeyboardInterrupt as error:
-            self.budget.fail(error)
         return self._outcome()
 
     def _rounds(self, most: float, branching: float) -> None:

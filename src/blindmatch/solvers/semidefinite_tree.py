@@ -108,7 +108,7 @@ class SemidefiniteTree:
         try:
             while not self.ended and (most is None or self.count < most) and self._wave(pool):
                 pass
-        except KeyboardInterrupt as error:
+        except BaseException as error:  # Ctrl-C, a thread that failed: the best so far is kept
             self._torn = True
             self.budget.fail(error)  # the threads see it before their next step
         finally:

@@ -21,7 +21,7 @@ from blindmatch.solvers.semidefinite_tree import OpenNode, SemidefiniteTree
 from blindmatch.solvers.tasks import Tasks
 
 _SMALLEST, _LARGEST = 12, 64  # below, the tree of level 1 is faster; above, a step takes too long
-_LARGEST_TREE = 42  # of all pairs of so many items; with more pairs a node takes minutes, and Ctrl-C waits too long
+_LARGEST_TREE = 42  # items; with more pairs than these have, a node takes minutes, and Ctrl-C waits too long
 _LARGE = 26  # items: below, level 1 ends in seconds by itself
 _SLOW = 0.1  # of the gap: a report of level 1 that closes less is slow
 _FEWEST = 3  # reports of level 1 before it is left: the first ones may come before it has begun in earnest

@@ -1,6 +1,6 @@
 """What Ctrl-C does outside a solver's run: work is given up, or what is done is kept. SIGTERM does the same there.
 
-Inside a run `Budget` decides, and `solve` returns the best match so far with the status "interrupted".
+Inside a run `solvers.base.Interruptible` decides: the result is the best match so far, with the status "interrupted".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time limit of a match: sixty seconds unless somebody says otherwise."""
+"""The time limit of a match: sixty seconds by default."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def as_seconds(limit: TimeLimit, default: float | None = DEFAULT_SECONDS) -> flo
     return positive(limit, "time_limit")
 
 
-def told(result: Result, limit: TimeLimit) -> Result:
-    """The result, whose message says so if the default limit ended the run."""
+def with_limit_noted(result: Result, limit: TimeLimit) -> Result:
+    """Add a note to the message of a result if the default limit ended the run."""
     if limit != AUTO or result.status != "time_limit":
         return result
     note = (

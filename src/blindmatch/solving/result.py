@@ -53,10 +53,10 @@ class Result:
     trace
         Bound and cost over time.
     support
-        Of large matches by coordinates: how many starts led to this match by themselves, beside the one that it grew
-        from. Do not believe a match without support. None where the match was found in another way.
+        For large matches by coordinates: how many other starts led to the same match. Do not believe a match without
+        support. None if the match was found in another way.
     confidence
-        Of such matches: the probability that each pair is right, (n,), nan for sources without a partner.
+        For such matches: the probability that each pair is right, (n,), nan for sources without a partner.
     ranking
         Where `candidates` come from.
     left_out

@@ -77,7 +77,7 @@ def solve(
     start, starts
         A permutation to begin with, for example the result of an earlier run or of another program; or several. The
         result costs no more than any of them. Solvers that search (auto, branch-and-bound, dual-ascent, tabu, two-opt,
-        faq) improve them, beside starts of their own. A start with a forbidden pair is not used.
+        faq) improve them, and use starts of their own too. A start with a forbidden pair is not used.
 
     Examples
     --------

@@ -72,8 +72,8 @@ def assess(
     similarity, similarity_weight, unmatched_cost, max_unmatched
         As they were given to ``bm.match``; or a ``bm.Task`` in place of the source, which has them all.
     source_samples, target_samples
-        For each item, the (k, d) embeddings of which its row is the mean, such as its images or its prompts. Stability
-        is then measured on random halves of them; without samples, on resampled dimensions.
+        For each item, the (k, d) embeddings whose mean is its row, such as its images or its prompts. Stability is then
+        measured on random halves of them; without samples, on resampled dimensions.
     background
         Other items of the target's space, at least as many as there are targets. Unrelated spaces are then drawn from
         them, which makes the test exact for any geometry; without it they are rotated copies of the target.

@@ -1,4 +1,4 @@
-"""Whether to believe a match of so many items that no assignment problem is built."""
+"""Whether to believe a match that is too large for an assignment problem."""
 
 from __future__ import annotations
 

@@ -118,10 +118,10 @@ class Trust:
         (n,) share of the matches of nearly the same cost in which the pair occurs. None for large matches.
     agreement
         (n,) for each pair, the correlation of its relations to all other pairs in one set and in the other: 1 if they
-        are the same, 0 if they are unrelated. nan for fewer than four pairs. Of large matches: to 512 other pairs.
+        are the same, 0 if they are unrelated. nan for fewer than four pairs. For large matches: to 512 other pairs.
     whole_agreement, chance_agreement
         The same correlation over all relations, and its mean over the unrelated spaces, which are matched by the same
-        search: also without anything in common it is far above 0. None if it is not known.
+        search; it is far above 0 even for unrelated spaces. None if it is not known.
     ambiguous
         Groups of sources that are interchangeable: exchanging their partners costs (nearly) nothing.
     better
@@ -129,7 +129,7 @@ class Trust:
     seconds
         Duration of the assessment.
     support
-        Of large matches, which are judged by it: how many other starts of the search led to the same match. None for
+        For large matches, which are judged by it: how many other starts of the search led to the same match. None for
         others.
     kept
         (n,) which pairs `min_confidence` kept; None if it was not asked for. The verdict is about these.

@@ -113,11 +113,11 @@ def _run(
     seconds = time.perf_counter() - begin
     delivery, proof = Delivery(), aligner.result_.certificate
     if json:
-        told = {
+        paths = {
             key: None if path is None else str(path)
             for key, path in (("out", written["--out"]), ("to", written["--to"]))
         }
-        delivery.show(lambda: echo_json(_as_json(aligner, (len(ours), len(theirs)), seconds, told)))
+        delivery.show(lambda: echo_json(_as_json(aligner, (len(ours), len(theirs)), seconds, paths)))
     else:
         delivery.show(lambda: output().print(*_text(aligner, ours, theirs, seconds), sep="\n"))
     files = [("Map", written["--out"], aligner.save)]
@@ -216,7 +216,7 @@ def _overlap(aligner: BlindAligner) -> str:
 
 
 def _as_json(
-    aligner: BlindAligner, sizes: tuple[int, int], seconds: float, told: dict[str, str | None]
+    aligner: BlindAligner, sizes: tuple[int, int], seconds: float, paths: dict[str, str | None]
 ) -> dict[str, object]:
     candidates = [
         {
@@ -243,5 +243,5 @@ def _as_json(
         "best": aligner.best_,
         "candidates": candidates,
         "seconds": seconds,
-        **told,
+        **paths,
     }

@@ -15,7 +15,7 @@ from blindmatch.cli.app import command
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from blindmatch.cli.progress import Telling
+    from blindmatch.cli.progress import ProgressOptions
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import Embeddings
     from blindmatch.matching.classifier import BlindClassifier
@@ -70,12 +70,12 @@ def classify(
     """Classify without a label: cluster the images, match the clusters with the classes."""
     from blindmatch.cli.outputs import check_outputs
     from blindmatch.cli.pairs import relation
-    from blindmatch.cli.progress import Telling
+    from blindmatch.cli.progress import ProgressOptions
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.solving.run import as_solver
 
     check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
-    as_solver(solving.solver)  # an unknown name is told before the clustering
+    as_solver(solving.solver)  # an unknown name is refused before the clustering
     model = BlindClassifier(
         **{**vars(how), **relation(how.metric, how.neighbors)},
         solver=solving.solver,
@@ -83,7 +83,7 @@ def classify(
         random_state=solving.seed,
         threads=solving.threads,
     )
-    found, points = _fitted(model, images, classes, Telling(solving.verbose, solving.log))
+    found, points = _fitted(model, images, classes, ProgressOptions(solving.verbose, solving.log))
     cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
     cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
     if assess:
@@ -110,7 +110,9 @@ class Classified:
     trust: Trust | None = None
 
 
-def _fitted(model: BlindClassifier, images: Path, classes: Path, telling: Telling) -> tuple[Classified, Embeddings]:
+def _fitted(
+    model: BlindClassifier, images: Path, classes: Path, options: ProgressOptions
+) -> tuple[Classified, Embeddings]:
     """Cluster, match, and say what each image is."""
     import numpy as np
 
@@ -126,7 +128,7 @@ def _fitted(model: BlindClassifier, images: Path, classes: Path, telling: Tellin
     tables = Tables((points, texts), names=("images", "classes"))
     if model.scale == "none":
         tables.warn()
-    with watched("starting", as_seconds(model.time_limit), telling) as line:
+    with watched("starting", as_seconds(model.time_limit), options) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
     scores = None if labels is None else model.evaluate(points.values, labels)
@@ -255,8 +257,8 @@ def _print(found: Classified) -> None:
     console, result = output(), found.model.result_
     console.print(_table(found))
     console.print(Text(verdict(result)), Text(proof_sentence(result)), sep="\n")
-    told = (None if found.trust is None else found.trust.verdict, found.clusters.sentence())
-    for sentence in filter(None, told):
+    sentences = (None if found.trust is None else found.trust.verdict, found.clusters.sentence())
+    for sentence in filter(None, sentences):
         console.print(Text(sentence))
     for text in found.tables.texts:
         console.print(text)

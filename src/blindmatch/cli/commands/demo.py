@@ -21,7 +21,7 @@ def demo(
     solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
     outputs: opt.OutputOptions = opt.OutputOptions(),  # noqa: B008
 ) -> None:
-    """Match real data from the package, shuffled, and tell how many pairs are right."""
+    """Match bundled real data, shuffled, and show how many pairs are right."""
     from blindmatch.cli.answers import Answer, Request
     from blindmatch.cli.inputs import command_line
     from blindmatch.cli.texts import demo_text

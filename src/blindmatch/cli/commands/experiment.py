@@ -84,7 +84,7 @@ def experiment(
     report: Annotated[bool, typer.Option("--report", help="Write tables and figures, and compute nothing.")] = False,
     json: opt.Json = False,
 ) -> None:
-    """Run an experiment of the paper: what is missing of it, in parallel, with the paper's numbers beside yours."""
+    """Run an experiment of the paper in parallel, and show the paper's numbers next to yours."""
     from blindmatch.cli.console import complain, interrupted
     from blindmatch.cli.engines import job_options
     from blindmatch.experiments.engine.engines import make_engine

@@ -67,11 +67,11 @@ def report(
     if proof is not None and certificate is not None:
         problem, others = inputs.of_size(proof.size)
         checked = proved(match.result, problem, others, proof, certificate)
-        match = replace(match, result=checked, settings=settings, told_by=None)
+        match = replace(match, result=checked, settings=settings, claimed_by=None)
         warn_of_another_problem(problem, proof, certificate, embeddings=len(files) == 2)
     delivery = Delivery()
     if delivery.write(out, partial(write_page, match)):
-        told = {"report": str(out), "bytes": out.stat().st_size}
+        answer = {"report": str(out), "bytes": out.stat().st_size}
         text = f"Report: {out}"
-        delivery.show(lambda: echo_json(told) if json else output().print(text, markup=False, soft_wrap=True))
+        delivery.show(lambda: echo_json(answer) if json else output().print(text, markup=False, soft_wrap=True))
     delivery.end()

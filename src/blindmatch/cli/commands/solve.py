@@ -58,8 +58,8 @@ def solve(
 
 
 def _solved(problem: QAP, options: SolveOptions) -> Result:
-    from blindmatch.solving.limits import as_seconds, told
+    from blindmatch.solving.limits import as_seconds, with_limit_noted
     from blindmatch.solving.run import solve
 
     limit = options.time_limit
-    return told(solve(problem, **{**vars(options), "time_limit": as_seconds(limit)}), limit)
+    return with_limit_noted(solve(problem, **{**vars(options), "time_limit": as_seconds(limit)}), limit)

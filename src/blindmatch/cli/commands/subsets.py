@@ -61,7 +61,7 @@ def subsets(
     """Find the subsets of paired items whose relations agree best.
 
     The true pairing of such a subset costs little.
-    Another one may cost less still: 'match' on what --out wrote tells.
+    Another pairing may cost even less: run 'match' on the files that --out writes.
     """
     from blindmatch.cli.answers import print_all
     from blindmatch.cli.outputs import Delivery
@@ -91,8 +91,8 @@ def subsets(
         for name, side in sides.items():
             delivery.write(out / name, partial(_write, side, names, found.subsets[0]))
         if not json:
-            told = f"Best subset: {out / 'source.npz'} {out / 'target.npz'}"
-            delivery.show(lambda: output().print(told, markup=False, soft_wrap=True))
+            text = f"Best subset: {out / 'source.npz'} {out / 'target.npz'}"
+            delivery.show(lambda: output().print(text, markup=False, soft_wrap=True))
         delivery.end()
     if found.status == "interrupted":
         complain("interrupted; these are the best so far")
@@ -134,13 +134,13 @@ def _show(found: Subsets, names: tuple[str, ...] | None, count: int) -> None:
     for subset, cost in zip(found.subsets, found.costs, strict=True):
         words = (str(i) if names is None else plain(names[i]) for i in subset)
         table.add_row(number(float(cost)), Text(", ".join(words)))
-    told = {
+    text = {
         "optimal": f"Proved: no other subset is cheaper than the last of these ({found.engine}).",
         "heuristic": "Found by search: there is no proof that none is cheaper.",
         "time_limit": "The time limit ended the run.",
         "interrupted": "The run was interrupted.",
     }[found.status]
     if found.subsets and len(found.subsets[0]) == count:
-        told = "This is the only subset of that size: all items."
+        text = "This is the only subset of that size: all items."
     bound = "" if found.lower_bound is None else f" No subset costs less than {number(found.lower_bound)}."
-    output().print(table, Text(told + bound), sep="\n")
+    output().print(table, Text(text + bound), sep="\n")

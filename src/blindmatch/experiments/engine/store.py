@@ -51,8 +51,8 @@ class Store:
         except sqlite3.DatabaseError as error:
             self._database.close()
             locked = isinstance(error, sqlite3.OperationalError)
-            told = "it cannot be written" if locked else "not a database of results"
-            raise ValueError(f"{self.path}: {told} ({error})") from None
+            reason = "it cannot be written" if locked else "not a database of results"
+            raise ValueError(f"{self.path}: {reason} ({error})") from None
 
     def __enter__(self) -> Store:
         return self

@@ -14,7 +14,7 @@ from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.paper.values import paper_value
 from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Cell, Table, mean, table
-from blindmatch.problem.distortion import InnerProduct
+from blindmatch.problem.distortions import InnerProduct
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.dual_ascent import DualAscent

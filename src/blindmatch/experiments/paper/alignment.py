@@ -13,7 +13,7 @@ from blindmatch.experiments.base import Trial
 from blindmatch.experiments.data import Source, class_texts, half_means, images, texts
 from blindmatch.experiments.formats import read_arrays
 from blindmatch.geometry.kernels import distances
-from blindmatch.problem.distortion import CKA, MutualKNN
+from blindmatch.problem.distortions import CKA, MutualKNN
 from blindmatch.validation import FloatArray, IntArray
 
 MEASURES = ("mutual-knn", "cka", "gw")
@@ -27,18 +27,18 @@ def repeated_texts(vision: Source, language: Source) -> bool:
 
 @lru_cache(maxsize=4)
 def _kernels(
-    vision: str, seen: str, language: str, read: str, measure: str, unit: str, most: int, neighbors: int
+    vision: tuple[str, str], language: tuple[str, str], measure: str, unit: str, most: int, neighbors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Both kernels of one measure, on their common scale."""
-    data = images(vision, seen)
+    """Both kernels of one measure, on their common scale; `vision` and `language` are files with their digests."""
+    data = images(*vision)
     if data.paired:
-        X, (Y, _) = data.values, texts(language, read)
+        X, (Y, _) = data.values, texts(*language)
         if len(X) != len(Y):
-            raise ValueError(f"{language}: {len(Y)} texts, but {vision} has {len(X)} images without labels")
+            raise ValueError(f"{language[0]}: {len(Y)} texts, but {vision[0]} has {len(X)} images without labels")
     elif unit == "classes":
-        X, Y = half_means(vision, seen, None, 1.0), class_texts(vision, seen, language, read)
+        X, Y = half_means(*vision, None, 1.0), class_texts(*vision, *language)
     else:
-        X, Y = data.values, class_texts(vision, seen, language, read)[data.labels]
+        X, Y = data.values, class_texts(*vision, *language)[data.labels]
     if len(X) > most:
         chosen = np.sort(np.random.default_rng(0).choice(len(X), most, replace=False))
         X, Y = X[chosen], Y[chosen]
@@ -67,8 +67,8 @@ def partial_shuffle(n: int, level: float, rng: np.random.Generator) -> IntArray:
 def shuffled_values(run: Trial) -> dict[str, Any]:
     """The measure at one level, for all seeds."""
     p = run.parameters
-    files = (run.files["vision"], run.digests["vision"], run.files["language"], run.digests["language"])
-    K, G = _kernels(*files, p["measure"], p["unit"], p["images"], p["neighbors"])
+    vision, language = ((run.files[side], run.digests[side]) for side in ("vision", "language"))
+    K, G = _kernels(vision, language, p["measure"], p["unit"], p["images"], p["neighbors"])
     n = len(K)
     squares = float((K**2).sum() + (G**2).sum())
     values = []

@@ -13,8 +13,8 @@ from blindmatch.experiments.base import Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
 from blindmatch.experiments.paper.lineup import lineup_solver
 from blindmatch.experiments.settings import Settings
-from blindmatch.problem.distortion import DISTORTIONS, GromovWasserstein, MutualKNN
 from blindmatch.problem.distortion import Distortion as AnyDistortion
+from blindmatch.problem.distortions import DISTORTIONS, GromovWasserstein, MutualKNN
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray, IntArray
 
