@@ -35,7 +35,7 @@ class Demo:
     source_images
         (n, h, w, 3) a picture of each source, uint8; None where there is none.
     why
-        Why a match can be right at all; empty where nobody knows.
+        Why a match can be right at all; empty if unknown.
     about, source_model, target_model, licence
         Human-readable text.
     """

@@ -135,7 +135,7 @@ def boolean(value: bool, name: str) -> bool:
     return bool(value)
 
 
-def at_least(value: int, least: int, name: str) -> int:
+def at_least(value: object, least: int, name: str) -> int:
     """Return `value` if it is an integer not below `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name}={shown(value)}; expected an integer of at least {least}")
@@ -163,16 +163,17 @@ def as_sequence(values: Any, name: str, of: str) -> list[Any]:
     return list(values)
 
 
-def as_executor(executor: Any, name: str = "executor") -> Executor:
+def as_executor(executor: Any) -> Executor:
     """An executor with the interface of ``concurrent.futures``; a Dask client is asked for its own."""
     if isinstance(executor, type):
-        raise ValueError(f"{name}={executor.__name__} is a class; expected an instance, {name}={executor.__name__}()")
+        name = executor.__name__
+        raise ValueError(f"executor={name} is a class; expected an instance, executor={name}()")
     if hasattr(executor, "get_executor"):
         executor = executor.get_executor(pure=False)
     if not (hasattr(executor, "submit") and hasattr(executor, "shutdown")):
-        raise ValueError(f"{name}={shown(executor)}: expected a concurrent.futures.Executor or a Dask client")
+        raise ValueError(f"executor={shown(executor)}: expected a concurrent.futures.Executor or a Dask client")
     # concurrent.futures has no public name for this; executors of other libraries say it when work is submitted.
     if getattr(executor, "_shutdown", False) is True or getattr(executor, "_shutdown_thread", False) is True:
-        raise ValueError(f"{name}={shown(executor)} was shut down; expected one that takes work")
+        raise ValueError(f"executor={shown(executor)} was shut down; expected one that takes work")
     made: Executor = executor
     return made

@@ -1,6 +1,7 @@
 """Imports point in one direction: a folder imports only from the folders before it."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,5 +38,8 @@ def test_imports_point_to_earlier_layers(path: Path) -> None:
 
 def test_the_trusted_base_knows_no_solver_and_no_core() -> None:
     for path in (PACKAGE / "proof").glob("*.py"):
-        ours = {name.split(".")[1] for name in imported(path) if name.startswith("blindmatch.")}
+        names = imported(path)
+        ours = {name.split(".")[1] for name in names if name.startswith("blindmatch.")}
         assert ours <= {"proof", "problem", "io", "validation", "errors", "machine"}, path
+        others = {name.split(".")[0] for name in names} - {"blindmatch", *sys.stdlib_module_names}
+        assert others <= {"numpy", "scipy", "threadpoolctl"}, path

@@ -16,13 +16,13 @@ from blindmatch.alignment.neighbours import NEIGHBOURHOOD, adjusted_similarity, 
 from blindmatch.validation import FloatArray, IntArray
 
 DENSE = 1000  # items of the larger side up to which all pairs take part
-_NEAR = 30  # candidates of each item, on both sides, beyond
+_NEAR = 30  # candidates of each item if there are more items than that
 _STILL = 0.99  # cosine of all coordinates before and after a turn, from which it is a small one
 _ROWS = 2**11  # items whose candidates are scored together
 _HASTE = 5 * 10**8  # similarities that are looked at where time is short: about a second
-_POOR = 0.1  # share of the links that are worse than staying alone, for the time being
-_LEFT = 0.9  # share of rows without a partner, from which the others do not choose any more
-_DEAR = 1e3  # what a pair that is no candidate costs: far more than similarities differ by
+_POOR = 0.1  # share of the links that are worse than no partner
+_LEFT = 0.9  # share of rows without a partner from which the assignment among links gives up
+_PROHIBITIVE = 1e3  # what a pair that is no candidate costs: far more than similarities differ by
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def one_to_one(
 
 
 def in_haste(a: Points, b: Points, crew: Crew, barred: IntArray) -> IntArray:
-    """Each item gets its nearest, if nobody nearer wants it, and the others what is left: where time is short."""
+    """A quick assignment: each target goes to the nearest source that wants it, and the rest get what is left."""
     rows = np.arange(min(len(a), max(1, _HASTE // len(b))))  # of very many items, the others get what is left too
     products, wanted = (found[:, 0] for found in nearest(a[rows], b, 1, crew))
     partners = np.full(len(a), -1, dtype=np.intp)
@@ -158,7 +158,7 @@ def in_haste(a: Points, b: Points, crew: Crew, barred: IntArray) -> IntArray:
 
 
 def _among_all(similarity: NDArray[np.float32], bars: IntArray) -> IntArray:
-    similarity[bars[:, 0], bars[:, 1]] = -_DEAR
+    similarity[bars[:, 0], bars[:, 1]] = -_PROHIBITIVE
     return np.asarray(linear_sum_assignment(similarity, maximize=True)[1], dtype=np.intp)
 
 

@@ -62,7 +62,8 @@ def coordinates(
     wanted = min(_MOST, max(_LEAST, few)) if components is None else components
     axes = [moments(side, name) for side, name in zip(sides, ("source", "target"), strict=True)]
     kept = min(wanted, *(len(variances) for _, variances, _ in axes))
-    return tuple(_turned(side, *found, kept) for side, found in zip(sides, axes, strict=True))  # type: ignore[return-value]
+    first, second = (_turned(side, *found, kept) for side, found in zip(sides, axes, strict=True))
+    return first, second
 
 
 def _directed(points: NDArray[Any]) -> Points:

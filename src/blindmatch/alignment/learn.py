@@ -16,9 +16,9 @@ from blindmatch.validation import IntArray
 _PER_STAGE = 4  # rounds with the same number of axes, before it doubles
 _PATIENCE = 3  # rounds without a better score
 _BETTER = 5e-4  # what counts as better
-_GROWTH = 2.5  # of the share of similarities that a round may look at
+_GROWTH = 2.5  # factor by which the share of similarities grows
 _CELLS = 2**26  # similarities of a round: 256 MB
-_BLOCK = 2**21  # of them a thread takes at once
+_BLOCK = 2**21  # similarities that a thread takes at once
 _BARRED = np.float32(10)  # more than similarities differ by
 
 

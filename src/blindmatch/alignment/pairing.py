@@ -35,11 +35,11 @@ _STARTS = (
     ("centres", 32, 0.1),
 )
 _FEW = 300  # items for which matching centres takes longer than it is worth
-_PROBES = 500  # sources whose nearest targets tell whether two rotations are the same
-ALIKE = 0.3  # share of equal nearest targets from which they are
-_ROUNDS = 6  # of assignment and fit
-_MOVED = 1e-3  # share of changed pairs below which these end
-_LEARNING = 0.6  # of the time that is left, for the starts
+_PROBES = 500  # sources whose nearest targets are compared between rotations
+ALIKE = 0.3  # share of equal nearest targets from which two rotations count as the same
+_ROUNDS = 6  # rounds of assignment and fit
+_MOVED = 1e-3  # the rounds end when a smaller share of the pairs changes
+_LEARNING = 0.6  # share of the remaining time for the starts
 _KEPT = 3  # matches that are handed over where no start supports another
 
 
@@ -142,7 +142,7 @@ def pairings(
 def finished(
     source: Coordinates, target: Coordinates, rotation: Points, given: Given, crew: Crew, *, quick: bool = False
 ) -> Iterator[Pairing]:
-    """One-to-one partners, and the rotation that fits them, in turn until hardly a pair changes."""
+    """Alternate between one-to-one partners and the rotation that fits them, until hardly a pair changes."""
     a, b = source.directions, target.directions
     before, candidates = None, Candidates()
     for _ in range(1 if quick else _ROUNDS):

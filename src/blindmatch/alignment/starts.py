@@ -15,7 +15,7 @@ from blindmatch.validation import IntArray
 
 _SAMPLE = 1500  # sources that are paired
 _COLUMNS = 4000  # items that a signature looks at
-_QUANTILES = 400  # kept of them
+_QUANTILES = 400  # numbers of a signature
 _ROWS = 1000
 _CLUSTERS, _CLUSTERINGS = 20, 4
 

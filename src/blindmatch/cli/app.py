@@ -85,7 +85,7 @@ class Group(TyperGroup):
 
 
 class Commands(Group):
-    """The commands of `PANELS`, in their order, each loaded when somebody asks for it."""
+    """The commands of `PANELS`, in their order, each loaded on first use."""
 
     def main(
         self,

@@ -44,7 +44,7 @@ class Shard:
         rows = [row + start for row in self.rows]
         return Shard(self.embeddings, rows, self.digests, [(row + start, why) for row, why in self.skipped])
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> dict[str, Any]:
         """Convert to arrays for a file."""
         return {
             "embeddings": np.asarray(self.embeddings, dtype=np.float32),
@@ -108,7 +108,7 @@ class ShardStore:
 
     def write(self, number: int, shard: Shard) -> None:
         """Keep a shard."""
-        write_atomically(self._path(number), lambda file: np.savez(file, **shard.arrays()))  # type: ignore[arg-type]
+        write_atomically(self._path(number), lambda file: np.savez(file, **shard.arrays()))
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06}.npz"
@@ -138,10 +138,10 @@ def digest_of(values: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(values).encode()).hexdigest()
 
 
-def write_arrays(path: Path, arrays: Arrays) -> None:
+def write_arrays(path: Path, arrays: dict[str, Any]) -> None:
     """Write ``.npz`` or ``.safetensors``; the same arrays give the same bytes."""
     if path.suffix == ".npz":
-        write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+        write_atomically(path, lambda file: np.savez(file, **arrays))
     else:
         write_atomically(path, lambda file: _write_safetensors(file, arrays))
 

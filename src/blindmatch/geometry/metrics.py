@@ -56,7 +56,7 @@ class Metric:
             base = base if colon else "euclidean"
             if base not in DIRECT:
                 raise unknown_name("metric", name, [f"{path}:{known}" for known in DIRECT])
-            count = None if neighbors is None else at_least(neighbors, 1, "neighbors")  # type: ignore[arg-type]
+            count = None if neighbors is None else at_least(neighbors, 1, "neighbors")
             return cls(base, path, count)
         if name not in DIRECT:
             raise unknown_name("metric", name, METRICS)

@@ -25,11 +25,10 @@ from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray
 
-FEWEST = 30  # items from which coordinates give starts; fewer are solved exactly in no time
 _SETTLING = 3  # rounds of assignment by distances
-_MOVED = 1e-3  # share of changed pairs below which these end
-_BELIEVED = 0.5  # mean confidence from which a match is
-_SAME = 0.5  # share of equal pairs from which a match is the one that starts support
+_MOVED = 1e-3  # the rounds end when a smaller share of the pairs changes
+_BELIEVED = 0.5  # mean confidence from which a match is believed
+_SAME = 0.5  # share of equal pairs from which two matches count as the same
 
 
 @dataclass(frozen=True, eq=False)

@@ -239,12 +239,12 @@ class SolveOptions:
         return self.solver in ("auto", Auto())
 
 
-def warn_of_units(task: Task, stacklevel: int = 3) -> None:
-    """Warn if one column of a side outweighs the others, and nobody asked for another scale."""
+def warn_of_units(task: Task) -> None:
+    """Warn if one column of a side outweighs the others, and no scale was chosen."""
     sides = zip(task.heaviest, ("source", "target"), strict=True)
     heavy = [f"column {side[0]} of the {name} {outweighs(side[1])}" for side, name in sides if side is not None]
     if heavy:
-        warnings.warn(f"{'; '.join(heavy)}. scale='auto' brings columns to a common scale", stacklevel=stacklevel)
+        warnings.warn(f"{'; '.join(heavy)}. scale='auto' brings columns to a common scale", stacklevel=3)
 
 
 def outweighs(share: float) -> str:

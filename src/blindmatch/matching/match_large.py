@@ -33,9 +33,9 @@ from blindmatch.solving.result import Result, attach_result
 from blindmatch.validation import FloatArray, IntArray
 
 QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes for each pair of items
-_UNEQUAL = 1000  # the same where it has several factors: sets of unequal sizes, items that may stay unmatched
-_PAIR_SECONDS = 4e-7  # that building the assignment problem and handing it to a solver takes for each pair of items
-_BUILDING = 0.2  # of the time limit: more is not spent on that
+_UNEQUAL = 1000  # the same limit for problems of several factors: sets of unequal sizes, items that may stay unmatched
+_PAIR_SECONDS = 4e-7  # for each pair of items, to build the assignment problem and hand it to a solver
+_BUILDING = 0.2  # largest share of the time limit to build the assignment problem
 _MATCHING, _ENDING = 0.75, 0.95  # of the time limit: when the match is to be there, when its cost and its confidence
 
 

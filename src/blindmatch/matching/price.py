@@ -15,10 +15,10 @@ from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
 
-_PRICES = 12  # that are tried
+_PRICES = 12  # number of prices to try
 _LEAST = 0.02  # the lowest price, as a share of the mean loss of a random pairing, times the number of items
 _MOST, _USUAL = 0.3, 0.15  # the highest price to suggest, and the one without a plateau, in the same unit
-_LARGEST = 400  # items on both sides together
+_LARGEST = 400  # items on both sides together, up to which a price is suggested
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from blindmatch.validation import IntArray, as_generator
 
 FEWEST = 30  # items from which coordinates give starts; fewer are solved in no time
 _BY_COST = 100  # items up to which the cheapest match is the result
-_SAME = 0.5  # share of pairs that such a match has in common with the cheapest one, at least
+_SAME = 0.5  # least share of pairs that a believed match has in common with the cheapest one
 _STARTING, _MOSTLY_STARTING = 0.3, 0.6  # of the time limit; the latter where there are too many items for a tree
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _PAIR = 1e-8  # for each pair of a stage, over n^2
-_PAIR_AT_LEAST = 4e-9  # the same, where nothing else runs
+_PAIR_AT_LEAST = 4e-9  # for each pair of a stage, over n^2, on an idle machine
 _MATRIX = 1.5e-10  # for the matrix of a stage, over the third power of the number of its pairs
 _STAGE = 1e-3  # for each stage, whatever its size: in a tree of few items, most of the time
 _WORTH_THREADS = 2.4e6  # the least n^4 that is divided among threads

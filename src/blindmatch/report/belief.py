@@ -15,7 +15,7 @@ from blindmatch.report.verdict import at_most, pairs_are, percent
 from blindmatch.trust.report import judge_support
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
-FEW = 0.25  # and one with less than this share is called wrong, even if it is better than chance
+FEW = 0.25  # a match with a smaller share of right pairs is called wrong, even if it is better than chance
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def pairs_are(count: int) -> str:
 def verdict(result: Result, claimed_by: str | None = None) -> str:
     """One sentence: how many pairs, and how good the match is known to be.
 
-    `claimed_by` is the file that says so, where nobody checked it.
+    `claimed_by` is the file that claims it, if it was not checked.
     """
     pairs, how = len(result.pairs), quality(result, claimed_by)
     if result.left_out:

@@ -24,7 +24,7 @@ from blindmatch.validation import FloatArray, IntArray, at_least, positive
 Method = Literal["entropic", "proximal", "bapg", "conditional-gradient"]
 _POT = Dependency("ot", "pip install 'blindmatch[ot]'")
 _CHUNK = 10  # POT iterations between two checks of the clock
-_SINKHORN = 100  # maximum number of its inner iterations
+_SINKHORN = 100  # maximum number of inner Sinkhorn iterations
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Pair
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
-_SPREAD = 4.0  # the norm counts as at most this multiple of what is left of it by centring,
-_NOISE = 1e-6  # and as at least this share of it, below which the rest may be rounding errors
+_SPREAD = 4.0  # the norm counts as at most this multiple of the norm after centring
+_NOISE = 1e-6  # the norm counts as at least this share of the norm before centring: less may be rounding errors
 _LARGEST_SCALE = 2.0**1000  # denormal costs stay small: a larger one may overflow
 
 Factors = tuple[tuple[FloatArray, FloatArray], ...]

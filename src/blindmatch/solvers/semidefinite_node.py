@@ -24,7 +24,7 @@ from blindmatch.solvers.splitting import Splitting
 from blindmatch.validation import BoolArray, IntArray
 
 _ROUND = 6  # steps between two proofs
-_ROUNDS = 6  # at most
+_ROUNDS = 6  # largest number of rounds
 _HOPE = 0.7  # of the gap: a node goes on while its rounds, at the last one's pace, may close that much
 _FIX_SHARE = 0.1  # of the allowed pairs: fewer are not worth a stage of their own
 _ROUNDING = 0.02  # of the gap: what the digits that a matrix does not keep may cost

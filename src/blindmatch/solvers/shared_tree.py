@@ -16,8 +16,8 @@ from blindmatch.solvers.core_problem import RescaledBudget, RescaledProblem
 from blindmatch.solvers.tasks import Tasks
 
 ROOT_NODES = 64  # bounded by the coordinator before pieces go out
-_SHORTEST, _LONGEST = 2.0, 30.0  # seconds of work on a piece,
-_SHARE = 0.05  # which grow with the run: this share of its age
+_SHORTEST, _LONGEST = 2.0, 30.0  # seconds of work on a piece
+_SHARE = 0.05  # seconds of work on a piece, as a share of the age of the run
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,11 @@ from blindmatch.solvers.face import Face
 from blindmatch.validation import BoolArray, FloatArray
 
 _CHANGE = 1.4  # what the penalty is divided or multiplied by after a round
-_SOFTEN, _HARDEN = 0.15, 0.08  # where the balance is above or below
-_SOFTEST = 0.1  # the last penalty
+_SOFTEN, _HARDEN = (
+    0.15,
+    0.08,
+)  # the penalty falls if the balance is above the first, and rises if it is below the second
+_SOFTEST = 0.1  # the smallest penalty
 _NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
 _FEW, _LARGE = 0.25, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
 _MARGIN = 0.05  # below the last level, over it: the next one is expected to be above

@@ -24,15 +24,15 @@ _SMALLEST, _LARGEST = 12, 64  # below, the tree of level 1 is faster; above, a s
 _LARGEST_TREE = 42  # items; with more pairs than these have, a node takes minutes, and Ctrl-C waits too long
 _LARGE = 26  # items: below, level 1 ends in seconds by itself
 _SLOW = 0.1  # of the gap: a report of level 1 that closes less is slow
-_FEWEST = 3  # reports of level 1 before it is left: the first ones may come before it has begun in earnest
-_FAR, _NEAR = 0.33, 0.03  # of the first gap: one slow report is enough to leave level 1, or none is
+_FEWEST = 3  # reports of level 1 before it may end: the first ones may come before it has really begun
+_FAR, _NEAR = 0.33, 0.03  # shares of the first gap: above, one slow report ends level 1; below, none does
 _STEP = 1e-10  # seconds of a step, over the third power of the dimension
-_STEPS = 40  # that must be affordable
-_NODE_STEPS = 20  # of most nodes, about
-_HERE = 1.0  # seconds, about: nodes that are bounded in this process before any go to an executor,
-_TASK = 0.5  # and of a group of nodes that goes there
-_LOOK_NODES = 3e7  # over n^4: what the tree does first takes a second or two,
-_LOOK_SHARE = 0.08  # or, over n^2, as long as a few steps
+_STEPS = 40  # number of steps that must be affordable
+_NODE_STEPS = 20  # steps of most nodes, about
+_HERE = 1.0  # seconds, about, of nodes that are bounded in this process before any go to an executor
+_TASK = 0.5  # seconds, about, of a group of nodes that goes to an executor
+_LOOK_NODES = 3e7  # divided by n^4: nodes of the first level-1 tree, a second or two
+_LOOK_SHARE = 0.08  # times n^2: nodes of the first level-1 tree, as long as a few steps
 
 
 class Patience:

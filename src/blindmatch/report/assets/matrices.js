@@ -116,7 +116,7 @@ class Matrix {
     context.fillStyle = colour("soft");
     context.textBaseline = "top";
     const ends = this.diverging ? ["", ""] : data.matrices.ends;
-    [[`${ends[0]} ${told(least, 2)}`, "left", 0], [`${told(greatest, 2)} ${ends[1]}`, "right", wide]].forEach(([text, align, x]) => {
+    [[`${ends[0]} ${formatted(least, 2)}`, "left", 0], [`${formatted(greatest, 2)} ${ends[1]}`, "right", wide]].forEach(([text, align, x]) => {
       context.textAlign = align;
       context.fillText(text.trim(), x, 14);
     });
@@ -154,9 +154,9 @@ function startMatrices() {
     const a = order[row], b = order[column], at = a * size + b;
     const [first, second] = [given.drawn[a], given.drawn[b]];
     if (a === b && !given.diagonal) return pairText(first);
-    return `${data.source[first]} – ${data.source[second]}: ${told(source[at])}\n`
-      + `${data.target[first]} – ${data.target[second]}: ${told(target[at])}\n`
-      + `${product ? "cost" : "difference"}: ${told(third[at], product ? 4 : 2)}`;
+    return `${data.source[first]} – ${data.source[second]}: ${formatted(source[at])}\n`
+      + `${data.target[first]} – ${data.target[second]}: ${formatted(target[at])}\n`
+      + `${product ? "cost" : "difference"}: ${formatted(third[at], product ? 4 : 2)}`;
   };
   const move = (to) => {
     cell = to;

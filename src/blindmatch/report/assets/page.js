@@ -5,7 +5,7 @@ const all = (selector, within = document) => [...within.querySelectorAll(selecto
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 // Numbers for people.
-function told(value, digits = 3) {
+function formatted(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "-";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(digits - 1);
@@ -61,7 +61,7 @@ function ticks(low, high, count) {
 // The same for people, with as many digits as tell one from the other.
 function tickWords(values) {
   for (let digits = 4; ; digits++) {
-    const words = values.map((value) => told(value, digits));
+    const words = values.map((value) => formatted(value, digits));
     if (digits === 15 || new Set(words).size === words.length) return words;
   }
 }
