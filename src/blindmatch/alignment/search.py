@@ -70,7 +70,7 @@ class Plan:
 class Found:
     """The rotation, its candidates and how good it is.
 
-    The overlap of unseen points is told beside that of a random rotation (`floor`), that of two halves of one set
+    The overlap of unseen points is compared with that of a random rotation (`floor`), that of two halves of one set
     (`ceiling`), and that of a cloud with the target's spread and nothing in common, aligned in the same way (`chance`).
     `ceiling` and `chance` are nan if no points were held out; `interrupted` means that Ctrl-C stopped the search.
     """

@@ -157,7 +157,7 @@ def match(
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
     warn_of_units(task)
     result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads, start))
-    result = result if price is None else price.told(result)
+    result = result if price is None else price.noted(result)
     if least is None:
         return result
     if result.support is not None:  # a large match: it has confidences of its own

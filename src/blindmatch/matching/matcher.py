@@ -127,7 +127,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         warn_of_units(self.task_)
         options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=self.threads)
         result = match_task(self.task_, options)
-        self.result_ = result if price is None else price.told(result)
+        self.result_ = result if price is None else price.noted(result)
         self.permutation_ = self.result_.permutation
         self.cost_ = self.result_.cost
         self.lower_bound_ = self.result_.lower_bound

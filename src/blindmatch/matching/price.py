@@ -39,8 +39,8 @@ class Price:
             )
         return ", ".join(parts)
 
-    def told(self, result: Result) -> Result:
-        """A result whose message tells the price."""
+    def noted(self, result: Result) -> Result:
+        """The result, with the price in its message."""
         note = f"unmatched_cost={self.price!r} was suggested"
         return replace(result, message="; ".join(filter(None, [result.message, note])))
 

@@ -39,7 +39,7 @@ def judge(
 ) -> Judgement:
     """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known.
 
-    `left_out` further pairs are not told any more, because their confidence is too low or not known.
+    `left_out` further pairs were left out, because their confidence is too low or not known.
     """
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
@@ -159,8 +159,8 @@ class Trust:
         if self.better > 0:
             text = f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
             return Judgement("no", "No: a cheaper match exists", text)
-        told = self._matched if self.kept is None else self._matched & self.kept
-        confidence, pairs = self.confidence[told], int(told.sum())
+        shown = self._matched if self.kept is None else self._matched & self.kept
+        confidence, pairs = self.confidence[shown], int(shown.sum())
         left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
             return judge_support(self.support, confidence, pairs, left_out)
