@@ -147,7 +147,7 @@ def test_a_match_that_ctrl_c_ended_is_not_assessed(monkeypatch, command):
     def ended(*arguments, **options):
         return replace(bm.solve(*arguments, **options), status="interrupted")
 
-    monkeypatch.setattr("blindmatch.matching.match.solve", ended)
+    monkeypatch.setattr("blindmatch.matching.match_task.solve", ended)
     monkeypatch.setattr("blindmatch.cli.answers.assess_task", None)  # calling it would fail
     done = run(*command, "a.npy", "b.npy", "--json")
     assert done.exit_code == 130
@@ -194,7 +194,7 @@ def test_outputs_that_are_inputs_or_folders():
 
 
 def test_a_background_that_is_not_there_is_told_before_the_match(monkeypatch):
-    monkeypatch.setattr("blindmatch.matching.match.solve", None)  # calling it would fail
+    monkeypatch.setattr("blindmatch.matching.match_task.solve", None)  # calling it would fail
     done = run("assess", "a.npy", "b.npy", "--background", "none.npy")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "none.npy: no such file" in done.stderr

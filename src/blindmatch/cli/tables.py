@@ -11,7 +11,7 @@ from rich.text import Text
 from blindmatch.cli.console import complain, plain
 from blindmatch.geometry.columns import ColumnScaling, heaviest
 from blindmatch.io.embeddings import Embeddings
-from blindmatch.matching.match import outweighs
+from blindmatch.matching.match_task import outweighs
 
 _SHOWN = 12  # columns that are listed by name
 SIDES = ("source", "target")

@@ -20,7 +20,7 @@ from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.evaluation import cluster_assignment
-from blindmatch.matching.match import SolveOptions, match_task
+from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.task import Task

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.estimator import TwoSetEstimator
-from blindmatch.matching.match import SolveOptions, match_task, warn_of_units
+from blindmatch.matching.match_task import SolveOptions, match_task, warn_of_units
 from blindmatch.matching.price import task_with_price
 from blindmatch.matching.projection import Partners, chosen_count, distances_to_sources, mean_of_nearest
 from blindmatch.problem.distortion import Distortion

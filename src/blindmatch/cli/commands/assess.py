@@ -46,7 +46,7 @@ def assess(
     from blindmatch.cli.inputs import TaskInput, command_line
     from blindmatch.cli.items import check_items
     from blindmatch.cli.saved import Saved, saved_match
-    from blindmatch.matching.match import match_task
+    from blindmatch.matching.match_task import match_task
     from blindmatch.report.verdict import counted
 
     if len(files) not in (2, 3):

@@ -55,7 +55,7 @@ def match(
     from blindmatch.cli.items import check_items
     from blindmatch.cli.partners import best_partners, check_partners, write_partners
     from blindmatch.cli.saved import read_start
-    from blindmatch.matching.match import match_task
+    from blindmatch.matching.match_task import match_task
 
     check_items(items, outputs.report)
     inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)

@@ -1,0 +1,154 @@
+"""Match what a `Task` describes: what ``bm.match``, the estimators and the commands share."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from blindmatch.errors import shown
+from blindmatch.matching.match_large import in_haste, match_large, too_large
+from blindmatch.matching.starts import FEWEST, solve_from_coordinates
+from blindmatch.matching.ties import tie_notes
+from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task, with_dummies
+from blindmatch.solvers.auto import Auto
+from blindmatch.solvers.base import Callback, Solver
+from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.limits import TimeLimit, as_seconds, with_limit_noted
+from blindmatch.solving.result import Result, attach_result
+from blindmatch.solving.run import solve
+from blindmatch.validation import IntArray, as_array, as_generator
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """How to solve; the attributes are the arguments of ``bm.match``."""
+
+    solver: str | Solver = "auto"
+    time_limit: TimeLimit = "auto"
+    rng: int | np.random.Generator | None = None
+    callback: Callback | None = None
+    threads: int | None = None
+    start: ArrayLike | None = None
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the way to solve is left to the program."""
+        return self.solver in ("auto", Auto())
+
+
+def warn_of_units(task: Task) -> None:
+    """Warn if one column of a side outweighs the others, and no scale was chosen."""
+    sides = zip(task.heaviest, ("source", "target"), strict=True)
+    heavy = [f"column {side[0]} of the {name} {outweighs(side[1])}" for side, name in sides if side is not None]
+    if heavy:
+        warnings.warn(f"{'; '.join(heavy)}. scale='auto' brings columns to a common scale", stacklevel=3)
+
+
+def outweighs(share: float) -> str:
+    """What is wrong with a column that has this share of the squared distances."""
+    return f"carries {min(100 * share, 99.9):.3g} % of the squared distances, so the other columns hardly count"
+
+
+def match_task(task: Task, options: SolveOptions) -> Result:
+    """Match; this is what ``bm.match`` and the command ``match`` share."""
+    limit, large = as_seconds(options.time_limit, None), too_large(task.sizes, task.hints.max_unmatched)
+    if options.start is None and min(task.sizes) > Auto().largest:
+        large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
+    if options.automatic and large:
+        if options.start is not None:
+            raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
+        result = match_large(
+            task,
+            time_limit=limit,
+            rng=as_generator(options.rng),
+            callback=options.callback,
+            threads=options.threads,
+        )
+        return _noted(result, task)
+    ties = tie_notes(task)  # before the search: nothing may come between a match and its return
+    try:
+        result = _solved(task, options)
+    except BaseException as error:
+        found = getattr(error, "result", None)
+        if isinstance(found, Result):  # of a failing callback: in the caller's numbering
+            attach_result(error, _without_dummies(found, task))
+        raise
+    return with_limit_noted(_noted(_without_dummies(result, task), task, ties), options.time_limit)
+
+
+def _solved(task: Task, options: SolveOptions) -> Result:
+    """Solve the problem of a task, with no more dummies than needed, within the time limit."""
+    begin = time.perf_counter()
+    problem, limit = task.problem, as_seconds(options.time_limit)
+    own = None if options.start is None else task.reduced(task.completed(_as_partners(options.start, task)))
+    if task.enough_dummies() < task.hints.max_unmatched:
+        found = quick_search(task, options)
+        if found.status == "interrupted":
+            return found
+        problem = small_problem(task, found)
+    left = None if limit is None else max(limit - (time.perf_counter() - begin), 1e-3)
+    if options.automatic and min(task.sizes) >= FEWEST:
+        return solve_from_coordinates(
+            problem,
+            task,
+            time_limit=left,
+            rng=options.rng,
+            callback=options.callback,
+            threads=options.threads,
+            start=own,
+        )
+    full = None if own is None else with_dummies(own, task.sizes[1], problem.n)  # None: it needs more dummies
+    return solve(
+        problem,
+        options.solver,
+        time_limit=left,
+        rng=options.rng,
+        callback=options.callback,
+        threads=options.threads,
+        start=full,
+    )
+
+
+def _as_partners(start: ArrayLike, task: Task) -> IntArray:
+    """The target of each source, -1 for none, checked."""
+    n, m = task.sizes
+    partners = as_array(start, "start")
+    if partners.shape != (n,) or partners.dtype.kind not in "iu" or partners.min() < -1 or partners.max() >= m:
+        raise ValueError(f"start={shown(start)}; expected {n} integers: targets below {m}, or -1")
+    used = partners[partners >= 0]
+    if len(np.unique(used)) < len(used):
+        raise ValueError(f"start={shown(start)} uses a target twice")
+    return partners.astype(np.intp)
+
+
+def quick_search(task: Task, options: SolveOptions) -> Result:
+    """A good match in which any number of items may stay unmatched, in a tenth of the time."""
+    limit = as_seconds(options.time_limit)
+    limit = None if limit is None else 0.1 * limit
+    solver = Tabu(iterations=20 * task.problem.n)
+    return solve(task.problem, solver, time_limit=limit, rng=options.rng, threads=options.threads)
+
+
+def small_problem(task: Task, found: Result) -> QAP:
+    """The problem of a task with no more dummies than needed, if a match of this cost was found.
+
+    If every item may stay unmatched, the problem has n + m items a side. But leaving many items unmatched may cost more
+    than the match that was found: then fewer dummies have the same optimum.
+    """
+    dummies = task.enough_dummies(found.cost, task.problem.scale)
+    return task.problem if dummies == task.hints.max_unmatched else task.problem_with(dummies=dummies)
+
+
+def _without_dummies(result: Result, task: Task) -> Result:
+    return replace(result, permutation=task.reduced(result.permutation))
+
+
+def _noted(result: Result, task: Task, further: Sequence[str] = ()) -> Result:
+    """The result, with what the user should know about the relations in its message."""
+    return replace(result, message="; ".join(filter(None, [result.message, *task.notes, *further])))
