@@ -32,8 +32,8 @@ _SOFTEN, _HARDEN = (
 )  # the penalty falls if the balance is above the first, and rises if it is below the second
 _SOFTEST = 0.1  # the smallest penalty
 _NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
-_FEW, _LARGE = 0.25, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
-_MARGIN = 0.05  # below the last level, over it: the next one is expected to be above
+_FEW, _LARGE = 0.2, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
+_LEAST_MARGIN, _MARGIN = 3e-4, 0.05  # below the last level: where the next one is expected, if steps change it by less
 
 
 class Splitting:
@@ -106,8 +106,9 @@ class Splitting:
 
     def _upper_part(self, A: Floats) -> Spectrum | None:
         """The eigenvalues above the level of the last step and a bit below; None if they turn out to be too few."""
-        margin = _MARGIN * max(1.0, abs(self.level))
-        if self.share > _FEW or self._drift > margin or len(A) < _LARGE:
+        size = max(1.0, abs(self.level))
+        margin = max(2 * self._drift, _LEAST_MARGIN * size)
+        if self.share > _FEW or margin > _MARGIN * size or len(A) < _LARGE:
             return None
         cut = self.level - margin
         found = self.arrays.upper_spectrum(A, cut)
