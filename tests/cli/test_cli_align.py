@@ -11,7 +11,7 @@ import pytest
 import blindmatch as bm
 from blindmatch.cli import main
 
-QUICK = ("--clusters", 12, "--clusterings", 5, "--candidates", 3, "--iterations", 8, "--time-limit", 1)
+QUICK = ("--clusters", 12, "--clusterings", 5, "--candidates", 3, "--iterations", 8, "--time-limit", 60)
 
 
 @pytest.fixture(autouse=True)

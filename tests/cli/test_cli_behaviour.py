@@ -284,7 +284,9 @@ def test_json_stays_json_when_gurobi_is_interrupted() -> None:
     """Gurobi prints a line on stdout at Ctrl-C, past all of Python's streams."""
     pytest.importorskip("gurobipy")
     hard_problem()
-    process, shown, terminal = started("solve", "hard.npz", "--json", "--solver", "gurobi", "--threads", "1")
+    process, shown, terminal = started(
+        "solve", "hard.npz", "--json", "--solver", "gurobi", "--threads", "1", "--time-limit", "none"
+    )
     assert b"cost " in shown
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=600)
