@@ -101,7 +101,7 @@ def test_more_pairs_than_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("blindmatch.report.content.MOST_DRAWN", 5)
     X, Y, truth = sets(12)
     match = Match(found(X, Y, truth), bm.GromovWasserstein().kernels(X, Y))
-    assert render(match).count("Of 12 pairs 5 are drawn") == 2
+    assert render(match).count("5 of 12 pairs are drawn") == 2
     drawn = drawings(match)
     assert drawn["matrices"]["drawn"] == drawn["plane"]["drawn"] == [0, 2, 5, 8, 11]
     assert len(drawn["plane"]["source"]) == 5

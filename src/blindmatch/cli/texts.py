@@ -103,7 +103,7 @@ def trust_text(trust: Trust, match: Match) -> list[object]:
 
 
 def _agreement(trust: Trust) -> list[str]:
-    """How far the relations agree, beside what chance gives."""
+    """How far the relations agree, and what chance gives."""
     if trust.whole_agreement is None:
         return []
     chance = "" if trust.chance_agreement is None else f"; unrelated spaces reach {trust.chance_agreement:.2f}"

@@ -61,9 +61,7 @@ def _by_truth(match: Match) -> Belief:
     truth, right, left_out = match.truth or (), match.right or 0, match.result.left_out
     known = len(match.result.pairs) if left_out else sum(j >= 0 for j in truth)
     if not known:
-        return Belief(
-            "no", "No: no pair is kept", f"None of the {left_out} pairs has the confidence that was asked for."
-        )
+        return Belief("no", "No: no pair is kept", f"None of the {left_out} pairs reaches the required confidence.")
     chance = known / max(match.sizes)
     counted = f"{right} of {pairs_are(known)} right; pairing at random gets about {chance:.2g}."
     why = (
@@ -94,7 +92,7 @@ def _by_labels(match: Match, clusters: Clusters, scores: Scores) -> Belief:
     if scores.accuracy >= MOSTLY * scores.ceiling:
         if scores.accuracy >= 0.5:
             return Belief("yes", "Yes: checked against the labels", text)
-        return Belief("care", "The names fit, but the clusters are no classes", text)
+        return Belief("care", "The names fit, but the clusters are not the classes", text)
     if _at_least(match.right or 0, known / max(match.sizes)) < 0.01:
         if scores.accuracy < FEW * scores.ceiling:
             return Belief("no", "No: most names are wrong", text)

@@ -72,7 +72,7 @@ def counted(count: int, word: str) -> str:
 
 
 def pairs_are(count: int) -> str:
-    """So many pairs, with their verb.
+    """A number of pairs, with its verb.
 
     >>> pairs_are(1), pairs_are(7)
     ('1 pair is', '7 pairs are')
@@ -93,7 +93,7 @@ def verdict(result: Result, claimed_by: str | None = None) -> str:
 
 
 def assigned(result: Result, claimed_by: str | None = None) -> str:
-    """The same of an assignment problem."""
+    """The same for an assignment problem."""
     n = len(result.pairs)
     return f"{n} {'facility' if n == 1 else 'facilities'} assigned, {quality(result, claimed_by, ASSIGNMENT)}."
 
