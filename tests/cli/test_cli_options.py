@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import answer, run, write_two_sets
+from strategies import rng_of
 
 import blindmatch as bm
 from blindmatch.cli.shell_words import in_shell_words
@@ -177,3 +178,34 @@ def test_the_help_of_match_is_in_groups():
     text = run("match", "--help").stdout
     places = [text.index(word) for word in ("--distortion", "--report", "--seed", "--known", "--truth")]
     assert places == sorted(places)
+
+
+def test_missing_relations_are_refused_or_filled_in():
+    X = rng_of(5).standard_normal((8, 3))
+    apart = np.linalg.norm(X[:, None] - X, axis=2)
+    gaps = apart[::-1, ::-1].copy()
+    gaps[0, 1] = gaps[1, 0] = gaps[2, 5] = np.nan
+    np.save("whole.npy", apart)
+    np.save("gaps.npy", gaps)
+    rows = [",".join("" if np.isnan(value) else repr(float(value)) for value in row) for row in gaps]
+    Path("gaps.csv").write_text("\n".join([",".join(f"c{i}" for i in range(8)), *rows]), encoding="utf-8")
+    given = ("--metric", "precomputed")
+    for name in ("gaps.npy", "gaps.csv"):
+        refused = run("match", "whole.npy", name, *given)
+        assert (refused.exit_code, f"{name}: 3 of 64 entries are missing" in refused.stderr) == (2, True)
+        found = answer("match", "whole.npy", name, *given, "--missing", "path", "--certificate", "gaps.npz")
+        assert found["settings"]["missing in the target"] == "3 of 64 entries, filled in by the rule 'path'"
+        assert found["cost"] == pytest.approx(bm.match(kernels=(apart, bm.fill_missing(gaps)), rng=0).cost)
+        same = answer("verify", "whole.npy", name, "gaps.npz", *given, "--missing", "path")
+        assert (same["same_problem"], same["lower_bound"]) == (True, found["lower_bound"])
+    assert "target, missing: 3 of 64" in run("match", "whole.npy", "gaps.csv", *given, "--missing", "mean").stdout
+    gaps[3] = gaps[:, 3] = np.nan
+    np.save("lost.npy", gaps)
+    for words, message in (
+        (("whole.npy", "lost.npy", *given, "--missing", "path"), "lost.npy: item 0 is not related to all others"),
+        (("whole.npy", "gaps.npy", *given, "--missing", "pth"), "--missing 'pth' is not known; did you mean 'path'?"),
+        (("whole.npy", "whole.npy", "--missing", "path"), "with --metric precomputed"),
+    ):
+        done = run("match", *words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert message in done.stderr

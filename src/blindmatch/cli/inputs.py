@@ -11,12 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from blindmatch.cli.gaps import load_side
 from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
 from blindmatch.cli.options import ItemOptions, TaskOptions
 from blindmatch.cli.pairs import pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
-from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.io.embeddings import Embeddings
 from blindmatch.matching.match_large import too_large
 from blindmatch.matching.price import Price
 from blindmatch.problem.files import load_problem
@@ -95,8 +96,13 @@ class TaskInput:
         }
 
     @cached_property
+    def _loaded(self) -> tuple[tuple[Embeddings, str], tuple[Embeddings, str]]:
+        return load_side(self.source, self.what), load_side(self.target, self.what)
+
+    @cached_property
     def _embeddings(self) -> tuple[Embeddings, Embeddings]:
-        return named(self.items, load_embeddings(self.source), load_embeddings(self.target))
+        (source, _), (target, _) = self._loaded
+        return named(self.items, source, target)
 
     @property
     def task(self) -> Task:
@@ -120,7 +126,8 @@ class TaskInput:
     @cached_property
     def tables(self) -> Tables:
         """Which columns were used, and how they were scaled."""
-        return Tables(self._embeddings, self.task.scalings)
+        (_, ours), (_, theirs) = self._loaded
+        return Tables(self._embeddings, self.task.scalings, gaps=(ours, theirs))
 
     @cached_property
     def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:

@@ -207,6 +207,15 @@ class TaskOptions:
     distortion: Distortion = "gw"
     metric: Metric = "euclidean"
     neighbors: Neighbors = None
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="With --metric precomputed, fill in missing entries (nan, empty cells): path (the shortest path over "
+            "other items) or mean (of what is known of both items). Without it they are refused.",
+            rich_help_panel=RUN,
+        ),
+    ] = None
     scale: Scale = "none"
     standardize: Standardize = True
     known: Annotated[

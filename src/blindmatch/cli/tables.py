@@ -24,6 +24,7 @@ class Tables:
     sides: tuple[Embeddings, Embeddings]
     scalings: tuple[ColumnScaling, ColumnScaling] | None = None
     names: tuple[str, str] = SIDES
+    gaps: tuple[str, str] = ("", "")  # what was filled in
 
     @classmethod
     def scaled(cls, one: Embeddings, other: Embeddings, scale: str) -> Tables:
@@ -42,7 +43,8 @@ class Tables:
                 notes[f"ignored of the {side}"] = ", ".join(read.ignored)
             if scaling is not None:
                 notes[f"scale of the {side}"] = scaling.described(read.columns)
-        return notes
+        missing = zip(self.names, self.gaps, strict=True)
+        return {**notes, **{f"missing in the {side}": text for side, text in missing if text}}
 
     @property
     def texts(self) -> list[Text]:
@@ -53,7 +55,8 @@ class Tables:
             parts += [f"ignored: {', '.join(read.ignored)}"] if read.ignored else []
             parts += [f"scaled: {scaling.described(read.columns)}"] if scaling is not None else []
             lines += [Text(plain(f"{side}, {'; '.join(parts)}"))] if parts else []
-        return lines
+        missing = zip(self.names, self.gaps, strict=True)
+        return [*lines, *(Text(f"{side}, missing: {text}") for side, text in missing if text)]
 
     def warn(self) -> None:
         """Warn on stderr if a column outweighs the others and no scale was chosen."""

@@ -46,7 +46,10 @@ class Embeddings:
         return len(self.values)
 
 
-def load_embeddings(path: str | Path) -> Embeddings:
+Complete = Callable[[ArrayLike], ArrayLike]
+
+
+def load_embeddings(path: str | Path, complete: Complete | None = None) -> Embeddings:
     """Read embeddings from a file; a ValueError names the file and says what is wrong with it.
 
     Parameters
@@ -59,26 +62,31 @@ def load_embeddings(path: str | Path) -> Embeddings:
         others, and ``label`` or ``class`` is their class. In text files the first row may be a header
         (``docs/embeddings.md`` has the rules). A ``.parquet`` file may have one column of lists instead. ``.h5ad``
         (AnnData): ``cells.h5ad#X_pca`` is its ``obsm["X_pca"]``; without a key, the only matrix in ``obsm``, or ``X``.
+    complete
+        Gets the numbers, nan where one is missing or a cell is empty, and returns them without gaps, such as
+        ``bm.fill_missing`` for relations. Without it, files with gaps are refused.
     """
     readers: dict[str, Callable[[Path], Embeddings]] = {
-        ".npy": lambda file: _checked(file, read_npy(file)),
-        ".npz": lambda file: _from_arrays(file, read_npz(file)),
-        ".safetensors": _read_safetensors,
-        ".parquet": lambda file: _from_table(file, read_parquet(file)),
-        ".csv": lambda file: _from_table(file, read_text(file)),
-        ".tsv": lambda file: _from_table(file, read_text(file)),
+        ".npy": lambda file: _checked(file, complete, read_npy(file)),
+        ".npz": lambda file: _from_arrays(file, complete, read_npz(file)),
+        ".safetensors": lambda file: _from_arrays(file, complete, _read_safetensors(file)),
+        ".parquet": lambda file: _from_table(file, complete, read_parquet(file)),
+        ".csv": lambda file: _from_table(file, complete, read_text(file, gaps=complete is not None)),
+        ".tsv": lambda file: _from_table(file, complete, read_text(file, gaps=complete is not None)),
     }
     path, key = split_key(path)
-    readers[".h5ad"] = lambda file: _checked(file, *read_cells(file, key))
+    readers[".h5ad"] = lambda file: _checked(file, complete, *read_cells(file, key))
     suffix = path.suffix.lower()
     if suffix not in readers:
         raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(readers)}")
     return readers[suffix](path)
 
 
-def _checked(path: Path, values: ArrayLike, names: Any = None, labels: Any = None) -> Embeddings:
+def _checked(
+    path: Path, complete: Complete | None, values: ArrayLike, names: Any = None, labels: Any = None
+) -> Embeddings:
     """Build the embeddings from the contents of a file, and check each part."""
-    numbers = as_floats(values, str(path))
+    numbers = as_floats(values if complete is None else complete(values), str(path))
     for what, column in (("names", names), ("labels", labels)):
         if column is not None and np.shape(column) != (len(numbers),):
             raise ValueError(
@@ -92,7 +100,7 @@ def _text(name: Any) -> str:
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
-def _from_arrays(path: Path, arrays: Arrays) -> Embeddings:
+def _from_arrays(path: Path, complete: Complete | None, arrays: Arrays) -> Embeddings:
     if "embeddings" in arrays:
         values = arrays["embeddings"]
     else:
@@ -101,15 +109,15 @@ def _from_arrays(path: Path, arrays: Arrays) -> Embeddings:
             found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
             raise ValueError(f"{path}: expected an array 'embeddings' or a single one with two axes; it holds {found}")
         values = arrays[candidates[0]]
-    return _checked(path, values, arrays.get("names"), arrays.get("labels"))
+    return _checked(path, complete, values, arrays.get("names"), arrays.get("labels"))
 
 
-def _from_table(path: Path, table: NamedRows) -> Embeddings:
-    read = _checked(path, table.values, table.names, table.labels)
+def _from_table(path: Path, complete: Complete | None, table: NamedRows) -> Embeddings:
+    read = _checked(path, complete, table.values, table.names, table.labels)
     return replace(read, columns=table.used if len(table.used) == read.values.shape[1] else None, ignored=table.ignored)
 
 
-def _read_safetensors(path: Path) -> Embeddings:
+def _read_safetensors(path: Path) -> Arrays:
     """Read tensors by name; row names are a JSON list in the file's metadata, because tensors hold no text."""
     try:
         from safetensors import safe_open
@@ -122,4 +130,4 @@ def _read_safetensors(path: Path) -> Embeddings:
             metadata = file.metadata() or {}
         if "names" in metadata:
             arrays["names"] = np.array(json.loads(metadata["names"]), dtype=str)
-    return _from_arrays(path, arrays)
+    return arrays

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,8 +19,8 @@ from blindmatch.io.files import reading, refuse_bomb
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
 
 
-def read_text(path: Path) -> NamedRows:
-    """Read a text table separated by commas, semicolons or tabs."""
+def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
+    """Read a text table separated by commas, semicolons or tabs; with `gaps`, an empty cell is a missing number."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -42,7 +43,7 @@ def read_text(path: Path) -> NamedRows:
         lines = [line for line, _ in rows]
         return named_rows(
             [
-                _text_column(place, None if titles is None else titles[place], column, lines)
+                _text_column(place, None if titles is None else titles[place], column, lines, gaps)
                 for place, column in enumerate(zip(*(row for _, row in rows), strict=True))
             ]
         )
@@ -50,8 +51,8 @@ def read_text(path: Path) -> NamedRows:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _text_column(place: int, title: str | None, cells: Sequence[str], lines: list[int]) -> TableColumn:
-    values = [as_number(cell) for cell in cells]
+def _text_column(place: int, title: str | None, cells: Sequence[str], lines: list[int], gaps: bool) -> TableColumn:
+    values = [math.nan if gaps and not cell else as_number(cell) for cell in cells]
     bad = [row for row, value in enumerate(values) if value is None]
     filled = [cells[row] for row in bad if cells[row]]
     if (title or "").lower() in WORDS:
