@@ -13,6 +13,7 @@ from blindmatch.alignment.frame import fit_frames
 from blindmatch.alignment.neighbours import adjusted_similarity, nearest
 from blindmatch.alignment.refine import procrustes, refine
 from blindmatch.alignment.search import _growing
+from blindmatch.geometry.columns import ColumnScaling
 
 QUICK = {"n_clusters": 8, "n_clusterings": 4, "n_candidates": 3, "n_iterations": 8, "random_state": 0}
 
@@ -285,3 +286,39 @@ def test_ctrl_c_before_the_first_candidate_keeps_nothing(data):
 
     with pytest.raises(KeyboardInterrupt):
         bm.BlindAligner(n_clusters=8, random_state=0).fit(*data, callback=press)
+
+
+def in_units(items):
+    """A table with units of its own for each column, two of them wide."""
+    wide = np.exp(2 * items[:, 1]), 1e3 * np.exp(3 * items[:, 4])
+    return np.column_stack([1e6 * items[:, 0] + 3e6, wide[0], 0.01 * items[:, 2], items[:, 3], wide[1], items[:, 5]])
+
+
+def test_tables_with_units_are_mapped_to_the_units_of_the_other_side(tmp_path):
+    rng = np.random.default_rng(3)
+    kinds = rng.normal(size=(60, 6))
+    here, there, new = (kinds[rng.integers(60, size=n)] + 0.15 * rng.normal(size=(n, 6)) for n in (700, 600, 100))
+    units = np.array([1000, 1, 5, 100, 1, 1e-6])
+    sides = in_units(here), in_units(there)[:, ::-1] * units
+    ours, theirs = ColumnScaling.pair(*sides, "log")
+    aligner = bm.BlindAligner(**QUICK, scale="log").fit(*sides)
+    plain = bm.BlindAligner(**QUICK).fit(ours.transform(sides[0]), theirs.transform(sides[1]))
+    found = aligner.transform(in_units(new))
+    assert np.allclose(found, theirs.inverse(plain.transform(ours.transform(in_units(new)))))
+    assert np.allclose(aligner.inverse_transform(found), in_units(new), rtol=1e-3, atol=1e-3)
+    assert (aligner.score_, aligner.support_) == (plain.score_, plain.support_)
+    aligner.save(tmp_path / "map.npz")
+    loaded = bm.BlindAligner.load(tmp_path / "map.npz")
+    assert np.array_equal(loaded.transform(in_units(new)), found)
+    near = [one.kneighbors(in_units(new), 1, candidates=sides[1])[1] for one in (aligner, loaded)]
+    scaled = plain.kneighbors(ours.transform(in_units(new)), 1, candidates=theirs.transform(sides[1]))[1]
+    assert np.array_equal(near[0], near[1])
+    assert np.array_equal(near[0], scaled)
+    with np.load(tmp_path / "map.npz") as file:
+        arrays = dict(file)
+    for name, value in (("spread", -units), ("logs", units), ("scale", np.array("x")), ("centre", units[:5])):
+        np.savez(tmp_path / "bad.npz", **{**arrays, f"target_columns_{name}": value})
+        with pytest.raises(ValueError, match=r"bad\.npz: target_columns: expected"):
+            bm.BlindAligner.load(tmp_path / "bad.npz")
+    with pytest.raises(ValueError, match="scale='lg' is not known; did you mean 'log'"):
+        bm.BlindAligner(**QUICK, scale="lg").fit(here, there)

@@ -58,6 +58,8 @@ def test_json_and_every_file(run, files):
     assert told["score"] > 0.7
     assert told["support"] == sum(candidate["likeness"] > 0.2 for candidate in told["candidates"]) - 1
     assert told["support"] >= 1
+    assert told["verdict"].endswith("other starts led to the same map: it is probably right. Check a few pairs.")
+    assert told["columns"]["source"] == {"used": 9, "ignored": [], "scaled": None}
     assert told["score"] == (told["overlap"] - told["floor"]) / (told["ceiling"] - told["floor"])
     kept = told["candidates"][told["best"]]
     assert kept["overlap"] == max(candidate["overlap"] for candidate in told["candidates"])
@@ -73,7 +75,8 @@ def test_a_person_reads_what_the_map_is_worth(run):
     code, out, err = run("a.npy", "b.npz", *QUICK, "--out", "map.npz")
     assert (code, err) == (0, "")
     assert "900 x 9 aligned with 800 x 12 in 8 dimensions" in out
-    assert "of 2 other starts led to the same map." in out
+    assert "of 2 other starts led to the same map: it is probably right." in out
+    assert "0 is a random rotation, 1 two halves of one set, higher is better" in " ".join(out.split())
     assert out.count("kept") == 1
     assert "Map: map.npz; in Python: bm.BlindAligner.load('map.npz').transform(X)" in out
 
@@ -91,7 +94,7 @@ def test_sets_that_have_nothing_in_common_are_told_so(run):
 def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
     code, out, _ = run("a.npy", "b.npz", *QUICK, "--candidates", 1)
     assert code == 0
-    assert "one candidate only, but unseen points overlap nearly as two halves" in " ".join(out.split())
+    assert "one candidate only, but the score is far above that of an unrelated cloud" in " ".join(out.split())
     np.save("noise.npy", np.random.default_rng(1).normal(size=(800, 12)))
     code, out, _ = run("a.npy", "noise.npy", *QUICK, "--candidates", 1)
     assert "nothing shows whether the map is right" in " ".join(out.split())
@@ -144,7 +147,7 @@ def test_few_points_have_no_score(run):
     np.save("few.npy", np.load("a.npy")[:40])
     code, out, err = run("few.npy", "few.npy", "--clusters", 6, *QUICK[2:])
     assert (code, err) == (0, "")
-    assert "Too few points for a score" in " ".join(out.split())
+    assert "No score: there are too few points to keep some unseen." in " ".join(out.split())
     assert "nan" not in out
 
 

@@ -15,6 +15,7 @@ from blindmatch.alignment.frame import Points, as_points, fit_frames
 from blindmatch.alignment.map import SpaceMap
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.search import Plan, Step, search
+from blindmatch.geometry.columns import ColumnScaling
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
@@ -44,6 +45,9 @@ class BlindAligner(BaseEstimator):
         Number of k-means runs on each side; each run is matched with each run of the other side.
     n_candidates
         Number of the cheapest matches that are solved with a proof and refined.
+    scale
+        As in ``bm.match``: how the columns of tables with units are scaled first. Points are mapped to the units of the
+        other side.
     solver, time_limit
         As in ``bm.match``, for matching the centres of one candidate.
     n_iterations
@@ -104,6 +108,7 @@ class BlindAligner(BaseEstimator):
         n_clusters: int = 20,
         n_clusterings: int = 8,
         n_candidates: int = 5,
+        scale: str = "none",
         solver: str | Solver = "auto",
         time_limit: float | None = 5.0,
         n_iterations: int = 20,
@@ -115,6 +120,7 @@ class BlindAligner(BaseEstimator):
         self.n_clusters = n_clusters
         self.n_clusterings = n_clusterings
         self.n_candidates = n_candidates
+        self.scale = scale
         self.solver = solver
         self.time_limit = time_limit
         self.n_iterations = n_iterations
@@ -129,6 +135,11 @@ class BlindAligner(BaseEstimator):
         """
         source, target = as_points(X, "X"), as_points(Y, "Y")
         plan = self._plan(len(source), len(target))
+        scalings = None
+        if self.scale != "none":
+            raw = source.astype(np.float64), target.astype(np.float64)
+            scalings = ColumnScaling.pair(*raw, self.scale)
+            source, target = scalings[0].transform(raw[0]), scalings[1].transform(raw[1])
         report = callback or (lambda step, done, total: None)
         with threadpool_limits(self.threads):
             few = max(_LEAST, min(len(source), len(target)) // _POINTS)
@@ -136,7 +147,7 @@ class BlindAligner(BaseEstimator):
             frames = fit_frames(source, target, wanted)
             a, b = frames[0].directions(source), frames[1].directions(target)
             found = search(a, b, plan, np.random.default_rng(self.random_state), report)
-        self.alignment_ = SpaceMap(*frames, found.rotation)
+        self.alignment_ = SpaceMap(*frames, found.rotation, scalings)
         self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
         chosen = found.candidates[found.best]
         self.result_ = chosen.result
@@ -180,7 +191,7 @@ class BlindAligner(BaseEstimator):
         queries = self.alignment_.directions(as_points(X, "X", len(self.alignment_.source.mean)))
         if candidates is not None:
             among = as_points(candidates, "candidates", len(self.alignment_.target.mean))
-            pool = self.alignment_.target.directions(among)
+            pool = self.alignment_.target.directions(self.alignment_.scaled(among, 1))
         elif self.target_directions_ is None:
             raise ValueError("candidates=None: a loaded map has no targets; pass candidates")
         else:

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.alignment.frame import Frame, Points
+from blindmatch.geometry.columns import SCALES, ColumnScaling
 from blindmatch.io.files import read_npz, write_atomically
 from blindmatch.validation import FloatArray, as_floats, positive
 
 _KIND = "blindmatch-alignment-1"
+_COLUMNS = ("logs", "robust", "centre", "spread")
+Scalings = tuple[ColumnScaling, ColumnScaling]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,29 +29,40 @@ class SpaceMap:
         The frames of the two spaces, with the same number of axes.
     rotation
         (c, c) orthogonal: directions of the source times `rotation` are directions of the target.
+    scalings
+        How the columns of each side are scaled first; None if they are not.
     """
 
     source: Frame
     target: Frame
     rotation: Points
+    scalings: Scalings | None = None
 
     def forward(self, points: NDArray[Any]) -> FloatArray:
         """Map source points to the target's space."""
-        return _carried(points, self.source, self.target, self.rotation.astype(np.float64))
+        found = _carried(self.scaled(points, 0), self.source, self.target, self.rotation.astype(np.float64))
+        return found if self.scalings is None else self.scalings[1].inverse(found)
 
     def backward(self, points: NDArray[Any]) -> FloatArray:
         """Map target points to the source's space."""
-        return _carried(points, self.target, self.source, self.rotation.T.astype(np.float64))
+        found = _carried(self.scaled(points, 1), self.target, self.source, self.rotation.T.astype(np.float64))
+        return found if self.scalings is None else self.scalings[0].inverse(found)
 
     def directions(self, points: NDArray[Any]) -> Points:
         """Directions of source points in the target's frame."""
-        return np.asarray(self.source.directions(points) @ self.rotation)
+        return np.asarray(self.source.directions(self.scaled(points, 0)) @ self.rotation)
+
+    def scaled(self, points: NDArray[Any], side: int) -> NDArray[Any]:
+        """Points of the source (0) or the target (1) with scaled columns."""
+        return points if self.scalings is None else self.scalings[side].transform(points.astype(np.float64))
 
     def save(self, path: str | Path, **more: NDArray[Any]) -> None:
         """Write an ``.npz`` file atomically; nothing in it is pickled."""
         arrays: dict[str, Any] = {"kind": np.array(_KIND), "rotation": self.rotation, **more}
         for side, frame in (("source", self.source), ("target", self.target)):
             arrays |= {f"{side}_mean": frame.mean, f"{side}_axes": frame.axes, f"{side}_spread": np.array(frame.spread)}
+        for side, scaling in zip(("source", "target"), self.scalings or (), strict=False):
+            arrays |= {f"{side}_columns_{name}": np.array(value) for name, value in vars(scaling).items()}
         write_atomically(path, lambda file: np.savez(file, **arrays))
 
     @classmethod
@@ -60,6 +74,9 @@ class SpaceMap:
             raise ValueError(f"{path}: not an alignment; it holds {found}")
         try:
             source, target = (_frame(arrays, side) for side in ("source", "target"))
+            scalings = None
+            if "source_columns_scale" in arrays:
+                scalings = _scaling(arrays, "source", source), _scaling(arrays, "target", target)
             rotation = as_floats(arrays.pop("rotation"), "rotation").astype(np.float32)
             size = len(rotation)
             if rotation.shape != (size, size) or not np.allclose(rotation @ rotation.T, np.eye(size), atol=1e-3):
@@ -70,7 +87,7 @@ class SpaceMap:
             raise ValueError(f"{path}: it has no array {error}") from None
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-        return cls(source, target, rotation), arrays
+        return cls(source, target, rotation, scalings), arrays
 
 
 def _frame(arrays: dict[str, NDArray[Any]], side: str) -> Frame:
@@ -80,6 +97,18 @@ def _frame(arrays: dict[str, NDArray[Any]], side: str) -> Frame:
     if len(axes) != len(mean):
         raise ValueError(f"{side}_axes has shape {axes.shape}; expected {len(mean)} rows")
     return Frame(mean, axes, positive(spread, f"{side}_spread"))
+
+
+def _scaling(arrays: dict[str, NDArray[Any]], side: str, frame: Frame) -> ColumnScaling:
+    scale = str(arrays.pop(f"{side}_columns_scale"))
+    logs, robust, centre, spread = (arrays.pop(f"{side}_columns_{name}") for name in _COLUMNS)
+    shape = frame.mean.shape
+    if scale not in SCALES or any(flags.dtype != bool or flags.shape != shape for flags in (logs, robust)):
+        raise ValueError(f"{side}_columns: expected a scale and {len(frame.mean)} flags")
+    numbers = [as_floats(values, f"{side}_columns", 1) for values in (centre, spread)]
+    if any(values.shape != shape for values in numbers) or not (numbers[1] > 0).all():
+        raise ValueError(f"{side}_columns: expected {len(frame.mean)} centres, and spreads above 0")
+    return ColumnScaling(scale, logs, robust, *numbers)
 
 
 def _carried(points: NDArray[Any], here: Frame, there: Frame, rotation: FloatArray) -> FloatArray:

@@ -91,6 +91,20 @@ class ColumnScaling:
             raise ValueError(f"row {i} holds {values[i, j]:g} in column {j}, whose logarithm is taken")
         return np.asarray((_logged(values, self.logs) - self.centre) / self.spread)
 
+    def inverse(self, values: FloatArray) -> FloatArray:
+        """Values on the common scale in the units of their columns.
+
+        >>> table = np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]])
+        >>> scaling = ColumnScaling.of(table, "auto")
+        >>> bool(np.allclose(scaling.inverse(scaling.transform(table)), table))
+        True
+        """
+        if not self.changes:
+            return values
+        with np.errstate(over="ignore"):  # where a logarithm is far beyond all that was seen
+            shown = values * self.spread + self.centre
+            return np.asarray(np.where(self.logs, np.exp(np.where(self.logs, shown, 0.0)), shown))
+
     def described(self, titles: Sequence[str] | None = None) -> str:
         """What was done, in words.
 

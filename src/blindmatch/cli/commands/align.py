@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +34,7 @@ class AlignerOptions:
         int, typer.Option("--candidates", help="How many of the best matches of centres to prove and refine.")
     ] = 5
     n_iterations: Annotated[int, typer.Option("--iterations", help="Rounds of refinement.")] = 20
+    scale: opt.Scale = "none"
     random_state: opt.Seed = 0
     solver: opt.Solver = "auto"
     time_limit: Annotated[
@@ -97,29 +97,33 @@ def _run(
 
     from rich.text import Text
 
+    from blindmatch.cli.alignments import alignment_json, alignment_text
     from blindmatch.cli.answers import check_certificate
     from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
     from blindmatch.cli.outputs import Delivery
     from blindmatch.cli.progress import watched
+    from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
     from blindmatch.solving.run import as_solver
 
     check_certificate(written["--certificate"], as_solver(aligner.solver))
     ours, theirs = load_embeddings(source), load_embeddings(target)
     new = None if transform is None else _new_points(transform, ours)
+    tables = Tables.scaled(ours, theirs, aligner.scale)
+    tables.warn()
     begin = time.perf_counter()
     with watched("reducing dimensions") as line:
         aligner.fit(ours.values, theirs.values, callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
     delivery, proof = Delivery(), aligner.result_.certificate
     if json:
-        paths = {
-            key: None if path is None else str(path)
-            for key, path in (("out", written["--out"]), ("to", written["--to"]))
-        }
-        delivery.show(lambda: echo_json(_as_json(aligner, (len(ours), len(theirs)), seconds, paths)))
+        paths = {key: None if (path := written[f"--{key}"]) is None else str(path) for key in ("out", "to")}
+        values = {**alignment_json(aligner, (len(ours), len(theirs)), seconds), **paths, "columns": tables.to_dict()}
+        delivery.show(lambda: echo_json(values))
     else:
-        delivery.show(lambda: output().print(*_text(aligner, ours, theirs, seconds), sep="\n"))
+        delivery.show(
+            lambda: output().print(*alignment_text(aligner, (ours, theirs), seconds), *tables.texts, sep="\n")
+        )
     files = [("Map", written["--out"], aligner.save)]
     if new is not None:
         files.append(("Points of --transform in the target's space", written["--to"], partial(_write, aligner, new)))
@@ -156,92 +160,3 @@ def _new_points(path: Path, source: Embeddings) -> FloatArray:
     if values.shape[1] != source.values.shape[1]:
         raise ValueError(f"{path}: has {values.shape[1]} features; the source has {source.values.shape[1]}")
     return values
-
-
-def _verdict(aligner: BlindAligner) -> str:
-    """What can be said about the map without knowing a pair."""
-    support, others, score, chance = aligner.support_, len(aligner.candidates_) - 1, aligner.score_, aligner.chance_
-    if support > 0:
-        return f"{support} of {others} other starts led to the same map."
-    alone = "There was one candidate only" if others == 0 else f"None of {others} other starts led to the same map"
-    if score > (1 + chance) / 2:  # False where one of them is nan
-        return (
-            f"{alone}, but unseen points overlap nearly as two halves of one set do (score {score:.2f}; an unrelated "
-            f"cloud reaches {chance:.2f}): the map is probably right. Check a few pairs."
-        )
-    if others == 0:
-        return f"{alone}, so nothing shows whether the map is right: try more with --candidates."
-    return f"{alone}: do not trust it without a check."
-
-
-def _text(aligner: BlindAligner, source: Embeddings, target: Embeddings, seconds: float) -> list[object]:
-    from rich.table import Table
-    from rich.text import Text
-
-    from blindmatch.report.verdict import number, percent
-
-    table = Table(show_edge=False, pad_edge=False)
-    for title in ("clusterings", "cost", "gap", "status", "overlap", "likeness", ""):
-        table.add_column(title, justify="left" if title in ("status", "") else "right")
-    for index, candidate in enumerate(aligner.candidates_):
-        result = candidate.result
-        i, j = candidate.clusterings
-        kept = "kept" if index == aligner.best_ else ""
-        proof = (number(result.cost), percent(result.gap), result.status)
-        table.add_row(f"{i} and {j}", *proof, f"{candidate.overlap:.4f}", percent(candidate.likeness), kept)
-    shapes = [f"{len(side)} x {side.values.shape[1]}" for side in (source, target)]
-    components = aligner.alignment_.source.components
-    return [
-        Text(f"{shapes[0]} aligned with {shapes[1]} in {components} dimensions, {seconds:.0f} s.\n"),
-        table,
-        Text(f"\n{_overlap(aligner)}"),
-        Text(_verdict(aligner), style="bold"),
-    ]
-
-
-def _overlap(aligner: BlindAligner) -> str:
-    best, floor, ceiling = aligner.overlap_, aligner.floor_, aligner.ceiling_
-    if math.isnan(ceiling):
-        return (
-            f"Overlap after the last refinement: {best:.4f}; of a random rotation {floor:.4f}. Too few points for a "
-            "score."
-        )
-    score = "too near to each other for a score" if math.isnan(aligner.score_) else f"score {aligner.score_:.2f}"
-    if not math.isnan(aligner.chance_):
-        score += f" (an unrelated cloud reaches {aligner.chance_:.2f})"
-    return (
-        f"Overlap of unseen points after the last refinement: {best:.4f}; of a random rotation {floor:.4f}, of two "
-        f"halves of one set {ceiling:.4f}: {score}."
-    )
-
-
-def _as_json(
-    aligner: BlindAligner, sizes: tuple[int, int], seconds: float, paths: dict[str, str | None]
-) -> dict[str, object]:
-    candidates = [
-        {
-            "clusterings": list(candidate.clusterings),
-            "cost": candidate.result.cost,
-            "lower_bound": candidate.result.lower_bound,
-            "gap": candidate.result.gap,
-            "status": candidate.result.status,
-            "overlap": candidate.overlap,
-            "likeness": candidate.likeness,
-        }
-        for candidate in aligner.candidates_
-    ]
-    return {
-        "source_size": sizes[0],
-        "target_size": sizes[1],
-        "components": aligner.alignment_.source.components,
-        "score": aligner.score_,
-        "support": aligner.support_,
-        "chance": aligner.chance_,
-        "overlap": aligner.overlap_,
-        "floor": aligner.floor_,
-        "ceiling": aligner.ceiling_,
-        "best": aligner.best_,
-        "candidates": candidates,
-        "seconds": seconds,
-        **paths,
-    }
