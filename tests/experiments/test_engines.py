@@ -151,3 +151,16 @@ def test_a_scheduler_that_does_not_answer_is_told():
     pytest.importorskip("distributed")
     with pytest.raises(ValueError, match="no Dask scheduler answers there"):
         Dask("tcp://127.0.0.1:1", timeout=1).workers  # noqa: B018
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_without_workers_is_told(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    idle = distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None)
+    with (
+        idle as cluster,
+        pytest.raises(ValueError, match="the Dask scheduler has no workers; start some: dask worker tcp://"),
+        Dask(cluster.scheduler_address, timeout=1).open(tmp_path),
+    ):
+        pass

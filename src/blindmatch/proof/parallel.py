@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from typing import TypeVar
 
 _CHUNKS = 8  # at least, of the nodes of one depth
@@ -33,9 +34,16 @@ def map_chunks(executor: Executor, look: Callable[[list[Item]], list[View]], ite
     """``look`` on all items, a chunk of them at a time."""
     size = max(1, min(_LARGEST_CHUNK, len(items) // _CHUNKS))
     chunks = [items[first : first + size] for first in range(0, len(items), size)]
-    futures = [executor.submit(look, chunk) for chunk in chunks]
+    futures = [submitted(executor, look, chunk) for chunk in chunks]
     try:
         return [view for future in futures for view in future.result()]
     finally:
         for future in futures:
             future.cancel()
+
+
+def submitted(executor: Executor, function: Callable[..., View], *arguments: object) -> Future[View]:
+    """A task, without Dask's warning of large ones: they are as large as they have to be."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return executor.submit(function, *arguments)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Generic, TypeVar
 
 from blindmatch.machine import usable_cores
+from blindmatch.proof.parallel import submitted
 
 _FIRST_ANSWER = 30.0  # seconds that the workers have to say that they are there
 _AHEAD = 2  # tasks a worker: one is worked on, one waits
@@ -35,9 +35,7 @@ class Tasks(Generic[Key]):
 
     def submit(self, key: Key, function: Callable[..., Any], *arguments: Any) -> None:
         """Send out a task."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # Dask's: a task is as large as it is
-            self.out[self.executor.submit(function, *arguments)] = key
+        self.out[submitted(self.executor, function, *arguments)] = key
 
     def finished(self) -> Iterator[tuple[Key, Any]]:
         """Wait a moment; the tasks that have ended since, with what they returned, or None if they were lost."""

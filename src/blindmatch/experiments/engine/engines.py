@@ -105,14 +105,14 @@ class Dask:
     address
         Address of the scheduler, such as ``tcp://host:8786``.
     timeout
-        Seconds to wait for it.
+        Seconds to wait for it, and for its first worker.
     resources
         What a task needs of a worker, such as ``{"GPU": 1}``: workers that were started with ``--resources GPU=1`` run
         one such task at a time.
     """
 
     address: str
-    timeout: float = 20.0
+    timeout: float = 10.0
     resources: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -125,12 +125,22 @@ class Dask:
     def open(self, folder: Path) -> Iterator[Executor]:
         """The cluster as an executor. Dask reassigns the work of a worker that dies."""
         with _dask_client(self.address, self.timeout) as client:
+            self._refuse_no_workers(client)
             self._refuse_missing_resources(client)
             pool = client.get_executor(pure=False, **({"resources": self.resources} if self.resources else {}))
             try:
                 yield pool
             finally:
                 pool.shutdown(wait=False)  # without waiting, it cancels its tasks
+
+    def _refuse_no_workers(self, client: Any) -> None:
+        """Dask would wait forever for one."""
+        try:
+            client.wait_for_workers(1, timeout=self.timeout)
+        except TimeoutError:
+            raise ValueError(
+                f"address={self.address!r}: the Dask scheduler has no workers; start some: dask worker {self.address}"
+            ) from None
 
     def _refuse_missing_resources(self, client: Any) -> None:
         """Dask would wait forever for a worker that has them."""
