@@ -107,13 +107,8 @@ def _margins(found: Links, a: Points, b: Points, partners: IntArray) -> Margins:
     return Margins(own - rival, own, float(np.median(widths)))
 
 
-def confidence(margins: Margins, support: int) -> FloatArray:
-    """The probability that each pair is right; nan for the unmatched.
-
-    A logistic model of the margin, of the CSLS, of the share of pairs with a positive margin, and of whether another
-    start supports the match. It was fitted to problems whose truth is known, with noise and with outliers
-    (benchmarks/README.md).
-    """
+def features(margins: Margins, support: int) -> FloatArray:
+    """(n, 7) what the confidence depends on, in the order of `_LOGISTIC`; nan for the unmatched."""
     above, own = margins.above, margins.own
     known = ~np.isnan(above)
     share = float(np.clip((above[known] > 0).mean(), 0.01, 0.99)) if known.any() else 0.01
@@ -123,7 +118,16 @@ def confidence(margins: Margins, support: int) -> FloatArray:
         above = own = np.where(known, 0.0, np.nan)
     logit = float(np.log(share / (1 - share)))
     clear = max(logit, 0.0)
-    at, by_margin, by_share, by_support, by_clear_margin, by_own, by_clear_own = _LOGISTIC
-    whole = at + by_share * logit + by_support * (support > 0)
-    logits = whole + (by_margin + by_clear_margin * clear) * above + (by_own + by_clear_own * clear) * own
-    return np.asarray(1 / (1 + np.exp(-logits)))
+    whole = (np.full(len(above), value) for value in (1.0, logit, float(support > 0)))
+    constant, logits, supported = whole
+    return np.column_stack([constant, above, logits, supported, clear * above, own, clear * own])
+
+
+def confidence(margins: Margins, support: int) -> FloatArray:
+    """The probability that each pair is right; nan for the unmatched.
+
+    A logistic model of the margin, of the CSLS, of the share of pairs with a positive margin, and of whether another
+    start supports the match. It was fitted to problems whose truth is known, with noise and with outliers
+    (``benchmarks/large_confidence.py`` does it again).
+    """
+    return np.asarray(1 / (1 + np.exp(-(features(margins, support) @ np.array(_LOGISTIC)))))
