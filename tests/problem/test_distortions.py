@@ -46,7 +46,8 @@ def test_the_problem_is_the_double_sum(name, seed, n, given_options, integer):
     margin = 1e-11 * problem.scale
     assert problem.objective(p) == pytest.approx(direct, abs=margin)
     assert distortion.evaluate(X, Y, p) == pytest.approx(direct, abs=margin)
-    assert distortion.evaluate(X, Y[p]) == pytest.approx(direct, abs=margin)
+    if not (integer and name == "mutual-knn"):  # neighbours at equal distances are taken in the order of the items
+        assert distortion.evaluate(X, Y[p]) == pytest.approx(direct, abs=margin)
 
 
 @pytest.mark.parametrize("name", NAMES)
