@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.assign import Candidates, allowed, in_haste, one_to_one, renumbered
 from blindmatch.alignment.coordinates import Coordinates
@@ -18,6 +17,7 @@ from blindmatch.alignment.learn import NO_PAIRS, Learned, LearningSchedule, Pair
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.alignment.starts import by_axes, by_centres, by_signatures
+from blindmatch.machine import one_blas_thread
 from blindmatch.validation import IntArray
 
 Step = Callable[[str, float], None]
@@ -116,7 +116,7 @@ def pairings(
     learning = Crew(threads, lambda: remaining() < (1 - _LEARNING) * total)
     starts: list[Start] = []
     ending = Ending()
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         with ending.noted():
             for start in _learned(source, target, known.anchors, rng, learning, step):
                 starts.append(start)

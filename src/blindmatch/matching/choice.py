@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import distances
+from blindmatch.machine import one_blas_thread
 from blindmatch.matching.projection import chosen_count
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import Gaussian, GromovWasserstein
@@ -126,7 +126,7 @@ def choose_relation(
     for at, distortion in enumerate(relations):
         task = Task.of(X, Y, distortion=distortion)
         seed = int(generator.integers(2**31))
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             found = task.reduced(solve(task.problem, solver, rng=seed, threads=threads).permutation)
         rows = np.flatnonzero(found >= 0)
         error = (_error(apart[0], rows, Y[found[rows]]) + _error(apart[1], found[rows], X[rows])) / 2

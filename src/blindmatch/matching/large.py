@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.assign import Candidates, links, mutual_partners
 from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_coordinates
@@ -17,7 +16,7 @@ from blindmatch.alignment.margins import Ranking, confidence, held_out_margins
 from blindmatch.alignment.neighbours import NEIGHBOURHOOD
 from blindmatch.alignment.pairing import Given, Pairings, assigned, pairings
 from blindmatch.alignment.refine import procrustes, unit
-from blindmatch.machine import usable_cores
+from blindmatch.machine import one_blas_thread, usable_cores
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.task import Task
@@ -83,7 +82,7 @@ class Matches:
         a, b = (side.directions for side in self.spaces.aligned)
         crew, rng = Crew(self.threads, lambda: remaining() <= 0), np.random.default_rng(0)
         try:
-            with threadpool_limits(1, "blas"):
+            with one_blas_thread():
                 margins = held_out_margins(a, b, partners, rng=rng, crew=crew)
         except Stopped:
             return None
@@ -154,7 +153,7 @@ def matches(
     ended: list[IntArray] = []
     if not found.ended:
         crew, ending = Crew(count, lambda: remaining() <= 0), Ending()
-        with ending.noted(), threadpool_limits(1, "blas"):
+        with ending.noted(), one_blas_thread():
             for number, pairing in enumerate(found.found):
                 step("distances", number / len(found.found))
                 ended.append(settled(spaces.placed, pairing.partners, given, crew))

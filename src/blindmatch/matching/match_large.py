@@ -7,11 +7,11 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.pairing import Given
 from blindmatch.geometry.kernels import unit_rows
+from blindmatch.machine import one_blas_thread
 from blindmatch.matching.large import Matches, Spaces, given_pairs, located, matches, settled
 from blindmatch.matching.outliers import without_outliers
 from blindmatch.matching.relations import (
@@ -71,7 +71,7 @@ def match_large(
     run = Run(time_limit, callback)
     given = given_pairs(hints)
     run.step("principal axes", 0.0)
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         spaces = Spaces.of(sides, distortion, precomputed)
     found = matches(spaces, given, rng=rng, threads=threads, remaining=lambda: run.remaining(_MATCHING), step=run.step)
     run.interrupted |= found.found.ended == "interrupted"
@@ -153,7 +153,7 @@ class Judge:
 
     def best(self, found: Matches, run: Run) -> tuple[IntArray, Estimate, list[str]]:
         """The cheapest match, its cost, and what is to be said about it."""
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             if max(self._hints.sizes) <= EXACT:
                 ending, best = Ending(), None
                 with ending.noted():

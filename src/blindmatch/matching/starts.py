@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from blindmatch.machine import one_blas_thread
 from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, located, matches
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
@@ -72,7 +72,7 @@ def solve_from_coordinates(
     given = believed if believed and problem.n > solver.largest else starts
     left = None if time_limit is None else max(remaining(), 1e-3)
     # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.
-    with nullcontext() if solver.search or problem.n <= solver.largest else threadpool_limits(1, "blas"):
+    with nullcontext() if solver.search or problem.n <= solver.largest else one_blas_thread():
         result = solve(
             problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads, start=own, starts=given
         )
@@ -115,7 +115,7 @@ def _matches(
     """Matches by coordinates; None if the points have none to speak of."""
     sides, precomputed = located(task)
     try:
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             spaces = Spaces.of(sides, task.distortion, precomputed)
     except ValueError:  # points on a line, or all the same
         return None

@@ -18,9 +18,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from blindmatch.machine import usable_cores
+from blindmatch.machine import one_blas_thread, usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
 from blindmatch.proof.duration import projection_seconds, stage_seconds_at_least
@@ -142,7 +141,7 @@ def _look(problem: QAP, forced: tuple[Pair, ...], items: list[tuple[Node, NodeVi
 def _one_blas_thread(nodes: Sequence[Node]) -> AbstractContextManager[object]:
     """Keep LAPACK to one thread where there are matrices: two take many times as long on a busy machine."""
     matrices = any(stage.matrix is not None for node in nodes for stage in node.stages)
-    return threadpool_limits(1, user_api="blas") if matrices else nullcontext()
+    return one_blas_thread() if matrices else nullcontext()
 
 
 def _root_bound(problem: QAP, certificate: Certificate, views: list[NodeView]) -> float:

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from threadpoolctl import threadpool_limits
 
+from blindmatch.machine import one_blas_thread
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import EPS, TINY, assignment_bounds, guarded
 from blindmatch.validation import FloatArray
@@ -35,7 +35,7 @@ def projection_bound(problem: QAP) -> float:
     as long where other programs use the cores.
     """
     try:
-        with guarded(), threadpool_limits(1, user_api="blas"):
+        with guarded(), one_blas_thread():
             return _projection_bound(problem)
     except (FloatingPointError, np.linalg.LinAlgError):
         return -math.inf

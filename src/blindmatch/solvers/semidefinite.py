@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from threadpoolctl import ThreadpoolController
 
+from blindmatch.machine import one_blas_thread
 from blindmatch.problem.optimality import closing_bound
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node, Stage
@@ -113,7 +113,6 @@ class SemidefiniteRun:
         self.slowest = 0.0  # seconds of a step
         self.proof_seconds = 0.0  # of the last proof
         self.check_seconds = 0.0  # that the checker took for the stages that are kept
-        self.blas = ThreadpoolController()
         self.message = ""
 
     @property
@@ -151,7 +150,7 @@ class SemidefiniteRun:
             count += 1
             work += _ROUND * float(self.splitting.face.dimension) ** 3
             before = self.bound
-            with self.blas.limit(limits=1, user_api="blas"):
+            with one_blas_thread():
                 if self._out_of_time:
                     return
                 self._steps()

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from threadpoolctl import threadpool_limits
 
+from blindmatch.machine import one_blas_thread
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Node, Pair, Stage
 from blindmatch.proof.checker import NodeView
@@ -123,7 +123,7 @@ def children_elsewhere(
     """What `NodeBounder.child` returns for each, in the process of a worker."""
     budget = Budget(seconds, threads=1)
     bounder = NodeBounder(problem, PairCosts(problem), budget, lambda: budget.stopped)
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         return [bounder.child(parent, i, j, target) for parent, i, j in children]
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from blindmatch.machine import one_blas_thread
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.progress import Status
@@ -107,7 +108,7 @@ def strengthened(
         return replace(middle, message="; ".join(filter(None, (note, middle.message))))
     symmetries = () if look is None else look.make(1).symmetries
     grown = SemidefiniteTree(problem, run.costs, budget, run.as_root(), symmetries, proof_limit)
-    with run.blas.limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         grown.run(None if executor is None else int(_HERE / _node_seconds(problem)))
         if executor is None or grown.ended:
             return _outcome(grown, middle, note)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from blindmatch.geometry.correlation import agreement, centred_agreement, pair_agreement
+from blindmatch.machine import one_blas_thread
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.task import Task, as_task
@@ -136,7 +136,7 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
     if result.solver == "alignment":  # too many items for an assignment problem
         return replace(assess_large(result, match, task, schedule.rng), seconds=schedule.seconds)
     # The matrices are small: on a busy machine two threads of BLAS take many times as long as one.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         problem, evidence = task.problem, gather(match, task, plan, schedule)
     found, test, rows = evidence.found, evidence.test, evidence.rows
     extra = found.without - found.cost
