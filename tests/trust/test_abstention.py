@@ -41,6 +41,13 @@ def test_a_match_of_nothing_stays_one() -> None:
     assert (again.status, again.cost, again.message) == (alone.status, alone.cost, alone.message)
 
 
+def test_where_all_pairs_are_kept_nothing_is_left_out(related) -> None:
+    sure = dataclasses.replace(related[2], confidence=np.full(9, 0.9), support=3)
+    kept = abstained_by(sure, 0.5)
+    assert kept.left_out == 0
+    assert kept.message.endswith("All 9 pairs have a confidence of at least 0.5.")
+
+
 def test_ctrl_c_in_the_assessment_keeps_the_match(related, monkeypatch) -> None:
     X, Y, result = related
     monkeypatch.setattr(assessment, "gather", lambda *_: signal.raise_signal(signal.SIGINT))

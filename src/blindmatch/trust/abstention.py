@@ -52,18 +52,21 @@ def abstained_by(result: Result, min_confidence: float) -> Result:
 
 
 def _keeping(result: Result, confidence: FloatArray, min_confidence: float, unknown: int) -> Result:
-    total = len(result.pairs)
     kept = (np.nan_to_num(confidence, nan=0.0) >= min_confidence) & (result.permutation >= 0)
+    note = _fate(len(result.pairs), int(kept.sum()), min_confidence, unknown) + _without_support(result)
+    left_out = len(result.pairs) - int(kept.sum())
+    return replace(_with_note(result, note), permutation=np.where(kept, result.permutation, -1), left_out=left_out)
+
+
+def _fate(total: int, kept: int, min_confidence: float, unknown: int) -> str:
+    """What became of the pairs."""
+    whole = "and cost and bound are those of the whole match."
     if unknown:
         fate = "are left out" if min_confidence > 0 else "are kept, as min_confidence=0 keeps all"
-        note = f"Time ran out before the confidence of {unknown} of {total} pairs was known; they {fate}"
-    else:
-        note = (
-            f"{kept.sum()} of {total} pairs have a confidence of at least {min_confidence:g}; the others are left out"
-        )
-    whole = f"{note}, and cost and bound are those of the whole match.{_without_support(result)}"
-    permutation = np.where(kept, result.permutation, -1)
-    return replace(_with_note(result, whole), permutation=permutation, left_out=total - int(kept.sum()))
+        return f"Time ran out before the confidence of {unknown} of {total} pairs was known; they {fate}, {whole}"
+    if kept == total:
+        return f"All {total} pairs have a confidence of at least {min_confidence:g}."
+    return f"{kept} of {total} pairs have a confidence of at least {min_confidence:g}; the others are left out, {whole}"
 
 
 def _without_support(result: Result) -> str:
