@@ -1,0 +1,26 @@
+"""The principal axes of a space."""
+
+import numpy as np
+import pytest
+from strategies import rng_of
+
+from blindmatch.alignment import frame
+
+
+@pytest.mark.parametrize("points", [5, 12])
+def test_few_points_in_many_dimensions_have_the_same_axes(points: int) -> None:
+    X = rng_of(points).standard_normal((points, 4 * points)) + 3.0
+    mean, variances, axes = frame.moments(X, "X")
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(mean, X.mean(axis=0))
+    assert len(variances) == points - 1  # centring takes one
+    np.testing.assert_allclose(axes.T @ axes, np.eye(points - 1), atol=1e-12)
+    np.testing.assert_allclose((axes * variances) @ axes.T, centred.T @ centred / points, atol=1e-12)
+    by_covariance = frame._by_covariance(X, mean, "X")
+    np.testing.assert_allclose(variances, by_covariance[0][: points - 1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(4, 16), (16, 4)])
+def test_points_whose_squares_overflow_are_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="X holds numbers so large that their squares overflow"):
+        frame.moments(1e200 * rng_of(0).standard_normal(shape), "X")
