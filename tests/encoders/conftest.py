@@ -56,3 +56,19 @@ def photos(tmp_path):
             pixels[..., number] += 150
             image.fromarray(pixels).save(folder / f"{place}.png")
     return tmp_path / "photos"
+
+
+@pytest.fixture(scope="session")
+def tiny_timm(tmp_path_factory):
+    """A small vision transformer as timm saves it for the hub, and the network itself."""
+    torch = pytest.importorskip("torch", reason="torch is not installed (pip install '.[encoders]')")
+    timm = pytest.importorskip("timm", reason="timm is not installed (pip install '.[encoders]')")
+    from timm.models import save_for_hf
+
+    options = {"embed_dim": 24, "depth": 2, "num_heads": 2, "img_size": 32, "patch_size": 8}
+    torch.manual_seed(0)
+    network = timm.create_model("vit_tiny_patch16_224", num_classes=5, **options)
+    network.pretrained_cfg["input_size"] = (3, 32, 32)
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    save_for_hf(network, folder, model_args=options, safe_serialization=True)
+    return folder, network.eval()

@@ -32,21 +32,6 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
-def tiny_timm(tmp_path_factory):
-    """A small vision transformer as timm saves it for the hub, and the network itself."""
-    timm = pytest.importorskip("timm", reason="timm is not installed (pip install '.[encoders]')")
-    from timm.models import save_for_hf
-
-    options = {"embed_dim": 24, "depth": 2, "num_heads": 2, "img_size": 32, "patch_size": 8}
-    torch.manual_seed(0)
-    network = timm.create_model("vit_tiny_patch16_224", num_classes=5, **options)
-    network.pretrained_cfg["input_size"] = (3, 32, 32)
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    save_for_hf(network, folder, model_args=options, safe_serialization=True)
-    return folder, network.eval()
-
-
 def test_a_timm_model_from_a_folder_gives_its_own_features(tiny_timm, photos):
     folder, network = tiny_timm
     found = embed_images(photos, str(folder), batch_size=5)

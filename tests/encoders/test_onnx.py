@@ -145,3 +145,13 @@ def test_exports_agree_with_torch(tmp_path, photos):
         assert np.abs(expected - found).max() <= 1e-4 * np.abs(expected).max()
     again = CliRunner().invoke(app, ["embed", "export", spec, "-o", folder])
     assert (again.exit_code, "exists; expected a new folder" in again.output) == (2, True)
+
+
+def test_a_model_of_timm_is_exported(tmp_path, photos, tiny_timm):
+    """A vision transformer with random weights: the same code as for a published one, without its weights."""
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed (pip install '.[onnx-export]')")
+    spec, folder = str(tiny_timm[0]), str(tmp_path / "exported")
+    result = CliRunner().invoke(app, ["embed", "export", spec, "-o", folder])
+    assert result.exit_code == 0, result.output
+    expected, found = embed_images(photos, spec).values, embed_images(photos, folder).values
+    assert np.abs(expected - found).max() <= 1e-4 * np.abs(expected).max()
