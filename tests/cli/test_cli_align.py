@@ -100,6 +100,19 @@ def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
     assert "nothing shows whether the map is right" in " ".join(out.split())
 
 
+def test_progress_goes_to_a_log(run, monkeypatch):
+    monkeypatch.setattr("blindmatch.cli.progress_lines.OFTEN", 0.0)  # every step is written
+    quick = ("--clusters", 4, "--clusterings", 1, "--candidates", 1, "--iterations", 1)
+    code, out, err = run("a.npy", "b.npz", *quick, "--log", "run.log", "-v", "--json")
+    assert code == 0
+    first, *lines = Path("run.log").read_text(encoding="utf-8").splitlines()
+    assert "align a.npy b.npz" in first
+    assert lines
+    steps = [line.partition(": ")[2] for line in lines]  # after the seconds, which each stream reads on its own
+    assert [line.split(": ", 2)[2] for line in err.splitlines()] == steps
+    json.loads(out)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -110,6 +123,8 @@ def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
         (("a.npy", "b.npz", "--out", "nowhere/map.npz"), "expected a file in a folder that exists"),
         (("a.npy", "b.npz", "--out", "b.npz"), "this would overwrite an input"),
         (("a.npy", "b.npz", "--out", "m.npz", "--certificate", "m.npz"), "name the same file"),
+        (("a.npy", "b.npz", "--log", "a.npy"), "--log a.npy: this would overwrite an input"),
+        (("a.npy", "b.npz", "--log", "."), "--log .: this is a folder; expected a file"),
         (("a.npy", "b.npz", "--solver", "tabu", "--certificate", "c.npz"), "--solver tabu proves no bound"),
         (("a.npy", "b.npz", "--clusters", "1"), "--clusters 1"),
         (("a.npy", "b.npz", "--clusters", "500"), "SOURCE has 900 rows"),

@@ -9,6 +9,8 @@ import pytest
 from commands import run
 from strategies import rng_of
 
+from blindmatch.geometry.columns import heaviest
+
 SIZE = 10
 
 
@@ -66,5 +68,26 @@ def test_classify_and_subsets_take_a_scale(scale):
     assert json.loads(images.stdout)["columns"]["images"]["ignored"] == ["Continent (text)", "id (an index)"]
     subsets = run("subsets", "en.csv", "de.csv", "--scale", scale, "--size", 3, "--json")
     assert json.loads(subsets.stdout)["columns"]["target"]["used"] == ["Mio", "Alter", "Grad"]
-    assert ("warning" in subsets.stderr) == (scale == "none")
+    for told in (images, subsets):  # once each, not by Python as well
+        assert told.stderr.lower().count("warning") == (1 if scale == "none" else 0)
     assert run("subsets", "en.csv", "de.csv", "--scale", "logs", "--size", 3).exit_code == 2
+
+
+def test_a_scale_is_not_suggested_for_relations(tables):
+    """A long vector is a heavy column of a matrix of inner products, but ``--scale`` is refused there."""
+    far = np.vstack([tables[:, 1:], [1e4, 1e4]])
+    products = far @ far.T
+    assert heaviest(products) is not None
+    np.save("products.npy", products)
+    told = run("match", "products.npy", "products.npy", "--metric", "precomputed", "-d", "inner-product", "--json")
+    assert (told.exit_code, told.stderr) == (0, "")
+
+
+def test_align_warns_of_units_once():
+    rng = rng_of(2)
+    np.save("x.npy", rng.standard_normal((40, 3)) * [1e3, 1, 1])
+    quick = ("--clusters", 3, "--clusterings", 1, "--candidates", 1, "--iterations", 1)
+    told = run("align", "x.npy", "x.npy", *quick, "--json")
+    assert told.stderr.lower().count("warning") == 1
+    assert "column 0 of the source carries 99.9 %" in told.stderr
+    assert run("align", "x.npy", "x.npy", *quick, "--scale", "auto", "--json").stderr == ""

@@ -1,11 +1,16 @@
 """The models of the paper, and what a user's word for a model means."""
 
 import json
+import re
+import sys
+from importlib.metadata import requires
 
 import pytest
 from typer.testing import CliRunner
 
 from blindmatch.cli import app
+from blindmatch.cli.encoding import SMALL
+from blindmatch.encoders import load_image_encoder, load_text_encoder
 from blindmatch.encoders.registry import find_model, identifier, list_models
 
 PAPER = [model for model in list_models() if model.paper]
@@ -116,3 +121,15 @@ def test_the_command_lists_and_filters():
 def test_identifiers_have_no_blank():
     assert all(" " not in model.id and "/" not in model.id for model in list_models())
     assert identifier("CLIP ViT-B/32") == "clip-vit-b32"
+
+
+@pytest.mark.parametrize("modality", SMALL)
+def test_the_hint_for_missing_torch_names_the_extra_of_the_default_models(modality, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    load = {"vision": load_image_encoder, "language": load_text_encoder}[modality]
+    with pytest.raises(ImportError, match="torch is not installed") as told:
+        load(SMALL[modality])
+    extra = re.search(r"pip install 'blindmatch\[([a-z-]+)\]'", str(told.value)).group(1)
+    needed = [need for need in requires("blindmatch") if f'extra == "{extra}"' in need.replace("'", '"')]
+    for package in ("torch", find_model(SMALL[modality]).package.partition("==")[0]):
+        assert any(re.match(rf"{re.escape(package)}\b", need) for need in needed)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.geometry.columns import SCALES, ColumnScaling, heaviest
+from blindmatch.geometry.columns import SCALES, ColumnScaling, UnitsWarning, heaviest
 
 RNG = np.random.default_rng(3)
 HIDDEN = RNG.normal(size=(12, 3))
@@ -94,3 +94,25 @@ def test_bad_scales_are_refused():
         bm.match(kernels=(np.eye(3), np.eye(3)), scale="auto")
     with pytest.raises(ValueError, match="samples cannot be used"):
         bm.assess(bm.match(ONE, OTHER, scale="log", rng=0), ONE, OTHER, scale="log", source_samples=[ONE] * 12)
+
+
+@pytest.mark.parametrize(
+    ("side", "fit"),
+    [
+        ("X", lambda scale: bm.BlindAligner(n_clusters=3, n_clusterings=1, scale=scale, random_state=0)),
+        ("images", lambda scale: bm.BlindClassifier(n_init=1, scale=scale, random_state=0)),
+        ("source", lambda scale: bm.BlindMatcher(scale=scale, random_state=0)),
+    ],
+)
+def test_estimators_warn_of_units_too(side, fit):
+    with pytest.warns(UnitsWarning, match=f"column 0 of the {side} carries 99.* scale='auto'") as told:
+        fit("none").fit(ONE, OTHER)
+    assert [warning.filename for warning in told] == [__file__]  # it points to the caller
+    fit("auto").fit(ONE, OTHER)  # warnings are errors in tests
+
+
+def test_subsets_warn_of_units_too():
+    with pytest.warns(UnitsWarning, match="column 0 of the source carries 99") as told:
+        bm.best_subsets(ONE, OTHER, size=3, k=1, rng=0)
+    assert [warning.filename for warning in told] == [__file__]
+    bm.best_subsets(ONE, OTHER, size=3, k=1, scale="auto", rng=0)

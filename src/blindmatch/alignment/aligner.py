@@ -15,7 +15,7 @@ from blindmatch.alignment.frame import Points, as_points, fit_frames
 from blindmatch.alignment.map import SpaceMap
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.search import Plan, Step, search
-from blindmatch.geometry.columns import ColumnScaling
+from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
@@ -23,6 +23,7 @@ from blindmatch.validation import FloatArray, IntArray, at_least, positive
 _COMPONENTS = 256  # default dimension of the common space
 _LEAST, _POINTS = 32, 40  # small sets get one dimension per _POINTS points, and at least _LEAST
 _ALIKE = 0.2  # two maps are the same if they share this many nearest neighbours (benchmarks/README.md)
+_ENOUGH = 10_000  # rows that show whether one column outweighs the others
 _CLEAR = 0.1  # least (ceiling - floor) / ceiling for a score; images have 0.4, shapeless normal points 0.02
 
 
@@ -46,8 +47,8 @@ class BlindAligner(BaseEstimator):
     n_candidates
         Number of the cheapest matches that are solved with a proof and refined.
     scale
-        As in ``bm.match``: how the columns of tables with units are scaled first. Points are mapped to the units of the
-        other side.
+        As in ``bm.match``, with the same warning: how the columns of tables with units are scaled first. Points are
+        mapped to the units of the other side.
     solver, time_limit
         As in ``bm.match``, for matching the centres of one candidate.
     n_iterations
@@ -136,7 +137,10 @@ class BlindAligner(BaseEstimator):
         source, target = as_points(X, "X"), as_points(Y, "Y")
         plan = self._plan(len(source), len(target))
         scalings = None
-        if self.scale != "none":
+        if self.scale == "none":
+            some = [points[:: math.ceil(len(points) / _ENOUGH)] for points in (source, target)]
+            warn_of_units(zip("XY", (np.asarray(rows, dtype=np.float64) for rows in some), strict=True))
+        else:
             raw = source.astype(np.float64), target.astype(np.float64)
             scalings = ColumnScaling.pair(*raw, self.scale)
             source, target = scalings[0].transform(raw[0]), scalings[1].transform(raw[1])

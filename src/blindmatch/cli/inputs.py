@@ -127,7 +127,7 @@ class TaskInput:
     def tables(self) -> Tables:
         """Which columns were used, and how they were scaled."""
         (_, ours), (_, theirs) = self._loaded
-        return Tables(self._embeddings, self.task.scalings, gaps=(ours, theirs))
+        return Tables(self._embeddings, self.task.scalings, gaps=(ours, theirs), relations=self.task.precomputed)
 
     @cached_property
     def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
 
 from blindmatch.cli.console import complain, plain
-from blindmatch.geometry.columns import ColumnScaling, heaviest
+from blindmatch.geometry.columns import ColumnScaling, UnitsWarning, outweighing
 from blindmatch.io.embeddings import Embeddings
-from blindmatch.matching.match_task import outweighs
 
 _SHOWN = 12  # columns that are listed by name
 SIDES = ("source", "target")
@@ -25,6 +26,7 @@ class Tables:
     scalings: tuple[ColumnScaling, ColumnScaling] | None = None
     names: tuple[str, str] = SIDES
     gaps: tuple[str, str] = ("", "")  # what was filled in
+    relations: bool = False  # whether the tables hold relations between items, whose columns have no scale
 
     @classmethod
     def scaled(cls, one: Embeddings, other: Embeddings, scale: str) -> Tables:
@@ -60,14 +62,19 @@ class Tables:
 
     def warn(self) -> None:
         """Warn on stderr if a column outweighs the others and no scale was chosen."""
-        warnings = []
-        for side, read, scaling in self._each():
-            heavy = heaviest(read.values) if scaling is None else None
-            if heavy is not None:
-                title = str(heavy[0]) if read.columns is None else repr(read.columns[heavy[0]])
-                warnings.append(f"column {title} of the {side} {outweighs(heavy[1])}")
-        if warnings:
-            complain(f"warning: {'; '.join(warnings)}. Try --scale auto")
+        if self.scalings is not None or self.relations:
+            return
+        heavy = outweighing((side, read.values, read.columns) for side, read, _ in self._each())
+        if heavy:
+            complain(f"warning: {heavy}. Try --scale auto")
+
+    @contextmanager
+    def warned(self) -> Iterator[None]:
+        """Warn as `warn` does, and not once more as Python does."""
+        self.warn()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitsWarning)
+            yield
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -144,6 +145,34 @@ def heaviest(values: FloatArray) -> tuple[int, float] | None:
     share = float(1 / (1 + ((others / largest) ** 2).sum()))
     usual = np.quantile(others[others > 0], 0.5, method="lower")
     return (at, share) if share > 0.5 and largest >= _HEAVY * usual else None
+
+
+class UnitsWarning(UserWarning):
+    """One column outweighs the others, and no scale was chosen."""
+
+
+def outweighing(sides: Iterable[tuple[str, FloatArray, Sequence[str] | None]]) -> str:
+    """Which columns outweigh the others, in words; empty if none does. A side has a name, values and column titles.
+
+    >>> outweighing([("source", np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]] * 3), ["age", "people"])])
+    "column 'people' of the source carries 99.9 % of the squared distances, so the other columns hardly count"
+    """
+    found = []
+    for name, values, titles in sides:
+        heavy = heaviest(values)
+        if heavy is not None:
+            column = str(heavy[0]) if titles is None else repr(titles[heavy[0]])
+            share = f"{min(100 * heavy[1], 99.9):.3g} % of the squared distances"
+            found.append(f"column {column} of the {name} carries {share}, so the other columns hardly count")
+    return "; ".join(found)
+
+
+def warn_of_units(sides: Iterable[tuple[str, FloatArray]], stacklevel: int = 2) -> None:
+    """Warn if one column of a side outweighs the others: for callers that scale nothing."""
+    heavy = outweighing((name, values, None) for name, values in sides)
+    if heavy:
+        message = f"{heavy}. scale='auto' brings columns to a common scale"
+        warnings.warn(message, UnitsWarning, stacklevel=stacklevel + 1)
 
 
 def _wide(values: FloatArray) -> BoolArray:

@@ -15,7 +15,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from blindmatch.geometry.columns import ColumnScaling
+from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.estimator import TwoSetEstimator
@@ -148,6 +148,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         # Errors in these are reported before the clustering.
         distortion = as_distortion(self.distortion, self.standardize, self.metric, self.neighbors)
         images, texts = self._fitted_set(X), self._second_set(Y)
+        if self.scale == "none":
+            warn_of_units([("images", images), ("classes", texts)])
         self.scalings_ = ColumnScaling.pair(images, texts, self.scale)
         images, texts = self._scaled(images, self.scalings_[0]), self._scaled(texts, self.scalings_[1])
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")

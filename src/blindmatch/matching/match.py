@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.matching.match_task import SolveOptions, match_task, warn_of_units
+from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.matching.price import task_with_price
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
@@ -146,7 +146,7 @@ def match(
         max_unmatched=max_unmatched,
     )
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
-    warn_of_units(task)
+    task.warn_of_units()
     result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads, start))
     result = result if price is None else price.noted(result)
     if least is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -40,19 +39,6 @@ class SolveOptions:
     def automatic(self) -> bool:
         """Whether the way to solve is left to the program."""
         return self.solver in ("auto", Auto())
-
-
-def warn_of_units(task: Task) -> None:
-    """Warn if one column of a side outweighs the others, and no scale was chosen."""
-    sides = zip(task.heaviest, ("source", "target"), strict=True)
-    heavy = [f"column {side[0]} of the {name} {outweighs(side[1])}" for side, name in sides if side is not None]
-    if heavy:
-        warnings.warn(f"{'; '.join(heavy)}. scale='auto' brings columns to a common scale", stacklevel=3)
-
-
-def outweighs(share: float) -> str:
-    """What is wrong with a column that has this share of the squared distances."""
-    return f"carries {min(100 * share, 99.9):.3g} % of the squared distances, so the other columns hardly count"
 
 
 def match_task(task: Task, options: SolveOptions) -> Result:

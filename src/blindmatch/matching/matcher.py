@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.estimator import TwoSetEstimator
-from blindmatch.matching.match_task import SolveOptions, match_task, warn_of_units
+from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.matching.price import task_with_price
 from blindmatch.matching.projection import Partners, chosen_count, distances_to_sources, mean_of_nearest
 from blindmatch.problem.distortion import Distortion
@@ -124,7 +124,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             unmatched_cost=self.unmatched_cost,
             max_unmatched=self.max_unmatched,
         )
-        warn_of_units(self.task_)
+        self.task_.warn_of_units()
         options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=self.threads)
         result = match_task(self.task_, options)
         self.result_ = result if price is None else price.noted(result)

@@ -139,6 +139,7 @@ def _pair_costs(
         matrix = as_square(cost, "cost")
     else:
         task = Task.of(source, target, **how)
+        task.warn_of_units(stacklevel=3)
         K, G = task.kernels
         if len(K) != len(G):
             raise ValueError(f"source has {len(K)} items and target has {len(G)}; expected row i to belong to row i")

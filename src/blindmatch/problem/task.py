@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.geometry.columns import ColumnScaling, heaviest
+from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.metrics import Metric
@@ -111,12 +111,10 @@ class Task:
         """How many sources and targets there are."""
         return self.hints.sizes
 
-    @property
-    def heaviest(self) -> tuple[tuple[int, float] | None, tuple[int, float] | None]:
-        """The column of each side that outweighs the others, with its share; None if none does or it was scaled."""
-        if self.precomputed or self.scalings is not None:
-            return None, None
-        return heaviest(self.sides[0]), heaviest(self.sides[1])
+    def warn_of_units(self, stacklevel: int = 2) -> None:
+        """Warn if one column of a side outweighs the others, and no scale was chosen."""
+        if not self.precomputed and self.scalings is None:
+            warn_of_units(zip(("source", "target"), self.sides, strict=True), stacklevel + 1)
 
     @cached_property
     def relations(self) -> tuple[FloatArray, FloatArray]:

@@ -14,6 +14,7 @@ from blindmatch.cli.app import command
 
 if TYPE_CHECKING:
     from blindmatch.alignment.aligner import BlindAligner
+    from blindmatch.cli.progress import ProgressOptions
     from blindmatch.io.embeddings import Embeddings
     from blindmatch.validation import FloatArray
 
@@ -61,36 +62,38 @@ def align(
     to: Annotated[opt.File, typer.Option(metavar="FILE", help="Write the mapped embeddings (.npy).")] = None,
     certificate: opt.Certificate = None,
     json: opt.Json = False,
+    verbose: opt.Verbose = False,
+    log: opt.Log = None,
 ) -> None:
     """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
     from blindmatch.alignment.aligner import BlindAligner
+    from blindmatch.cli.outputs import check_outputs
+    from blindmatch.cli.progress import ProgressOptions
 
     aligner = BlindAligner(**vars(how))
     written = {"--out": out, "--to": to, "--certificate": certificate}
-    _check([source, target, *([transform] if transform else [])], written, transform)
-    _run(aligner, source, target, transform, written, json)
+    _check(written, transform)
+    check_outputs({**written, "--log": log}, [source, target, *([transform] if transform else [])])
+    _run(aligner, (source, target), transform, written, json, ProgressOptions(verbose, log))
 
 
-def _check(inputs: list[Path], written: dict[str, Path | None], transform: Path | None) -> None:
+def _check(written: dict[str, Path | None], transform: Path | None) -> None:
     """Refuse now what would fail only after a long run."""
-    from blindmatch.cli.outputs import check_outputs
-
     if (transform is None) != (written["--to"] is None):
         raise ValueError("--transform and --to belong together: what to map, and where to write it")
     for option, path in written.items():
         suffix = ".npy" if option == "--to" else ".npz"
         if path is not None and path.suffix.lower() != suffix:
             raise ValueError(f"{option} {path}: expected a file name that ends with {suffix}")
-    check_outputs(written, inputs)
 
 
 def _run(
     aligner: BlindAligner,
-    source: Path,
-    target: Path,
+    sides: tuple[Path, Path],
     transform: Path | None,
     written: dict[str, Path | None],
     json: bool,
+    progress: ProgressOptions,
 ) -> None:
     """Align two files of embeddings, write what was asked for, and say how good it is."""
     import time
@@ -107,12 +110,11 @@ def _run(
     from blindmatch.solving.run import as_solver
 
     check_certificate(written["--certificate"], as_solver(aligner.solver))
-    ours, theirs = load_embeddings(source), load_embeddings(target)
+    ours, theirs = map(load_embeddings, sides)
     new = None if transform is None else _new_points(transform, ours)
     tables = Tables.scaled(ours, theirs, aligner.scale)
-    tables.warn()
     begin = time.perf_counter()
-    with watched("reducing dimensions") as line:
+    with tables.warned(), watched("reducing dimensions", options=progress) as line:
         aligner.fit(ours.values, theirs.values, callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
     delivery, proof = Delivery(), aligner.result_.certificate

@@ -125,17 +125,14 @@ def _fitted(
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
     labels = None if points.labels is None else _class_indices(points, names, images)
-    tables = Tables((points, texts), names=("images", "classes"))
-    if model.scale == "none":
-        tables.warn()
-    with watched("starting", as_seconds(model.time_limit), options) as line:
+    tables = replace(Tables.scaled(points, texts, model.scale), names=("images", "classes"))
+    with tables.warned(), watched("starting", as_seconds(model.time_limit), options) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
     scores = None if labels is None else model.evaluate(points.values, labels)
     members = [int(c) for c in model.clusters(points.values)]
     clusters = Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)
-    scaled = tables if model.scale == "none" else replace(tables, scalings=model.scalings_)
-    return Classified(model, clusters, scaled), points
+    return Classified(model, clusters, tables), points
 
 
 def _assessed(found: Classified, solving: opt.SolverOptions) -> Classified:

@@ -76,8 +76,7 @@ def subsets(
     if out is not None:
         check_folder(out, sides, (source, target))
     tables = Tables.scaled(one, other, how.scale)
-    tables.warn()
-    with busy(f"looking for subsets of {how.size} items ({how.engine})", how.time_limit):
+    with tables.warned(), busy(f"looking for subsets of {how.size} items ({how.engine})", how.time_limit):
         found = best_subsets(one.values, other.values, **{**vars(how), **relation(how.metric, how.neighbors)})
     names = one.names or other.names
     if json:
