@@ -81,6 +81,10 @@ def test_a_scale_is_not_suggested_for_relations(tables):
     np.save("products.npy", products)
     told = run("match", "products.npy", "products.npy", "--metric", "precomputed", "-d", "inner-product", "--json")
     assert (told.exit_code, told.stderr) == (0, "")
+    np.save("wide.npy", far)
+    told = run("match", "products.npy", "wide.npy", "--metric", "precomputed")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "wide.npy: its shape is (11, 2); --metric precomputed expects a square matrix" in told.stderr
 
 
 def test_align_warns_of_units_once():

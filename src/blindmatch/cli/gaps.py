@@ -36,7 +36,10 @@ def load_side(path: Path, what: TaskOptions) -> tuple[Embeddings, str]:
             return _filled(path, array, rule)
         return array
 
-    return load_embeddings(path, complete), told
+    side = load_embeddings(path, complete)
+    if side.values.shape[0] != side.values.shape[1]:
+        raise ValueError(f"{path}: its shape is {side.values.shape}; --metric precomputed expects a square matrix")
+    return side, told
 
 
 def _filled(path: Path, array: ArrayLike, rule: str) -> FloatArray:
