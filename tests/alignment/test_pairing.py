@@ -8,6 +8,7 @@ from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.margins import Ranking, confidence, held_out_margins
 from blindmatch.alignment.pairing import Given, Pairings, pairings
+from blindmatch.alignment.starts import by_axes, by_signs
 from blindmatch.geometry.kernels import distances
 from blindmatch.validation import FloatArray, IntArray
 
@@ -48,6 +49,19 @@ def test_unrelated_sets_have_no_support() -> None:
     found = matched(rng.normal(size=(250, 24)), rng.normal(size=(250, 30)))
     assert found.found[0].support == 0
     assert len(found.found) > 1  # more than one to choose from, as none is believed
+
+
+def test_where_half_of_the_items_have_no_partner_every_choice_of_signs_is_tried() -> None:
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(900, 12)) * np.geomspace(2, 0.5, 12)
+    X, Y = points[:600], points[300:] @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    sides = coordinates(X, Y, cosine=True)
+    right = []
+    for way in (by_axes, by_signs):
+        pairs = way(*sides, 4, np.random.default_rng(0), Crew())
+        right.append(((pairs.source - 300) == pairs.target).mean())  # of the sources, half have a partner
+    assert right[0] < 0.1
+    assert right[1] > 0.4
 
 
 def test_known_pairs_are_kept_and_forbidden_ones_not_used() -> None:

@@ -64,6 +64,18 @@ def test_a_match_that_starts_agree_on_is_kept_although_wrong_pairs_cost_less() -
     assert (result.permutation == truth).mean() > (cheaper.permutation == truth).mean()
 
 
+def test_the_search_after_a_match_that_starts_agree_on_is_brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_match(problem: bm.QAP, budget: object, rng: object, swaps: int) -> None:
+        raise RuntimeError(f"{swaps} swaps")
+
+    monkeypatch.setattr("blindmatch.solvers.branch_and_bound.first_match", first_match)
+    for n, swaps in ((110, 10), (90, 200)):  # of fewer items, the cheapest match is the result
+        with pytest.raises(RuntimeError, match=f"^{swaps} swaps"):
+            bm.match(*mixture(n, 0.2)[:2], rng=0)
+    with pytest.raises(ValueError, match="swaps=0"):
+        bm.BranchAndBound(swaps=0)
+
+
 def test_a_match_without_confidence_gives_way_to_a_cheaper_one() -> None:
     X, Y, _ = mixture(130, 0.8, seed=1)
     problem = bm.matching_problem(X, Y)

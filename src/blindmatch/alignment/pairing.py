@@ -16,7 +16,7 @@ from blindmatch.alignment.frame import Points
 from blindmatch.alignment.learn import NO_PAIRS, Learned, LearningSchedule, Pairs, learn
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import procrustes, unit
-from blindmatch.alignment.starts import by_axes, by_centres, by_signatures
+from blindmatch.alignment.starts import by_axes, by_centres, by_signatures, by_signs
 from blindmatch.machine import one_blas_thread
 from blindmatch.validation import IntArray
 
@@ -30,11 +30,13 @@ _STARTS = (
     ("axes", 5, 1.0),
     ("signatures", 20, 0.1),
     ("axes", 20, 0.1),
+    ("signs", 4, 1.0),
+    ("signs", 5, 1.0),
     ("signatures", 40, 0.1),
     ("centres", 20, 1.0),
     ("centres", 32, 0.1),
 )
-_FEW = 300  # items for which matching centres takes longer than it is worth
+_FEW, _SLOW = 300, ("centres", "signs")  # items for which these starts take longer than they are worth
 _PROBES = 500  # sources whose nearest targets are compared between rotations
 ALIKE = 0.3  # share of equal nearest targets from which two rotations count as the same
 _ROUNDS = 6  # rounds of assignment and fit
@@ -181,7 +183,7 @@ def _learned(
     def probed(learned: Learned) -> IntArray:
         return nearest(a[probes] @ learned.rotation, b, 1, Crew(crew.threads))[1][:, 0]
 
-    plan = [entry for entry in _STARTS if entry[0] != "centres" or min(len(a), len(b)) > _FEW]
+    plan = [entry for entry in _STARTS if entry[0] not in _SLOW or min(len(a), len(b)) > _FEW]
     for number, (kind, leading, keep) in enumerate(plan):
         step("starts", number / len(plan))
         axes = min(leading, a.shape[1])
@@ -232,4 +234,4 @@ def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) ->
     return Pairing(partners, np.eye(source.points.shape[1], dtype=np.float32), 0.0, 0)
 
 
-_WAYS = {"signatures": by_signatures, "centres": by_centres, "axes": by_axes}
+_WAYS = {"signatures": by_signatures, "centres": by_centres, "axes": by_axes, "signs": by_signs}

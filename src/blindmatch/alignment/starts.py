@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 
 from blindmatch.alignment.coarse import clusterings, screened
 from blindmatch.alignment.coordinates import Coordinates
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
-from blindmatch.alignment.learn import Pairs
+from blindmatch.alignment.learn import LearningSchedule, Pairs, learn
 from blindmatch.alignment.neighbours import NEIGHBOURHOOD, nearest
 from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.validation import IntArray
@@ -18,6 +21,7 @@ _COLUMNS = 4000  # items that a signature looks at
 _QUANTILES = 400  # numbers of a signature
 _ROWS = 1000
 _CLUSTERS, _CLUSTERINGS = 20, 4
+_TRIAL = LearningSchedule(first=1, sample=300, rounds=24)  # of each choice of signs
 
 
 def by_signatures(source: Coordinates, target: Coordinates, axes: int, rng: np.random.Generator, crew: Crew) -> Pairs:
@@ -50,9 +54,25 @@ def by_axes(source: Coordinates, target: Coordinates, axes: int, rng: np.random.
     return rotated_pairs(unit(a), unit(b), rotation, rng, crew)
 
 
-def rotated_pairs(a: Points, b: Points, rotation: Points, rng: np.random.Generator, crew: Crew) -> Pairs:
+def by_signs(source: Coordinates, target: Coordinates, axes: int, rng: np.random.Generator, crew: Crew) -> Pairs:
+    """Learn a little from every choice of the directions of the leading axes, and take the one that gets furthest.
+
+    Where many items have no partner, moments do not tell the directions of the axes.
+    """
+    a, b = unit(source.points[:, :axes]), unit(target.points[:, :axes])
+    sides, schedule = (source.directions, target.directions), replace(_TRIAL, first=axes)
+    found = []
+    for signs in product((1, -1), repeat=axes):
+        pairs = rotated_pairs(a, b, np.diag(signs).astype(np.float32), rng, crew, _TRIAL.sample)
+        found.append(learn(sides, pairs, schedule, rng=rng, crew=crew))
+    return rotated_pairs(*sides, max(found, key=lambda learned: learned.score).rotation, rng, crew)
+
+
+def rotated_pairs(
+    a: Points, b: Points, rotation: Points, rng: np.random.Generator, crew: Crew, sample: int = _SAMPLE
+) -> Pairs:
     """A sample of sources, each with its nearest target after a rotation."""
-    rows = np.sort(rng.choice(len(a), min(len(a), _SAMPLE), replace=False))
+    rows = np.sort(rng.choice(len(a), min(len(a), sample), replace=False))
     return Pairs(rows, _adjusted_nearest(a[rows] @ rotation, b, crew))
 
 

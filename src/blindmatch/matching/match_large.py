@@ -36,7 +36,8 @@ QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes
 _UNEQUAL = 1000  # the same limit for problems of several factors: sets of unequal sizes, items that may stay unmatched
 _PAIR_SECONDS = 4e-7  # for each pair of items, to build the assignment problem and hand it to a solver
 _BUILDING = 0.2  # largest share of the time limit to build the assignment problem
-_MATCHING, _ENDING = 0.75, 0.95  # of the time limit: when the match is to be there, when its cost and its confidence
+# of the time limit: when the match is to be there, when its cost is summed, and when all is known
+_MATCHING, _SUMMING, _ENDING = 0.75, 0.85, 0.95
 
 
 def too_large(sizes: tuple[int, int], max_unmatched: int) -> bool:
@@ -165,7 +166,7 @@ class Judge:
 
     def _cheapest(self, found: Matches, run: Run, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:
         # A result needs a cost: an estimate is not cut short, it looks at fewer pairs.
-        crew = Crew(self._threads, lambda: exact and run.remaining(_ENDING) <= 0)
+        crew = Crew(self._threads, lambda: exact and run.remaining(_SUMMING) <= 0)
         candidates = found.all if exact else found.all[: 1 if run.interrupted else 2]
         seconds = max(run.remaining(_ENDING), 0.0) / (2 + len(candidates))  # two scales, and each candidate
         drawn = np.random.default_rng(self._seed)

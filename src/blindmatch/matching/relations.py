@@ -16,7 +16,7 @@ from blindmatch.validation import FloatArray, IntArray
 
 EXACT = 20_000  # items up to which a cost is summed over all pairs; beyond, it is estimated from random pairs
 _CELLS = 2**21  # relations that a thread holds at once
-_DRAWN, _FEWEST = 2**22, 2**17  # random pairs of an estimate, at most and at least
+_DRAWN, _FEWEST = 2**22, 2**14  # random pairs of an estimate, at most and at least
 _DRAWN_PER_SECOND = 2**19
 _BATCHES = 32  # batches of random pairs, whose scatter gives the error of an estimate
 _ROWS = 2**12  # random pairs that are looked at together

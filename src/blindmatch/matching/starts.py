@@ -68,7 +68,7 @@ def solve_from_coordinates(
             believed = [completed(partners, hints.sizes[1], problem.n) for partners in found.believed(remaining)]
     if interrupted or found.found.ended == "interrupted":
         return _interrupted(problem, starts, time.perf_counter() - begin)
-    solver = Auto(search=not believed)
+    solver = Auto(search=not believed or problem.n <= _BY_COST)
     given = believed if believed and problem.n > solver.largest else starts
     left = None if time_limit is None else max(remaining(), 1e-3)
     # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.

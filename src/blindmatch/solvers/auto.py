@@ -17,6 +17,7 @@ from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least
 
 _TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
+_BRIEF = 10  # swaps for each item, where the match is believed: a tenth of a second with 200 items
 _STREAMS = 2  # a constant: the result must not depend on the number of threads
 _BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
 _BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
@@ -34,7 +35,8 @@ class Auto(Solver):
     largest
         Largest size for branch and bound, whose duals take about 10 n^3 bytes (270 MB at 300).
     search
-        Beyond that size, search for a cheaper match; False takes the best of the starts that `solve` was given.
+        Search for a cheaper match; False takes the best of the starts that `solve` was given, and branch and bound
+        searches only briefly.
     """
 
     largest: int = 300
@@ -60,7 +62,8 @@ class Auto(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run the solver that fits the size."""
         if problem.n <= self.largest:
-            outcome = BranchAndBound()(problem, budget=budget, rng=rng)
+            solver = BranchAndBound() if self.search else BranchAndBound(swaps=_BRIEF)
+            outcome = solver(problem, budget=budget, rng=rng)
             return replace(outcome, message=f"branch-and-bound. {outcome.message}".strip())
         return self._search(problem, budget, rng)
 

@@ -19,7 +19,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
-from blindmatch.solvers.dual_ascent import final_status, first_match, no_time_for_duals, without_duals
+from blindmatch.solvers.dual_ascent import SWAPS, final_status, first_match, no_time_for_duals, without_duals
 from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work
 from blindmatch.solvers.strengthened import Patience, strengthened, worth_a_try
 from blindmatch.solvers.tasks import greet
@@ -47,6 +47,8 @@ class BranchAndBound(Solver):
         first nodes of the level-1 tree do not close the gap and there is time for enough steps. This needs 12 to 64
         items, and a tree needs at most as many remaining pairs as 42 items have. A run with a checkpoint does
         not use it.
+    swaps
+        Swaps of the search for the first match, for each item.
     executor
         Where to work on the tree: any ``concurrent.futures.Executor``, such as a pool of processes, or a Dask client.
         The root is computed here; then nodes of the semidefinite tree, or pieces of the tree of level 1, go to the
@@ -59,6 +61,7 @@ class BranchAndBound(Solver):
     checkpoint: str | Path | None = None
     checkpoint_interval: float = 60.0
     semidefinite: bool = True
+    swaps: int = SWAPS
     executor: Any = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "branch-and-bound"
@@ -69,6 +72,7 @@ class BranchAndBound(Solver):
     def __post_init__(self) -> None:
         at_least(self.memory_limit, 0, "memory_limit")
         at_least(self.proof_limit, 0, "proof_limit")
+        at_least(self.swaps, 1, "swaps")
         positive(self.checkpoint_interval, "checkpoint_interval")
         if self.executor is not None:
             as_executor(self.executor)
@@ -96,7 +100,7 @@ class BranchAndBound(Solver):
     ) -> tuple[Outcome, bool]:
         """The tree on level 1 alone, and whether the limit or a lack of patience ended it."""
         shared = self.executor is not None and node_limit is None
-        start = first_match(problem, budget, rng)
+        start = first_match(problem, budget, rng, self.swaps)
         if no_time_for_duals(problem, budget):
             return without_duals(problem, start, budget), False
         scaled = RescaledProblem.of(problem)

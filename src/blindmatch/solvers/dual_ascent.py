@@ -19,6 +19,7 @@ from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import IntArray, at_least
 
+SWAPS = 200  # of the first search, for each item
 _AT_ONCE = 100  # items; for 600 of them, preparing the duals takes 6 s
 
 
@@ -109,7 +110,9 @@ def final_status(status: _core.BoundStatus, budget: Budget) -> Status:
     return ended.get(status, budget.stop_status)
 
 
-def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int32]]:
+def first_match(
+    problem: QAP, budget: Budget, rng: np.random.Generator, swaps: int = SWAPS
+) -> np.ndarray[Any, np.dtype[np.int32]]:
     """A good starting match: a short tabu search with a fixed number of steps, so that the seed determines it.
 
     If the caller gave starts and one of them leads to a better match, that one. The projection bound is reported first:
@@ -117,7 +120,7 @@ def first_match(problem: QAP, budget: Budget, rng: np.random.Generator) -> np.nd
     """
     if projection_seconds(problem.n) < 0.1 * budget.remaining:
         budget.report(problem.round_up(projection_bound(problem)), None, bound="projection")
-    found = Tabu(iterations=200 * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng).permutation
+    found = Tabu(iterations=swaps * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng).permutation
     if budget.best is not None and budget.best[0] < problem.objective(found):
         found = budget.best[1]
     return found.astype(np.int32)
