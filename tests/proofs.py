@@ -1,13 +1,16 @@
-"""Proofs made by hand, and the exact value of what they prove: everything in Python's rational numbers."""
+"""Proofs made by hand or by a solver, and the exact value of what they prove, in Python's rational numbers."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 
 import blindmatch as bm
 from blindmatch.proof.certificate import ROW, Certificate, Node, Stage
+from blindmatch.solvers.hahn_grant import FactorizedHahnGrant
 
 
 def random_stage(rng, n, scale=1.0, dtype=np.float64, forbidden=None) -> Stage:
@@ -81,3 +84,26 @@ def exact_bound(problem: bm.QAP, stage: Stage) -> Fraction:
             slacks.append(leader - beta[j])
         total += min(slacks)
     return total + sum(beta)
+
+
+def exact_optimum(problem):
+    return min(exact_cost(problem, p) for p in permutations(range(problem.n)))
+
+
+def proved(problem, certificate):
+    """What the checker says; a certificate that it refuses proves nothing."""
+    try:
+        return bm.verify(problem, certificate)
+    except ValueError as error:
+        assert "expected numbers between" in str(error)  # noqa: PT017
+        return -math.inf
+
+
+def plain(stage):
+    return Certificate(stage.size, (Node(stages=(stage,)),))
+
+
+def solved(problem, **options):
+    """A certificate worth corrupting, and the bound that it proves."""
+    result = bm.solve(problem, FactorizedHahnGrant(primal_heuristic=False, **options), rng=0)
+    return result.certificate, bm.verify(problem, result.certificate)

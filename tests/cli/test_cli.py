@@ -9,58 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.cli import main
-from blindmatch.demo import load_demo
 
+pytestmark = pytest.mark.usefixtures("hidden")
 SOLVER = ("--solver", "factorized-hahn-grant")
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()")
-PROBLEM = "4\n\n0 1 2 3\n1 0 1 2\n2 1 0 1\n3 2 1 0\n\n0 5 2 4\n5 0 3 0\n2 3 0 1\n4 0 1 0\n"
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
-    """Run the command in this process: exit code, stdout and stderr."""
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def run_in_process(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["blindmatch", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(ended.value.code or 0, *capsys.readouterr())
-
-    return run_in_process
-
-
-@pytest.fixture(autouse=True)
-def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
-    """Two files with the same points, rotated and in another order, and a problem; returns the hidden match."""
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(9, 5))
-    order = rng.permutation(9)
-    np.save("a.npy", points)
-    rotated = points[order] @ np.linalg.qr(rng.normal(size=(5, 5)))[0]
-    np.save("b.npy", rotated)
-    np.savez("named_a.npz", embeddings=points, names=[f"thing {i}" for i in range(9)])
-    np.savez("named_b.npz", embeddings=rotated, names=[f"chose {i}" for i in order])
-    Path("p.dat").write_text(PROBLEM)
-    return np.argsort(order)
 
 
 def test_match_finds_the_hidden_pairs(run, hidden: np.ndarray) -> None:
@@ -223,39 +180,6 @@ def test_solvers_lists_them_all(run) -> None:
     assert all(name in table for name in bm.SOLVERS)
 
 
-@pytest.mark.parametrize("data", ["cifar10", "colours"])
-def test_demo_counts_what_is_right(run, data: str) -> None:
-    done = run("demo", "--data", data, "--seed", 5, *SOLVER, "--report", "r.html")
-    assert done.code == 0
-    lines = [line for line in done.out.splitlines() if "✓" in line or "✗" in line]
-    names = load_demo(data, 5).source_names
-    assert [line.split()[0] for line in lines] == list(names)
-    for line in lines:
-        assert ("✓" in line) == (line.split()[0] == line.replace("│", " ").split()[1])
-    right = sum("✓" in line for line in lines)
-    assert f"{right} of {len(names)} pairs are right" in done.out
-    assert run("demo", "--data", data, "--seed", 5, *SOLVER, "--json").json["right"] == right
-    assert f"{right} of {len(names)} pairs are right" in Path("r.html").read_text(encoding="utf-8")
-
-
-def test_demo_of_tables_that_share_no_column(run) -> None:
-    shown = load_demo("countries", 5)
-    assert (shown.source_names[18], shown.target_names[shown.truth[18]]) == ("France", "Frankreich")
-    assert abs(np.corrcoef(shown.source[:, 1], shown.target[shown.truth, 1])[0, 1]) > 0.9  # longitude and clock
-    done = run("demo", "--data", "countries", "--seed", 5)
-    assert "17 of 25 pairs are right (chance: 1)." in done.out
-    assert "proved optimal" in done.out
-    assert "the clock tells the longitude" in " ".join(done.out.split())
-
-
-def test_demo_is_shuffled_by_its_seed() -> None:
-    first, second = load_demo("colours", 0), load_demo("colours", 1)
-    assert first.target_names != first.source_names
-    assert first.target_names != second.target_names
-    undone = [second.target[second.truth[i]] for i in range(len(second.truth))]
-    np.testing.assert_array_equal(undone, first.target[first.truth])
-
-
 @pytest.mark.parametrize("command", [(), ("demo",), ("match",), ("solve",), ("verify",), ("solvers",)])
 def test_help_teaches_by_examples(run, command: tuple[str, ...]) -> None:
     done = run(*command, "--help")
@@ -322,23 +246,6 @@ def test_progress_is_shown_and_ctrl_c_gives_the_best_so_far() -> None:
     result = json.loads(out)
     assert result["status"] == "interrupted"
     assert sorted(result["permutation"]) == list(range(60))
-
-
-README = Path(__file__).parents[2] / "README.md"
-
-
-def test_the_readme_shows_what_the_demo_prints(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    shown = README.read_text(encoding="utf-8").partition("<!-- demo output -->")[2].partition("<!-- end -->")[0]
-    lines = [line for line in shown.strip().splitlines() if line != "..." and not line.startswith("```")]
-    printed = [line.rstrip() for line in run("demo", "--solver", "brute-force").out.splitlines()]
-    assert len(lines) > 12
-    assert [line for line in lines if line not in printed] == []
-
-
-def test_the_readme_names_every_solver() -> None:
-    table = README.read_text(encoding="utf-8").partition("## Solvers")[2].partition("## Limits")[0]
-    assert [name for name in bm.SOLVERS if f"`{name}`" not in table] == []
 
 
 def test_a_run_goes_on_from_its_checkpoint(run) -> None:

@@ -99,3 +99,12 @@ def started(folder: Path) -> Iterator[Browser]:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+def column(browser: Browser, at: int) -> list[str]:
+    """The visible cells of a column of the table."""
+    return browser.run(
+        "return [...document.querySelectorAll('#pairs-table tbody tr')].filter(row => !row.hidden)"
+        ".map(row => row.children[arguments[0]].textContent.trim())",
+        at,
+    )
