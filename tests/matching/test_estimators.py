@@ -111,6 +111,9 @@ def test_precomputed_kernels(distortion):
     assert matcher.__sklearn_tags__().input_tags.pairwise
     with pytest.raises(ValueError, match="square"):
         bm.BlindMatcher(kernel="precomputed").fit(X, Y)
+    K[2, 5] = np.nan
+    with pytest.raises(ValueError, match=r"holds nan in 1 of 64 entries; bm\.fill_missing"):
+        bm.BlindMatcher(kernel="precomputed").fit(K, G)
     with pytest.raises(ValueError, match="kernel='linear'"):
         bm.BlindMatcher(kernel="linear").fit(X, Y)
 

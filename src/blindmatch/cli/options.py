@@ -27,7 +27,7 @@ _IMAGES = (
 )
 PAIRS = "Options for what is known about the pairs"
 RUN = "Options for the run"
-FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv"
+FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv, .h5ad"
 
 
 def time_limit(text: Any) -> Any:

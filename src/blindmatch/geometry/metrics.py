@@ -58,6 +58,10 @@ class Metric:
                 raise unknown_name("metric", name, [f"{path}:{known}" for known in DIRECT])
             count = None if neighbors is None else at_least(neighbors, 1, "neighbors")
             return cls(base, path, count)
+        if name == "precomputed":
+            raise ValueError("metric='precomputed'; expected kernels=(K, G) for relations that are given as matrices")
+        if name == "auto":
+            raise ValueError("metric='auto'; expected a name: bm.choose_relation compares some of them")
         if name not in DIRECT:
             raise unknown_name("metric", name, METRICS)
         return cls(name)

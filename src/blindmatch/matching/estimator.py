@@ -17,18 +17,19 @@ _FLOATS = [np.float64, np.float32]  # float32 is kept: k-means on it takes half 
 class TwoSetEstimator(BaseEstimator):
     """An estimator whose `fit` takes two sets of embeddings; the second one takes the place of labels."""
 
-    def _fitted_set(self, X: ArrayLike) -> NDArray[Any]:
+    def _fitted_set(self, X: ArrayLike, *, finite: bool = True) -> NDArray[Any]:
         """Check the first set, and remember the number of features and their names."""
-        return np.asarray(validate_data(self, plain(X), dtype=_FLOATS))
+        return np.asarray(validate_data(self, plain(X), dtype=_FLOATS, ensure_all_finite=finite))
 
     def _new_points(self, X: ArrayLike) -> NDArray[Any]:
         """Check points of the first space: the same features, with the same names, as in `fit`."""
         return np.asarray(validate_data(self, plain(X), dtype=_FLOATS, reset=False))
 
-    def _second_set(self, Y: ArrayLike | None) -> NDArray[Any]:
+    def _second_set(self, Y: ArrayLike | None, *, finite: bool = True) -> NDArray[Any]:
         if Y is None:
             raise ValueError("Y: expected a second set. Expected array-like (array or non-string sequence), got None")
-        return np.asarray(check_array(plain(Y), dtype=_FLOATS, input_name="Y", estimator=self))
+        checked = check_array(plain(Y), dtype=_FLOATS, ensure_all_finite=finite, input_name="Y", estimator=self)
+        return np.asarray(checked)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -106,8 +106,9 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         """Match the rows of X with the rows of Y; the other arguments are those of ``bm.match``."""
         if self.kernel not in ("embeddings", "precomputed"):
             raise ValueError(f"kernel={self.kernel!r}; expected 'embeddings' or 'precomputed'")
-        self.source_, self.target_ = self._fitted_set(X), self._second_set(Y)
-        precomputed = self.kernel == "precomputed"
+        precomputed = self.kernel == "precomputed"  # missing relations are counted below
+        self.source_ = self._fitted_set(X, finite=not precomputed)
+        self.target_ = self._second_set(Y, finite=not precomputed)
         self.task_, price = task_with_price(
             None if precomputed else self.source_,
             None if precomputed else self.target_,
