@@ -126,11 +126,15 @@ METHODS: dict[str, tuple[str, str, Callable[[Sides], tuple[Ends, str]]]] = {
     "euclidean": ("`bm.match`, Euclidean distances (the default), `bm.project`", NOTHING, ours("euclidean", soft=True)),
     "hops": (f"`bm.match`, {RELATION}, `bm.project`", NOTHING, ours(RELATION, soft=True)),
     "hard": ("the same, each cell at its one partner", NOTHING, ours(RELATION, soft=False)),
-    "seeds": ("the same, mean over 24 descents of FAQ", NOTHING, ours(RELATION, soft=True, seeds=24)),
-    "geodesic": ("`bm.match`, geodesic:correlation, `bm.project`", NOTHING, ours("geodesic:correlation", soft=True)),
-    "scot": ("entropic GW of POT, eps = 0.001 (SCOT's defaults)", NOTHING, entropic(None, 1e-3)),
-    "scot-eps": ("entropic GW of POT, eps = 0.005", "eps, with the truth", entropic(None, 5e-3)),
     "pot": ("plain GW of POT", NOTHING, plain),
+    "scot-eps": ("entropic GW of POT, eps = 0.005", "eps, with the truth", entropic(None, 5e-3)),
+    "scot": ("entropic GW of POT, eps = 0.001 (SCOT's defaults)", NOTHING, entropic(None, 1e-3)),
+    "geodesic": ("`bm.match`, geodesic:correlation, `bm.project`", NOTHING, ours("geodesic:correlation", soft=True)),
+    "seeds": (
+        f"`bm.match`, {RELATION}, `bm.project`, mean over 24 descents of FAQ",
+        NOTHING,
+        ours(RELATION, soft=True, seeds=24),
+    ),
 }
 
 
@@ -197,6 +201,7 @@ def unequal(sides: Sides, types: np.ndarray) -> None:
 
 
 def main() -> None:
+    global DESCENT, LIMIT
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="+", choices=FILES)
@@ -207,7 +212,6 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds of entropic GW (default: %(default)s)")
     parser.add_argument("--cells", type=int, help="use a random part of the cells")
     arguments = parser.parse_args()
-    global DESCENT, LIMIT
     DESCENT, LIMIT = arguments.descent, arguments.limit
     warnings.simplefilter("ignore")
     for name in arguments.names:
