@@ -201,9 +201,7 @@ def test_missing_relations_are_refused_or_filled_in():
     assert "target, missing: 3 of 64" in run("match", "whole.npy", "gaps.csv", *given, "--missing", "mean").stdout
     gaps[3] = gaps[:, 3] = np.nan
     np.save("lost.npy", gaps)
-    np.save("points.npy", X)
     for words, message in (
-        (("whole.npy", "points.npy", *given), "points.npy: has shape (8, 3); --metric precomputed expects a square"),
         (("whole.npy", "lost.npy", *given, "--missing", "path"), "lost.npy: item 0 is not related to all others"),
         (("whole.npy", "gaps.npy", *given, "--missing", "pth"), "--missing 'pth' is not known; did you mean 'path'?"),
         (("whole.npy", "whole.npy", "--missing", "path"), "with --metric precomputed"),

@@ -27,8 +27,6 @@ def load_side(path: Path, what: TaskOptions) -> tuple[Embeddings, str]:
     def complete(values: ArrayLike) -> ArrayLike:
         nonlocal told
         array = as_array(values, str(path))
-        if array.ndim != 2 or array.shape[0] != array.shape[1]:
-            raise ValueError(f"{path}: has shape {array.shape}; --metric precomputed expects a square matrix")
         gaps = int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
         if gaps:
             counted = f"{gaps} of {array.size} entries"
