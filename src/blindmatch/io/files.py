@@ -95,22 +95,27 @@ def read_npy(path: str | Path) -> NDArray[Any]:
 
 def read_npz(path: str | Path, only: Collection[str] | None = None) -> Arrays:
     """Return the arrays of a ``.npz`` file, all or `only` some; pickled objects and zip bombs are refused."""
-    arrays: Arrays = {}
     with reading(path, ".npz"), Path(path).open("rb") as file:
-        if file.read(2) != b"PK":
-            raise ValueError("it does not start like a zip archive")
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            if len(members) > _MEMBERS:
-                raise ValueError(f"it holds {len(members)} arrays; expected up to {_MEMBERS}")
-            refuse_bomb(sum(member.file_size for member in members), os.fstat(file.fileno()).st_size)
-            for member in members:
-                name = member.filename.removesuffix(".npy")
-                if only is None or name in only:
-                    try:
-                        arrays[name] = _member(archive, member)
-                    except ValueError as error:
-                        raise ValueError(f"array {name!r}: {_explained(error)}") from None
+        return unpacked(file, only)
+
+
+def unpacked(file: IO[bytes], only: Collection[str] | None = None) -> Arrays:
+    """Return what `read_npz` does, of an open file; anything may be raised where that is no archive."""
+    arrays: Arrays = {}
+    if file.read(2) != b"PK":
+        raise ValueError("it does not start like a zip archive")
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if len(members) > _MEMBERS:
+            raise ValueError(f"it holds {len(members)} arrays; expected up to {_MEMBERS}")
+        refuse_bomb(sum(member.file_size for member in members), file.seek(0, os.SEEK_END))
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if only is None or name in only:
+                try:
+                    arrays[name] = _member(archive, member)
+                except ValueError as error:
+                    raise ValueError(f"array {name!r}: {_explained(error)}") from None
     return arrays
 
 

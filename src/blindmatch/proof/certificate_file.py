@@ -13,16 +13,22 @@ from blindmatch.proof.certificate import Certificate, Node, Pair, Stage
 
 _LARGEST_STAGE = 2**16
 _LONGEST_FINGERPRINT = 64  # numbers; `problem/fingerprint.py` makes seven
-_FIELDS = (
+_FORMAT = "blindmatch certificate 1"
+_REQUIRED = (
     *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
     *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
 )
 _MATRICES = ("matrix_stage", "matrix")
-_OPTIONAL = (*_MATRICES, "fingerprint")  # files of earlier versions have none
+FIELDS = (*_REQUIRED, *_MATRICES, "fingerprint")  # files of earlier versions have only those that are required
 
 
 def write_certificate(path: str | Path, certificate: Certificate) -> None:
     """Write to an ``.npz`` file, whole or not at all."""
+    write_atomically(path, lambda file: np.savez_compressed(file, **certificate_arrays(certificate)))
+
+
+def certificate_arrays(certificate: Certificate) -> dict[str, Any]:
+    """The arrays of the file."""
     stages = [(index, stage) for index, node in enumerate(certificate.nodes) for stage in node.stages]
 
     def flat(values: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
@@ -32,46 +38,35 @@ def write_certificate(path: str | Path, certificate: Certificate) -> None:
     none = (-1, -1)
     matrices = {index: stage.matrix for index, (_, stage) in enumerate(stages) if stage.matrix is not None}
     matrix_type = np.result_type(*(matrix.dtype for matrix in matrices.values()), np.float16)
-    write_atomically(
-        path,
-        lambda file: np.savez_compressed(
-            file,
-            format=np.array("blindmatch certificate 1"),
-            size=np.array(certificate.size),
-            fingerprint=np.array(certificate.fingerprint, dtype=np.float64),
-            forced=np.array(certificate.forced, dtype=np.int64).reshape(-1, 2),
-            parent=np.array([node.parent for node in certificate.nodes], dtype=np.int64),
-            pair=np.array([node.pair or none for node in certificate.nodes], dtype=np.int64).reshape(-1, 2),
-            line=np.array([node.line or none for node in certificate.nodes], dtype=np.int64).reshape(-1, 2),
-            spectral=np.array([node.spectral for node in certificate.nodes], dtype=bool),
-            symmetry_side=np.array([side for side, _ in certificate.symmetries], dtype=np.int64),
-            symmetry_image=np.array([image for _, image in certificate.symmetries], dtype=np.int64).reshape(
-                -1, certificate.size
-            ),
-            skipped=np.array(
-                [(index, *child) for index, node in enumerate(certificate.nodes) for child in node.skipped],
-                dtype=np.int64,
-            ).reshape(-1, 4),
-            stage_node=np.array([index for index, _ in stages], dtype=np.int64),
-            stage_size=np.array([stage.size for _, stage in stages], dtype=np.int64),
-            U=flat([stage.U for _, stage in stages], dual_type),
-            V=flat([stage.V for _, stage in stages], dual_type),
-            column_duals=flat([stage.column_duals for _, stage in stages], np.float64),
-            forbidden=np.packbits(flat([stage.forbidden for _, stage in stages], bool)),
-            matrix_stage=np.array(list(matrices), dtype=np.int64),
-            matrix=flat([matrix[np.tril_indices(len(matrix))] for matrix in matrices.values()], matrix_type),
-        ),
-    )
+    skipped = [(index, *child) for index, node in enumerate(certificate.nodes) for child in node.skipped]
+    images = np.array([image for _, image in certificate.symmetries], dtype=np.int64)
+    return {
+        "format": np.array(_FORMAT),
+        "size": np.array(certificate.size),
+        "fingerprint": np.array(certificate.fingerprint, dtype=np.float64),
+        "forced": np.array(certificate.forced, dtype=np.int64).reshape(-1, 2),
+        "parent": np.array([node.parent for node in certificate.nodes], dtype=np.int64),
+        "pair": np.array([node.pair or none for node in certificate.nodes], dtype=np.int64).reshape(-1, 2),
+        "line": np.array([node.line or none for node in certificate.nodes], dtype=np.int64).reshape(-1, 2),
+        "spectral": np.array([node.spectral for node in certificate.nodes], dtype=bool),
+        "symmetry_side": np.array([side for side, _ in certificate.symmetries], dtype=np.int64),
+        "symmetry_image": images.reshape(-1, certificate.size),
+        "skipped": np.array(skipped, dtype=np.int64).reshape(-1, 4),
+        "stage_node": np.array([index for index, _ in stages], dtype=np.int64),
+        "stage_size": np.array([stage.size for _, stage in stages], dtype=np.int64),
+        "U": flat([stage.U for _, stage in stages], dual_type),
+        "V": flat([stage.V for _, stage in stages], dual_type),
+        "column_duals": flat([stage.column_duals for _, stage in stages], np.float64),
+        "forbidden": np.packbits(flat([stage.forbidden for _, stage in stages], bool)),
+        "matrix_stage": np.array(list(matrices), dtype=np.int64),
+        "matrix": flat([matrix[np.tril_indices(len(matrix))] for matrix in matrices.values()], matrix_type),
+    }
 
 
 def read_certificate(path: str | Path) -> Certificate:
     """Read a certificate; a file that is not one gets a ValueError."""
     try:
-        arrays = read_npz(path, (*_FIELDS, *_OPTIONAL))
-        missing = [name for name in _FIELDS if name not in arrays]
-        if missing:
-            raise ValueError(f"no array {missing[0]!r} in it")
-        return _from_arrays(arrays)
+        return certificate_of(read_npz(path, FIELDS))
     except Exception as error:  # forged arrays raise anything: OverflowError, TypeError, ...
         if isinstance(error, OSError) and error.filename is not None:
             raise
@@ -79,8 +74,12 @@ def read_certificate(path: str | Path) -> Certificate:
         raise ValueError(f"{path}: not a blindmatch certificate ({what})") from None
 
 
-def _from_arrays(arrays: dict[str, NDArray[Any]]) -> Certificate:
-    if str(arrays["format"]) != "blindmatch certificate 1":
+def certificate_of(arrays: dict[str, NDArray[Any]]) -> Certificate:
+    """The certificate in these arrays; anything may be raised if there is none."""
+    missing = [name for name in _REQUIRED if name not in arrays]
+    if missing:
+        raise ValueError(f"no array {missing[0]!r} in it")
+    if str(arrays["format"]) != _FORMAT:
         raise ValueError(f"format {str(arrays['format'])!r}")
     sizes = arrays["stage_size"].astype(np.int64)
     if ((sizes < 1) | (sizes > _LARGEST_STAGE)).any():  # larger cubes would wrap around

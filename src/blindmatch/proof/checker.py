@@ -148,7 +148,9 @@ def _root_bound(problem: QAP, certificate: Certificate, views: list[NodeView]) -
     """The bound of the root, before it is rounded up to a cost."""
     if not views:
         return -math.inf
-    symmetries = [(side, image) if _holds(problem, side, image) else None for side, image in certificate.symmetries]
+    symmetries = [
+        (side, image) if is_symmetry(problem, side, image) else None for side, image in certificate.symmetries
+    ]
     for view, node in zip(reversed(views), reversed(certificate.nodes[: len(views)]), strict=True):  # children first
         view.close(node, symmetries)
         if node.parent >= 0:
@@ -156,7 +158,7 @@ def _root_bound(problem: QAP, certificate: Certificate, views: list[NodeView]) -
     return views[0].bound
 
 
-def _holds(problem: QAP, side: int, image: IntArray) -> bool:
+def is_symmetry(problem: QAP, side: int, image: IntArray) -> bool:
     """Whether renumbering the sources (side ROW) or the targets leaves every number of the problem as it is."""
     if side not in (ROW, COLUMN) or image.dtype.kind != "i" or not np.array_equal(np.sort(image), np.arange(problem.n)):
         return False

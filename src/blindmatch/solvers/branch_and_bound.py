@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,10 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import SWAPS, final_status, first_match, no_time_for_duals, without_duals
+from blindmatch.solvers.progress import Status
+from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work
-from blindmatch.solvers.strengthened import Patience, strengthened, worth_a_try
+from blindmatch.solvers.strengthened import Patience, Strengthened, worth_a_try
 from blindmatch.solvers.tasks import greet
 from blindmatch.validation import as_executor, at_least, positive
 
@@ -39,14 +41,15 @@ class BranchAndBound(Solver):
     checkpoint
         A file with the state of the run (open nodes, duals, incumbent), written at a time limit, on Ctrl-C, on SIGTERM
         and every `checkpoint_interval` seconds; less often if that would take more than a tenth of the time, or more
-        than 4 MB a second on average. A run that finds this file resumes from it; the problem and the seed must be the
-        same. A run that completes removes it after its proof has been checked. A full disk does not stop the run; the
-        message of the result reports it.
+        than 4 MB a second on average. Finished nodes of the semidefinite tree are appended, so the file takes about as
+        much as the proof. A run that finds this file resumes from it; the problem and the seed must be the same. What
+        it reads is checked as every proof is. A run that completes removes the file after its proof has been checked. A
+        full disk does not stop the run; the message of the result reports it.
     semidefinite
         Use the doubly nonnegative bound (the solver `semidefinite`), at the root and at the nodes of a new tree, if the
         first nodes of the level-1 tree do not close the gap and there is time for enough steps. This needs 12 to 64
-        items, and a tree needs at most as many remaining pairs as 42 items have. A run with a checkpoint does
-        not use it.
+        items, and a tree needs at most as many remaining pairs as 42 items have. A checkpoint of an earlier run on
+        level 1 alone is resumed on level 1.
     swaps
         Swaps of the search for the first match, for each item.
     executor
@@ -86,9 +89,15 @@ class BranchAndBound(Solver):
         executor = None if self.executor is None else as_executor(self.executor)
         if executor is not None:
             greet(executor)
-        if self.semidefinite and self.checkpoint is None and worth_a_try(problem, budget):
-            return strengthened(self.tree, problem, budget, rng, self.proof_limit, executor)
-        return self.tree(problem, budget, rng)[0]
+        file = None if self.checkpoint is None else TreeFile(Path(self.checkpoint), problem, self.checkpoint_interval)
+        resumes = file is not None and file.exists
+        if resumes and not self.semidefinite:
+            raise ValueError(f"{self.checkpoint} has a tree of the semidefinite bound: it needs semidefinite=True")
+        if not resumes and not (self.semidefinite and worth_a_try(problem, budget)):
+            return self.tree(problem, budget, rng)[0]
+        with self._stopped_cleanly():
+            outcome = Strengthened(problem, budget, self.proof_limit, executor, file).run(self.tree, rng)
+        return replace(outcome, on_checked=self._on_checked(outcome.status))
 
     def tree(
         self,
@@ -105,11 +114,13 @@ class BranchAndBound(Solver):
             return without_duals(problem, start, budget), False
         scaled = RescaledProblem.of(problem)
         options = self._options(problem, scaled, budget, rng, ROOT_NODES if shared else node_limit)
-        with _sigterm_stops() if self.checkpoint is not None else nullcontext():
+        with self._stopped_cleanly():
             root_lasts = None if patience is None else patience.lasts
             tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget, root_lasts))
             if shared and tree.full and not budget.stopped:
                 return self._shared(problem, scaled, options, tree, budget), False
+        if node_limit is not None and tree.nodes > max(node_limit, 1) and not budget.stopped:
+            return self.tree(problem, budget, rng)  # a checkpoint of level 1 alone: it goes on there
         return self._outcome(problem, scaled, tree, budget), tree.full or (patience is not None and patience.over)
 
     def _shared(
@@ -156,9 +167,7 @@ class BranchAndBound(Solver):
         status = final_status(tree.status, budget)
         notes = [f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}"]
         notes += [tree.checkpoint_error] if tree.checkpoint_error else []
-        on_checked = None
-        if self.checkpoint is not None and status in ("optimal", "stalled"):
-            on_checked = partial(Path(self.checkpoint).unlink, missing_ok=True)
+        on_checked = self._on_checked(status)
         if not tree.proof:
             notes.append(f"the proof exceeded proof_limit={self.proof_limit} bytes and was dropped")
             # The core proved this in float64, for the normal form; allow for the rounding of the conversion.
@@ -166,6 +175,15 @@ class BranchAndBound(Solver):
             return Outcome(match, status, lower_bound=safe, message="; ".join(notes), on_checked=on_checked)
         proof = tree_proof(problem.n, scaled.exponent, tree)
         return Outcome(match, status, proof, message="; ".join(notes), on_checked=on_checked)
+
+    def _on_checked(self, status: Status) -> Callable[[], object] | None:
+        """Remove the checkpoint of a run that is complete, once its proof has been checked."""
+        if self.checkpoint is None or status not in ("optimal", "stalled"):
+            return None
+        return partial(Path(self.checkpoint).unlink, missing_ok=True)
+
+    def _stopped_cleanly(self) -> AbstractContextManager[None]:
+        return _sigterm_stops() if self.checkpoint is not None else nullcontext()
 
 
 @contextmanager

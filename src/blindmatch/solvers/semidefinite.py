@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
@@ -98,7 +99,14 @@ class SemidefiniteRun:
     other programs use the cores, for a gain of a third where they do not.
     """
 
-    def __init__(self, problem: QAP, budget: Budget, stages: tuple[Stage, ...], arrays: Arrays = NUMPY) -> None:
+    def __init__(
+        self,
+        problem: QAP,
+        budget: Budget,
+        stages: tuple[Stage, ...],
+        arrays: Arrays = NUMPY,
+        start: Relaxation | None = None,
+    ) -> None:
         self.problem, self.budget = problem, budget
         self.effort = Effort(threads=budget.threads)
         self.view = NodeView(problem, Node(), None, ())
@@ -107,8 +115,15 @@ class SemidefiniteRun:
         self.last: tuple[float, Stage] | None = None  # a better one that rules out nothing
         self.costs = PairCosts(problem)
         self.allowed = self._allowed(self.view)
+        if start is not None:  # of an earlier run
+            kept = start.kept(self.allowed)
+            start = kept if has_choice(kept.allowed) else start
+            self.allowed = start.allowed
         cost = self.costs.centred_matrix(self.allowed)
-        self.splitting = Splitting(cost, self.allowed, _BETA * problem.n, arrays=arrays)
+        if start is None:
+            self.splitting = Splitting(cost, self.allowed, _BETA * problem.n, arrays=arrays)
+        else:
+            self.splitting = Splitting.resumed(cost, self.allowed, start.beta, start.Y, start.Z)
         self.maker = StageMaker(self.costs, self.allowed)
         self.slowest = 0.0  # seconds of a step
         self.proof_seconds = 0.0  # of the last proof
@@ -131,16 +146,21 @@ class SemidefiniteRun:
         assert self.budget.best is not None
         return closing_bound(self.problem, self.budget.best[0])
 
-    def run(self, rounds: int | None, branching: float = math.inf) -> Outcome:
+    def run(
+        self,
+        rounds: int | None,
+        branching: float = math.inf,
+        on_round: Callable[[SemidefiniteRun], None] | None = None,
+    ) -> Outcome:
         """Rounds of steps, each with a proof, until the bound closes, stalls or the budget ends.
 
         With a time limit it goes on at a stall while there are more pairs than `branching`.
         """
         with self.budget.interruptible():
-            self._rounds(math.inf if rounds is None else rounds, branching)
+            self._rounds(math.inf if rounds is None else rounds, branching, on_round)
         return self._outcome()
 
-    def _rounds(self, most: float, branching: float) -> None:
+    def _rounds(self, most: float, branching: float, on_round: Callable[[SemidefiniteRun], None] | None) -> None:
         lost, count, work = 0, 0, 0.0
         endless = self.budget.time_limit == math.inf
         while count < most:
@@ -155,6 +175,8 @@ class SemidefiniteRun:
                     return
                 self._steps()
                 self._prove()
+            if on_round is not None:
+                on_round(self)
             if self.bound >= self.target or not self.budget.report(
                 self.bound, None, count * _ROUND, "semidefinite", _PHASE
             ):
@@ -236,7 +258,8 @@ class SemidefiniteRun:
             self.budget.offer(match, self.problem.objective(match))
 
     @property
-    def _all_stages(self) -> tuple[Stage, ...]:
+    def all_stages(self) -> tuple[Stage, ...]:
+        """What the run has proved so far."""
         last = (self.last[1],) if self.last is not None and self.last[0] > self.view.bound else ()
         return (*self.stages, *last)
 
@@ -244,18 +267,22 @@ class SemidefiniteRun:
         """What the run has proved, and where the children of a tree start."""
         view = NodeView(self.problem, Node(), None, ())
         start = time.thread_time()
-        view.use_proofs(Node(stages=self._all_stages), self.effort)
-        root = Bounded(None, view, self._all_stages, check_seconds=time.thread_time() - start)
+        view.use_proofs(Node(stages=self.all_stages), self.effort)
+        root = Bounded(None, view, self.all_stages, check_seconds=time.thread_time() - start)
         if view.bound < self.target:
-            splitting = self.splitting
-            Z = splitting.dual()[0].astype(np.float32)
-            whole = Relaxation(splitting.allowed, splitting.point(), Z, splitting.beta)
-            root.relaxation = whole.kept(self._allowed(view) & splitting.allowed)
+            root.relaxation = self.relaxation.kept(self._allowed(view))
         return root
+
+    @property
+    def relaxation(self) -> Relaxation:
+        """Where the splitting is, after a projection."""
+        splitting = self.splitting
+        Z = splitting.dual()[0].astype(np.float32)
+        return Relaxation(splitting.allowed, splitting.point(), Z, splitting.beta)
 
     def _outcome(self) -> Outcome:
         assert self.budget.best is not None
-        node = Node(stages=self._all_stages, spectral=True)
+        node = Node(stages=self.all_stages, spectral=True)
         closed = self.bound >= self.target
         status: Status = "optimal" if closed else self.budget.stop_status if self._out_of_time else "stalled"
         return Outcome(self.budget.best[1], status, Certificate(self.problem.n, (node,)), message=self.message)

@@ -8,7 +8,7 @@ import numpy as np
 
 from blindmatch.proof.certificate import COLUMN, ROW, Pair
 from blindmatch.proof.checker import NodeView
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _WEIGHT = 3.0  # a child with the whole gap to go counts e^3 times as much as one that is nearly closed
 
@@ -33,15 +33,29 @@ def best_line(view: NodeView, bounds: FloatArray, target: float, symmetries: tup
     lines = []
     for side in (ROW, COLUMN):
         skipped = _skipped(view, side, symmetries)
-        others = (view.columns, view.rows)[side]
-        needed = ~np.isin(others, [child for child, _, _ in skipped])
-        work = (weights if side == ROW else weights.T) @ needed
+        work = (weights if side == ROW else weights.T) @ _needed(view, side, skipped)
         at = int(np.argmin(work))
-        open_ = needed & ((bounds[at] if side == ROW else bounds[:, at]) < target)
-        children = [(at, int(other)) if side == ROW else (int(other), at) for other in np.flatnonzero(open_)]
-        index = int((view.rows, view.columns)[side][at])
-        lines.append((float(work[at]), side, Line((side, index), skipped, children)))
-    return min(lines, key=lambda entry: entry[:2])[2]
+        lines.append((float(work[at]), side, at, skipped))
+    _, side, at, skipped = min(lines, key=lambda entry: entry[:2])
+    return _line(view, bounds < target, side, at, skipped)
+
+
+def given_line(view: NodeView, bounds: FloatArray, target: float, symmetries: tuple[Symmetry, ...], line: Pair) -> Line:
+    """The same for a line that has been chosen before."""
+    side, index = line
+    at = int(np.flatnonzero((view.rows, view.columns)[side] == index)[0])
+    return _line(view, bounds < target, side, at, _skipped(view, side, symmetries))
+
+
+def _line(view: NodeView, open_: BoolArray, side: int, at: int, skipped: tuple[Skipped, ...]) -> Line:
+    partners = np.flatnonzero(_needed(view, side, skipped) & (open_[at] if side == ROW else open_[:, at]))
+    children = [(at, int(other)) if side == ROW else (int(other), at) for other in partners]
+    return Line((side, int((view.rows, view.columns)[side][at])), skipped, children)
+
+
+def _needed(view: NodeView, side: int, skipped: tuple[Skipped, ...]) -> BoolArray:
+    """Partners of a line that no symmetry makes superfluous."""
+    return ~np.isin((view.columns, view.rows)[side], [child for child, _, _ in skipped])
 
 
 def _skipped(view: NodeView, side: int, symmetries: tuple[Symmetry, ...]) -> tuple[Skipped, ...]:

@@ -47,6 +47,7 @@ class Relaxation:
 
     def kept(self, allowed: BoolArray) -> Relaxation:
         """The same on fewer pairs."""
+        allowed = allowed & self.allowed
         index = np.concatenate(([0], 1 + np.flatnonzero(allowed[self.allowed])))
         square = np.ix_(index, index)
         return Relaxation(allowed, self.Y[square], self.Z[square], self.beta)

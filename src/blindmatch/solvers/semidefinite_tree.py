@@ -19,14 +19,16 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.pair_costs import PairCosts
-from blindmatch.solvers.semidefinite_branching import Symmetry, best_line
+from blindmatch.solvers.semidefinite_branching import Symmetry, best_line, given_line
+from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import Bounded, NodeBounder, children_elsewhere
+from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.tasks import Tasks
 from blindmatch.solvers.two_opt import improve
 
 _WAVE = 8  # nodes that are bounded at the same time. A constant: the tree must not depend on the number of threads
 _OPEN_BYTES = 1 << 30  # of what open nodes start from; beyond, the tree goes depth first
-_CHECKS = 1.3  # the check of the whole proof, over the checks of its nodes
+CHECKS = 1.3  # the check of the whole proof, over the checks of its nodes
 
 # The bound that a child has from its parent, its number, the parent, and the pair in what the parent leaves.
 OpenNode = tuple[float, int, Bounded, int, int]
@@ -39,12 +41,12 @@ class SemidefiniteTree:
     ----------
     problem, costs, budget
         The problem, its costs over pairs, and the budget, which has an incumbent.
-    root
-        The root, with its stages.
     symmetries
         Of the problem: (ROW or COLUMN, image).
     proof_limit
         Bytes; a larger proof is dropped.
+    file
+        The checkpoint, if there is one.
     """
 
     def __init__(
@@ -52,25 +54,39 @@ class SemidefiniteTree:
         problem: QAP,
         costs: PairCosts,
         budget: Budget,
-        root: Bounded,
         symmetries: tuple[Symmetry, ...],
         proof_limit: int,
+        file: TreeFile | None = None,
     ) -> None:
-        self.problem, self.budget, self.symmetries = problem, budget, symmetries
+        self.problem, self.budget, self.symmetries, self.file = problem, budget, symmetries, file
         self.bounder = NodeBounder(problem, costs, budget, lambda: self.out_of_time)
         self.nodes: list[Node] = []  # the certificate
         self.count = 0
         self.proof_bytes, self.proof_limit = 0, proof_limit
         self.check_seconds = 0.0
-        self.root_bound = root.view.bound
+        self.root_bound = -math.inf
         self._open: list[OpenNode] = []
         self._open_bytes = 0
+        self._parents: dict[int, Bounded] = {}  # of nodes that are open or being bounded
         self._pushed = 0
+        self._settled = 0  # nodes that are closed or branched on: the last one may be neither yet
         self._closed = math.inf  # the least bound of what needs no further work
         self._torn = False  # an exception came in between: nodes may be missing from what is open
         self._tasks: Tasks[list[OpenNode]] | None = None
+
+    def begin(self, root: Bounded) -> None:
+        """Branch on the root."""
+        self.root_bound = root.view.bound
         self._keep(root, -1)
         self._settle(root)
+
+    def take_up(self, earlier: EarlierNodes) -> None:
+        """Go on where an earlier run ended."""
+        self.root_bound = earlier.bounded[0].view.bound
+        for node, proof in zip(earlier.bounded, earlier.proofs, strict=True):
+            self._keep(node, proof.parent)
+        for node in earlier.bounded:
+            self._settle(node, earlier)
 
     @property
     def target(self) -> float:
@@ -90,7 +106,7 @@ class SemidefiniteTree:
     @property
     def out_of_time(self) -> bool:
         """Whether what is left of the time is needed to check the proof."""
-        return self.budget.stopped or self.budget.remaining < _CHECKS * self.check_seconds
+        return self.budget.stopped or self.budget.remaining < CHECKS * self.check_seconds
 
     @property
     def certificate(self) -> Certificate | None:
@@ -113,6 +129,7 @@ class SemidefiniteTree:
             self.budget.fail(error)  # the threads see it before their next step
         finally:
             pool.shutdown(cancel_futures=True)
+            self._save()
 
     def run_on(self, tasks: Tasks[list[OpenNode]], largest: int) -> None:
         """The same on the workers of an executor: groups of nodes go out where there is room, and come in as they end.
@@ -137,6 +154,7 @@ class SemidefiniteTree:
             for group in tasks.call_back():
                 for entry in group:
                     heapq.heappush(self._open, entry)
+            self._save()
 
     def _hand_out(self, tasks: Tasks[list[OpenNode]], largest: int) -> None:
         room = tasks.room
@@ -177,12 +195,21 @@ class SemidefiniteTree:
             heapq.heappush(self._open, entry)
             return False
         self._keep(node, entry[2].index)
-        self._release(entry[2])
         self._settle(node)
+        self._release(entry[2])
         return True
 
     def _report(self) -> bool:
+        if self.file is not None and self.file.due:
+            self._save()
         return self.budget.report(min(self.bound, self.target), None, self.count, phase="semidefinite tree")
+
+    def _save(self) -> None:
+        """Bring the checkpoint up to date; a proof that was dropped has none."""
+        if self.file is None or not self.nodes or self.budget.best is None:
+            return
+        starts = {index: node.relaxation for index, node in self._parents.items() if node.relaxation is not None}
+        self.file.write(self.nodes[: self._settled], starts, self.symmetries, self.budget.best[1])
 
     def _pop(self) -> OpenNode:
         """Best bound first, so that the global bound rises; the newest first where they take too much memory."""
@@ -210,11 +237,12 @@ class SemidefiniteTree:
     def _release(self, parent: Bounded) -> None:
         """A child has been bounded: the last one to be so frees what its parent keeps for it."""
         parent.waiting -= 1
-        if not parent.waiting and parent.relaxation is not None:
-            self._open_bytes -= parent.relaxation.nbytes
+        if not parent.waiting:
+            del self._parents[parent.index]
+            self._open_bytes -= parent.relaxation.nbytes if parent.relaxation is not None else 0
             parent.relaxation = None
 
-    def _settle(self, node: Bounded) -> None:
+    def _settle(self, node: Bounded, earlier: EarlierNodes | None = None) -> None:
         """Close a node, or branch on it."""
         if node.match is not None and self.problem.allows(node.match):
             match = improve(self.problem, node.match)
@@ -223,14 +251,26 @@ class SemidefiniteTree:
         target = self.target
         if node.view.complete or node.view.bound >= target:
             self._closed = min(self._closed, node.view.bound)
-            return
+        else:
+            self._branch(node, target, earlier)
+        self._settled = node.index + 1
+
+    def _branch(self, node: Bounded, target: float, earlier: EarlierNodes | None) -> None:
+        """Open the children of a node, on the line that an earlier run chose."""
         bounds = np.maximum(node.view.pair_bounds, node.view.bound)
         self._closed = min(self._closed, float(bounds[bounds >= target].min(initial=math.inf)))
-        line = best_line(node.view, bounds, target, self.symmetries)
+        chosen = None if earlier is None else earlier.proofs[node.index].line
+        if chosen is None:
+            line = best_line(node.view, bounds, target, self.symmetries)
+        else:
+            line = given_line(node.view, bounds, target, self.symmetries, chosen)
         if self.nodes:
             self.nodes[node.index] = replace(self.nodes[node.index], line=line.line, skipped=line.skipped)
-        node.waiting = len(line.children)
+        children = line.children if earlier is None else earlier.left(node, line)
+        if not children:
+            return
+        node.waiting, self._parents[node.index] = len(children), node
         self._open_bytes += node.relaxation.nbytes if node.relaxation is not None else 0
-        for i, j in line.children:
+        for i, j in children:
             self._pushed += 1
             heapq.heappush(self._open, (float(bounds[i, j]), -self._pushed, node, i, j))

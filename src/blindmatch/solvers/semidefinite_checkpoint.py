@@ -1,0 +1,245 @@
+"""The checkpoint of a run with the semidefinite bound: a file to which nodes are appended when they are done.
+
+It begins with a line of text and a digest of the problem. One record a node follows, the root first: its length, a
+checksum, and an archive of arrays, which are the node's part of the certificate, the incumbent, and where its children
+start. What a killed run did not write to the end has a wrong length or checksum, and is dropped. While the root is
+being bounded, the file has the root alone, without a line to branch on, and is replaced each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import struct
+import time
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.io.files import Arrays, unpacked, write_atomically
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.certificate import Certificate, Node
+from blindmatch.proof.certificate_file import FIELDS, certificate_arrays, certificate_of
+from blindmatch.proof.checker import is_symmetry
+from blindmatch.solvers.semidefinite_branching import Symmetry
+from blindmatch.solvers.semidefinite_node import Relaxation
+from blindmatch.validation import IntArray, as_permutation
+
+_MAGIC = b"blindmatch semidefinite tree 1\n"
+_HEAD = struct.Struct("<QI")  # of a record: its length and its checksum
+_START = ("start_allowed", "start_Y", "start_Z", "start_beta")
+_PAUSE = 9.0  # at least, between two writes, over the time that the last one took
+_RATE = 4e6  # bytes a second that are written, on average at most
+_LARGEST = 1e9  # in a relaxation; costs are scaled to n^2
+
+
+class TreeFile:
+    """The file of one run. It may have the nodes of an earlier one, in the same order as in the certificate.
+
+    Parameters
+    ----------
+    path
+        Where it is, or will be.
+    problem
+        The problem that the solver got.
+    interval
+        Seconds between two writes, at least.
+    """
+
+    def __init__(self, path: Path, problem: QAP, interval: float) -> None:
+        self.path, self.problem, self.interval = path, problem, interval
+        self.error = ""  # of the last attempt to write
+        self.torn = False  # whether the end of what an earlier run wrote was dropped
+        self._start = _MAGIC + _digest(problem)
+        self._records: list[tuple[int, int]] = []  # of an earlier run: where they begin and how long they are
+        self._written = 0  # nodes that the file has
+        self._end = 0  # of their records
+        self._next = time.monotonic() + interval
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file of this kind."""
+        if not self.path.is_file():
+            return False
+        with self.path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return time.monotonic() >= self._next
+
+    def __len__(self) -> int:
+        """How many nodes of an earlier run there are."""
+        return len(self._records)
+
+    def load(self) -> None:
+        """Find the records of an earlier run."""
+        with self.path.open("rb") as file:
+            start = file.read(len(self._start))
+            if start != self._start[: len(start)]:
+                raise ValueError(f"{self.path} belongs to another problem, or to the same one with another seed")
+            self._end, size = len(start), os.fstat(file.fileno()).st_size
+            while (length := _whole_record(file, size)) is not None:
+                self._records.append((self._end + _HEAD.size, length))
+                self._end = file.tell()
+        if not self._records:
+            raise ValueError(f"{self.path} is damaged")
+        self._written, self.torn = len(self._records), self._end < size
+
+    def node(self, index: int) -> Node:
+        """A node of an earlier run."""
+        return self._certificate(index).nodes[0]
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """The symmetries that an earlier run used."""
+        found = self._certificate(0).symmetries
+        with self.refusing():
+            if not all(is_symmetry(self.problem, side, image) for side, image in found):
+                raise ValueError("a symmetry of another problem")
+        return found
+
+    @property
+    def incumbent(self) -> IntArray:
+        """The best permutation of an earlier run."""
+        with self.refusing():
+            found = as_permutation(self._arrays(len(self) - 1, ("incumbent",))["incumbent"], self.problem.n)
+            if not self.problem.allows(found):
+                raise ValueError("a permutation with a forbidden pair")
+        return found
+
+    def relaxation(self, index: int, size: int) -> Relaxation | None:
+        """Where the children of a node start, over the pairs of `size` rows and columns; None if it is not there."""
+        with self.refusing():
+            arrays = self._arrays(index, _START)
+            if len(arrays) < len(_START):
+                return None
+            allowed, beta = arrays["start_allowed"], float(arrays["start_beta"])
+            if allowed.dtype != bool or allowed.shape != (size, size) or not 1e-2 < beta < _LARGEST:
+                raise ValueError("no relaxation")
+            Y, Z = (_symmetric(arrays[name], 1 + int(allowed.sum())) for name in ("start_Y", "start_Z"))
+        return Relaxation(allowed, Y, Z, beta)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Say of whatever a forged record raises that the file is damaged."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.filename is not None):
+                raise
+            raise ValueError(f"{self.path} is damaged") from error
+
+    def write(
+        self,
+        nodes: Sequence[Node],
+        starts: Mapping[int, Relaxation],
+        symmetries: tuple[Symmetry, ...],
+        incumbent: IntArray,
+    ) -> None:
+        """Append the nodes that the file does not have; the first time, a new file takes the place of an old one.
+
+        A full disk does not stop the run: `error` says what went wrong.
+        """
+        records = (
+            _record(nodes[index], starts.get(index), symmetries if index == 0 else (), incumbent)
+            for index in range(self._written, len(nodes))
+        )
+        begin, before = time.monotonic(), self._end if self._written else 0
+        try:
+            if not self._written:
+                write_atomically(self.path, lambda file: self._put(file, self._start, records))
+            elif self._written < len(nodes):
+                with self.path.open("r+b") as file:
+                    file.seek(self._end)
+                    file.truncate()
+                    self._put(file, b"", records)
+                    os.fsync(file.fileno())
+            self._written, self.error = max(self._written, len(nodes)), ""
+        except OSError as error:
+            self.error = f"cannot write the checkpoint {self.path}: {error.strerror or error}"
+            if self._written:
+                with suppress(OSError):
+                    os.truncate(self.path, self._end)
+        end = time.monotonic()
+        self._next = end + max(self.interval, _PAUSE * (end - begin), (self._end - before) / _RATE)
+
+    def write_root(
+        self,
+        stages: tuple[Any, ...],
+        start: Relaxation,
+        symmetries: tuple[Symmetry, ...],
+        incumbent: IntArray,
+    ) -> None:
+        """Write what the root has proved so far; the next write replaces it."""
+        self._written = 0
+        self.write([Node(stages=stages, spectral=True)], {0: start}, symmetries, incumbent)
+        self._written = 0
+
+    def _put(self, file: IO[bytes], start: bytes, records: Iterator[bytes]) -> None:
+        file.write(start)
+        for record in records:
+            file.write(_HEAD.pack(len(record), zlib.crc32(record)))
+            file.write(record)
+        file.flush()
+        self._end = file.tell()
+
+    def _certificate(self, index: int) -> Certificate:
+        with self.refusing():
+            found = certificate_of(self._arrays(index, FIELDS))
+            if found.size != self.problem.n or len(found.nodes) != 1 or found.forced:
+                raise ValueError("not one node of this problem")
+        return found
+
+    def _arrays(self, index: int, only: Collection[str]) -> Arrays:
+        at, length = self._records[index]
+        with self.path.open("rb") as file:
+            file.seek(at)
+            return unpacked(io.BytesIO(file.read(length)), only)
+
+
+def _whole_record(file: IO[bytes], size: int) -> int | None:
+    """The length of the next record, which is read; None if there is none that is whole."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    length, checksum = _HEAD.unpack(head)
+    if length > size - file.tell() or zlib.crc32(file.read(length)) != checksum:
+        return None
+    return int(length)
+
+
+def _record(node: Node, start: Relaxation | None, symmetries: tuple[Symmetry, ...], incumbent: IntArray) -> bytes:
+    arrays = certificate_arrays(Certificate(len(incumbent), (node,), symmetries=symmetries))
+    arrays["incumbent"] = incumbent.astype(np.int64)
+    if start is not None:
+        lower = np.tril_indices(len(start.Y))
+        values = (start.allowed, start.Y[lower], start.Z[lower], np.array(start.beta))
+        arrays.update(zip(_START, values, strict=True))
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    return content.getvalue()
+
+
+def _symmetric(lower: NDArray[Any], size: int) -> NDArray[np.float32]:
+    if lower.dtype != np.float32 or lower.shape != (size * (size + 1) // 2,) or not (np.abs(lower) < _LARGEST).all():
+        raise ValueError("no lower triangle")
+    matrix = np.zeros((size, size), dtype=np.float32)
+    matrix[np.tril_indices(size)] = lower
+    return np.asarray(matrix + np.tril(matrix, -1).T, dtype=np.float32)
+
+
+def _digest(problem: QAP) -> bytes:
+    matrices = [matrix for pair in problem.factors for matrix in pair]
+    forbidden = [] if problem.forbidden is None else [problem.forbidden]
+    digest = hashlib.sha256()
+    for array in (*matrices, problem.linear, np.array([problem.n, problem.constant]), *forbidden):
+        digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
+    return digest.digest()
