@@ -155,13 +155,16 @@ class TreeFile:
         begin, before = time.monotonic(), self._end if self._written else 0
         try:
             if not self._written:
-                write_atomically(self.path, lambda file: self._put(file, self._start, records))
+                ends: list[int] = []
+                write_atomically(self.path, lambda file: ends.append(_put(file, self._start, records)))
+                self._end = ends[0]
             elif self._written < len(nodes):
                 with self.path.open("r+b") as file:
                     file.seek(self._end)
                     file.truncate()
-                    self._put(file, b"", records)
+                    end = _put(file, b"", records)
                     os.fsync(file.fileno())
+                self._end = end
             self._written, self.error = max(self._written, len(nodes)), ""
         except OSError as error:
             self.error = f"cannot write the checkpoint {self.path}: {error.strerror or error}"
@@ -183,14 +186,6 @@ class TreeFile:
         self.write([Node(stages=stages, spectral=True)], {0: start}, symmetries, incumbent)
         self._written = 0
 
-    def _put(self, file: IO[bytes], start: bytes, records: Iterator[bytes]) -> None:
-        file.write(start)
-        for record in records:
-            file.write(_HEAD.pack(len(record), zlib.crc32(record)))
-            file.write(record)
-        file.flush()
-        self._end = file.tell()
-
     def _certificate(self, index: int) -> Certificate:
         with self.refusing():
             found = certificate_of(self._arrays(index, FIELDS))
@@ -205,13 +200,23 @@ class TreeFile:
             return unpacked(io.BytesIO(file.read(length)), only)
 
 
+def _put(file: IO[bytes], start: bytes, records: Iterator[bytes]) -> int:
+    """Write the records; where they end."""
+    file.write(start)
+    for record in records:
+        file.write(_HEAD.pack(len(record), zlib.crc32(record)))
+        file.write(record)
+    file.flush()
+    return file.tell()
+
+
 def _whole_record(file: IO[bytes], size: int) -> int | None:
     """The length of the next record, which is read; None if there is none that is whole."""
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
     length, checksum = _HEAD.unpack(head)
-    if length > size - file.tell() or zlib.crc32(file.read(length)) != checksum:
+    if not 0 < length <= size - file.tell() or zlib.crc32(file.read(length)) != checksum:
         return None
     return int(length)
 
