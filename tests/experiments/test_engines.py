@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from experiments.in_process import SMALL, InProcess
 
+import blindmatch as bm
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.experiments.engine.engines import Dask, Local, Slurm, forkable, make_engine
 from blindmatch.experiments.run import compute, plan, stored
@@ -155,12 +156,13 @@ def test_a_scheduler_that_does_not_answer_is_told():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_a_scheduler_without_workers_is_told(tmp_path):
+def test_a_scheduler_without_workers_is_told(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     idle = distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None)
-    with (
-        idle as cluster,
-        pytest.raises(ValueError, match="the Dask scheduler has no workers; start some: dask worker tcp://"),
-        Dask(cluster.scheduler_address, timeout=1).open(tmp_path),
-    ):
-        pass
+    message = r"the Dask scheduler at tcp://\S+ has no workers; start some: dask worker tcp://\S+$"
+    with idle as cluster:
+        with pytest.raises(ValueError, match=message), Dask(cluster.scheduler_address, timeout=1).open(tmp_path):
+            pass
+        monkeypatch.setattr("blindmatch.solvers.tasks._FIRST_WORKER", 1.0)
+        with distributed.Client(cluster) as client, pytest.raises(ValueError, match=message):
+            bm.solve(bm.QAP(np.eye(3), np.eye(3)), bm.BranchAndBound(executor=client))

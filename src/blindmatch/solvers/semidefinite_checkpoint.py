@@ -148,6 +148,8 @@ class TreeFile:
 
         A full disk does not stop the run: `error` says what went wrong.
         """
+        if len(nodes) <= self._written:
+            return
         records = (
             _record(nodes[index], starts.get(index), symmetries if index == 0 else (), incumbent)
             for index in range(self._written, len(nodes))
@@ -155,17 +157,15 @@ class TreeFile:
         begin, before = time.monotonic(), self._end if self._written else 0
         try:
             if not self._written:
-                ends: list[int] = []
-                write_atomically(self.path, lambda file: ends.append(_put(file, self._start, records)))
-                self._end = ends[0]
-            elif self._written < len(nodes):
+                write_atomically(self.path, lambda file: _put(file, self._start, records))
+            else:
                 with self.path.open("r+b") as file:
                     file.seek(self._end)
                     file.truncate()
-                    end = _put(file, b"", records)
+                    _put(file, b"", records)
                     os.fsync(file.fileno())
-                self._end = end
-            self._written, self.error = max(self._written, len(nodes)), ""
+            self._end = self.path.stat().st_size
+            self._written, self.error = len(nodes), ""
         except OSError as error:
             self.error = f"cannot write the checkpoint {self.path}: {error.strerror or error}"
             if self._written:
@@ -200,14 +200,12 @@ class TreeFile:
             return unpacked(io.BytesIO(file.read(length)), only)
 
 
-def _put(file: IO[bytes], start: bytes, records: Iterator[bytes]) -> int:
-    """Write the records; where they end."""
+def _put(file: IO[bytes], start: bytes, records: Iterator[bytes]) -> None:
     file.write(start)
     for record in records:
         file.write(_HEAD.pack(len(record), zlib.crc32(record)))
         file.write(record)
     file.flush()
-    return file.tell()
 
 
 def _whole_record(file: IO[bytes], size: int) -> int | None:

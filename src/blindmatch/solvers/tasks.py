@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 from blindmatch.machine import usable_cores
 from blindmatch.proof.parallel import submitted
 
-_FIRST_ANSWER = 30.0  # seconds that the workers have to say that they are there
+_FIRST_WORKER = 10.0  # seconds that a Dask scheduler has to get its first worker
+_FIRST_ANSWER = 30.0  # seconds that the workers have to answer
 _AHEAD = 2  # tasks a worker: one is worked on, one waits
 _LOSSES = 10  # tasks lost one after the other, without one that came back
 _TICK = 0.2  # seconds between looks at Ctrl-C and the clock
@@ -75,14 +76,25 @@ class Tasks(Generic[Key]):
 def greet(executor: Executor) -> None:
     """Make sure that workers answer and have this version; a clear error says what is wrong."""
     version = importlib.metadata.version("blindmatch")
+    client = getattr(executor, "_client", None)  # Dask's
+    if client is not None:
+        refuse_no_workers(client, _FIRST_WORKER)
+    where = f"executor={type(executor).__name__}" if client is None else f"the Dask scheduler at {_address(client)}"
     try:
         executor.submit(refuse_version, version).result(timeout=_FIRST_ANSWER)
     except FutureTimeoutError:
-        raise ValueError(
-            f"executor={executor!r}: no worker answered within {_FIRST_ANSWER:g} s; are there any?"
-        ) from None
+        raise ValueError(f"{where}: no worker answered within {_FIRST_ANSWER:g} s; is one of them free?") from None
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"executor={executor!r}: a worker cannot import blindmatch {version} ({error})") from None
+        raise ValueError(f"{where}: a worker cannot import blindmatch {version} ({error})") from None
+
+
+def refuse_no_workers(client: Any, seconds: float) -> None:
+    """Wait for the first worker of a Dask client; the client itself would wait forever."""
+    try:
+        client.wait_for_workers(1, timeout=seconds)
+    except TimeoutError:
+        address = _address(client)
+        raise ValueError(f"the Dask scheduler at {address} has no workers; start some: dask worker {address}") from None
 
 
 def refuse_version(version: str) -> None:
@@ -90,6 +102,10 @@ def refuse_version(version: str) -> None:
     own = importlib.metadata.version("blindmatch")
     if own != version:
         raise ValueError(f"a worker has blindmatch {own}, this process has {version}; install the same version on both")
+
+
+def _address(client: Any) -> str:
+    return str(client.scheduler.address)
 
 
 def _places(executor: Any) -> int:

@@ -124,23 +124,16 @@ class Dask:
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
         """The cluster as an executor. Dask reassigns the work of a worker that dies."""
+        from blindmatch.solvers.tasks import refuse_no_workers  # late: imports of solvers take time
+
         with _dask_client(self.address, self.timeout) as client:
-            self._refuse_no_workers(client)
+            refuse_no_workers(client, self.timeout)
             self._refuse_missing_resources(client)
             pool = client.get_executor(pure=False, **({"resources": self.resources} if self.resources else {}))
             try:
                 yield pool
             finally:
                 pool.shutdown(wait=False)  # without waiting, it cancels its tasks
-
-    def _refuse_no_workers(self, client: Any) -> None:
-        """Dask would wait forever for one."""
-        try:
-            client.wait_for_workers(1, timeout=self.timeout)
-        except TimeoutError:
-            raise ValueError(
-                f"address={self.address!r}: the Dask scheduler has no workers; start some: dask worker {self.address}"
-            ) from None
 
     def _refuse_missing_resources(self, client: Any) -> None:
         """Dask would wait forever for a worker that has them."""
