@@ -10,6 +10,7 @@ import blindmatch as bm
 from blindmatch import _core
 from blindmatch.proof.duration import stage_work, work_seconds
 from blindmatch.solvers.base import Budget, Proof
+from blindmatch.solvers.core_problem import RescaledBudget
 from blindmatch.solving.run import _checking_time
 
 
@@ -55,3 +56,11 @@ def test_a_run_knows_how_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch) ->
         budget = Budget(10.0)
         budget.cpu_start = time.process_time() - computed
         assert budget.slowness == pytest.approx(slowness, rel=0.1)
+
+
+def test_a_run_keeps_time_for_the_check_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time limit leaves room for the check of one stage on free cores; on busy ones the core ends earlier."""
+    monkeypatch.setattr(Budget, "seconds", 4.0)
+    for slowness, remaining in ((1.0, 96.0), (2.0, 86.0), (50.0, 46.0)):
+        monkeypatch.setattr(Budget, "slowness", slowness)
+        assert RescaledBudget(Budget(100.0), 0, check_seconds=10.0).remaining == remaining

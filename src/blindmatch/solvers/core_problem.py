@@ -77,8 +77,8 @@ class RescaledBudget:
     """The part of a budget that the core uses, with costs scaled back.
 
     `check_seconds` is the CPU time that the checker takes for each node of a proof, or each stage of the root. The run
-    ends early enough to check all but one of them; the time limit already leaves room for that one. `root_lasts` says
-    whether the root goes on, from the gap that it reports.
+    ends early enough to check all of them; the time limit already leaves room for one, if nobody else uses the cores.
+    `root_lasts` says whether the root goes on, from the gap that it reports.
     """
 
     inner: Budget
@@ -88,8 +88,8 @@ class RescaledBudget:
 
     @property
     def remaining(self) -> float:
-        """Seconds left."""
-        return self.inner.remaining
+        """Seconds left for the core, which asks when it begins: a sweep of many items may take long."""
+        return self.inner.remaining - self._check(1.0)
 
     @property
     def interrupted(self) -> bool:
@@ -101,14 +101,17 @@ class RescaledBudget:
         """Whether the main thread has ended."""
         return self.inner.orphaned
 
+    def _check(self, proof_size: float) -> float:
+        """Seconds to keep free for the check; at most half of the time, so that a resumed large tree gets on."""
+        seconds = (max(1.0, proof_size) * self.inner.slowness - 1) * self.check_seconds
+        return min(seconds, self.inner.time_limit / 2)
+
     def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float = 0.0) -> bool:
         """Forward progress."""
         go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
         if iteration == 0 and self.root_lasts is not None:
             go_on = self.root_lasts(cost - lower_bound) and go_on
-        # Never more than half of the time, so that a run resumed with a large tree makes progress.
-        check = max(0.0, proof_size - 1) * self.check_seconds * self.inner.slowness
-        return go_on and self.inner.remaining > min(check, self.inner.time_limit / 2)
+        return go_on and self.inner.remaining > self._check(proof_size)
 
     def fail(self, error: BaseException) -> None:
         """Forward an exception."""
