@@ -5,7 +5,7 @@ import pytest
 
 from blindmatch.alignment import assign
 from blindmatch.alignment.assign import Candidates, in_haste, links, mutual_partners, one_to_one
-from blindmatch.alignment.crew import Crew
+from blindmatch.alignment.crew import Crew, Stopped
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import adjusted_similarity, mutual
 
@@ -21,6 +21,13 @@ def copies(n: int, noise: float, seed: int = 0) -> tuple[Points, Points]:
 def crew(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Crew:
     monkeypatch.setattr(assign, "DENSE", 10_000 if request.param == "dense" else 40)
     return Crew()
+
+
+def test_an_assignment_that_takes_longer_than_what_is_left_does_not_begin() -> None:
+    a, b = copies(1100, 0.2)  # one that cannot be cut short: about 0.04 s
+    with pytest.raises(Stopped):
+        one_to_one(a, b, Crew(1, lambda: 0.01))
+    assert (one_to_one(a, b, Crew(1, lambda: 10.0)) == np.arange(1100)).mean() > 0.9
 
 
 def test_a_copy_with_noise_is_matched(crew: Crew) -> None:

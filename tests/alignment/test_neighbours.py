@@ -31,11 +31,19 @@ def test_threads_do_not_change_the_neighbours() -> None:
 
 
 def test_a_pass_ends_between_two_blocks() -> None:
-    asked = iter([False, False, True])
+    left = iter([2.0, 1.0, 0.0])
     done: list[slice] = []
     with pytest.raises(Stopped):
-        list(Crew(1, lambda: next(asked)).blocks(10, 2, done.append))
+        list(Crew(1, lambda: next(left)).blocks(10, 2, done.append))
     assert done == [slice(0, 2), slice(2, 4)]
+
+
+def test_a_step_that_takes_longer_than_what_is_left_does_not_begin() -> None:
+    crew = Crew(1, lambda: 2.0)
+    crew.check()
+    crew.check(1.5)
+    with pytest.raises(Stopped):
+        crew.check(2.5)
 
 
 def test_the_closeness_of_columns_is_nearly_that_of_their_largest_entries() -> None:

@@ -20,6 +20,7 @@ _NEAR = 30  # candidates of each item if there are more items than that
 _STILL = 0.99  # cosine of all coordinates before and after a turn, from which it is a small one
 _ROWS = 2**11  # items whose candidates are scored together
 _HASTE = 5 * 10**8  # similarities that are looked at where time is short: about a second
+_ASSIGN_SECONDS = 1e-6  # of the assignment among candidates, over n^1.5: 0.3 to 2 of these
 _POOR = 0.1  # share of the links that are worse than no partner
 _LEFT = 0.9  # share of rows without a partner from which the assignment among links gives up
 _PROHIBITIVE = 1e3  # what a pair that is no candidate costs: far more than similarities differ by
@@ -130,7 +131,9 @@ def one_to_one(
     bars = np.zeros((0, 2), dtype=np.intp) if barred is None else barred
     if len(b) <= DENSE:
         return _among_all(adjusted_similarity(a, b), bars)
-    found = _among((candidates or Candidates()).links(a, b, crew), len(a), len(b), bars)
+    near = (candidates or Candidates()).links(a, b, crew)
+    crew.check(_ASSIGN_SECONDS * len(b) ** 1.5)
+    found = _among(near, len(a), len(b), bars)
     alone = np.flatnonzero(found < 0)
     if len(alone):  # the candidates have no partner for everybody: the others choose among what is left
         free = np.setdiff1d(np.arange(len(b)), found)

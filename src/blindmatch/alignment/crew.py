@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,17 +46,17 @@ class Crew:
     ----------
     threads
         How many blocks are computed at once.
-    stop
-        Asked before each block; True ends the pass with `Stopped`.
+    remaining
+        Seconds that are left; asked before each block. When none are, the pass ends with `Stopped`.
     """
 
-    def __init__(self, threads: int = 1, stop: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, threads: int = 1, remaining: Callable[[], float] = lambda: math.inf) -> None:
         self.threads = threads
-        self._stop = stop
+        self._remaining = remaining
 
-    def check(self) -> None:
-        """Raise `Stopped` when time is up."""
-        if self._stop():
+    def check(self, seconds: float = 0.0) -> None:
+        """Raise `Stopped` when time is up, or when less is left than a step takes that cannot be cut short."""
+        if self._remaining() <= seconds:
             raise Stopped
 
     def blocks(self, total: int, rows: int, work: Callable[[slice], T]) -> Iterator[tuple[slice, T]]:

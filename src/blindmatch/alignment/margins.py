@@ -77,6 +77,7 @@ def held_out_margins(
     A rotation that was fitted to a pair flatters it, and the more so the more dimensions there are. So each half of the
     pairs is judged by the rotation that fits the other half.
     """
+    crew.check()
     rows = np.flatnonzero(partners >= 0)
     fold = rng.permutation(len(rows)) % _FOLDS
     turned = source.copy()

@@ -115,7 +115,8 @@ def pairings(
         Told the name of each phase, and how much of it is done, from 0 to 1.
     """
     known, total = given or Given(), remaining()
-    learning = Crew(threads, lambda: remaining() < (1 - _LEARNING) * total)
+    finishing = (1 - _LEARNING) * total if total < math.inf else 0.0
+    learning = Crew(threads, lambda: remaining() - finishing)
     starts: list[Start] = []
     ending = Ending()
     with one_blas_thread():
@@ -125,7 +126,7 @@ def pairings(
         ranked = sorted(starts, key=lambda start: -start.learned.score)
         kept = ranked[: 1 if not ranked or _support(ranked[0], ranked) else _KEPT]
         found: list[Pairing] = []
-        crew = Crew(threads, lambda: remaining() <= 0)
+        crew = Crew(threads, remaining)
         for number, start in enumerate(kept):
             if ending.why == "interrupted":
                 break

@@ -80,7 +80,7 @@ class Matches:
         if (partners >= 0).sum() < 2:
             return None
         a, b = (side.directions for side in self.spaces.aligned)
-        crew, rng = Crew(self.threads, lambda: remaining() <= 0), np.random.default_rng(0)
+        crew, rng = Crew(self.threads, remaining), np.random.default_rng(0)
         try:
             with one_blas_thread():
                 margins = held_out_margins(a, b, partners, rng=rng, crew=crew)
@@ -152,7 +152,7 @@ def matches(
     found = pairings(*spaces.aligned, rng=rng, given=given, threads=count, remaining=remaining, step=step)
     ended: list[IntArray] = []
     if not found.ended:
-        crew, ending = Crew(count, lambda: remaining() <= 0), Ending()
+        crew, ending = Crew(count, remaining), Ending()
         with ending.noted(), one_blas_thread():
             for number, pairing in enumerate(found.found):
                 step("distances", number / len(found.found))

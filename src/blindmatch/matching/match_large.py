@@ -166,7 +166,7 @@ class Judge:
 
     def _cheapest(self, found: Matches, run: Run, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:
         # A result needs a cost: an estimate is not cut short, it looks at fewer pairs.
-        crew = Crew(self._threads, lambda: exact and run.remaining(_SUMMING) <= 0)
+        crew = Crew(self._threads, lambda: run.remaining(_SUMMING) if exact else math.inf)
         candidates = found.all if exact else found.all[: 1 if run.interrupted else 2]
         seconds = max(run.remaining(_ENDING), 0.0) / (2 + len(candidates))  # two scales, and each candidate
         drawn = np.random.default_rng(self._seed)
