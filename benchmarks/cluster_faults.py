@@ -1,7 +1,7 @@
 """One problem on Dask workers, some of which are killed.
 
 python benchmarks/cluster_faults.py kills nug18              a worker is killed every few seconds, five times
-python benchmarks/cluster_faults.py coordinator tai15a       the coordinator is killed and started again
+python benchmarks/cluster_faults.py coordinator nug18        the coordinator is killed twice and started again
 """
 
 from __future__ import annotations
@@ -74,13 +74,19 @@ COORDINATOR = """
 import sys, blindmatch as bm
 from distributed import Client
 with Client(sys.argv[1]) as client:
-    solver = bm.BranchAndBound(executor=client, checkpoint=sys.argv[3], checkpoint_interval=1.0, semidefinite=False)
-    result = bm.solve(bm.QAP.from_qaplib(sys.argv[2]), solver, rng=0, threads=1)
-print(result.status, result.cost, result.message, result.certificate is not None)
+    semidefinite = sys.argv[4] == "True"
+    solver = bm.BranchAndBound(
+        executor=client, checkpoint=sys.argv[3], checkpoint_interval=1.0, semidefinite=semidefinite
+    )
+    problem = bm.QAP.from_qaplib(sys.argv[2])
+    result = bm.solve(problem, solver, rng=0, threads=1)
+assert bm.verify(problem, result.certificate) == result.cost
+print(f"{result.status}, cost {result.cost:g}, verified; {result.message}", flush=True)
 """
 
 
-def coordinator(name: str, workers: int, after: float) -> None:
+def coordinator(name: str, workers: int, after: float, semidefinite: bool) -> None:
+    """kill -9 of the coordinator, twice, then a run that ends. What was done before the first checkpoint is lost."""
     with cluster(workers) as (started, _), tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -89,18 +95,22 @@ def coordinator(name: str, workers: int, after: float) -> None:
             started.address,
             str(QAPLIB / f"{name}.dat"),
             f"{folder}/run.tree",
+            str(semidefinite),
         ]
         for _ in range(2):
             process = subprocess.Popen(command)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(after)
-                break
+                print(
+                    f"{name} ended within {after:g} s: nothing was killed; choose a longer problem or a shorter --after"
+                )
+                return
             process.kill()
             process.wait()
-            print(
-                f"coordinator killed; checkpoint of {Path(folder, 'run.tree').stat().st_size / 1e6:.1f} MB", flush=True
-            )
-        print(subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip(), flush=True)
+            checkpoint = Path(folder, "run.tree")
+            kept = f"{checkpoint.stat().st_size / 1e6:.1f} MB" if checkpoint.exists() else "none: it starts anew"
+            print(f"coordinator killed after {after:g} s; checkpoint: {kept}", flush=True)
+        subprocess.run(command, check=True)
 
 
 def main() -> None:
@@ -110,13 +120,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--every", type=float, default=4.0, help="seconds between kills of workers")
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--level-1", action="store_true", help="kill workers without the semidefinite bound")
-    parser.add_argument("--after", type=float, default=6.0, help="seconds until the coordinator is killed")
+    parser.add_argument("--level-1", action="store_true", help="without the semidefinite bound")
+    parser.add_argument("--after", type=float, default=20.0, help="seconds until the coordinator is killed")
     arguments = parser.parse_args()
     if arguments.what == "kills":
         kills(arguments.name, arguments.workers, arguments.every, arguments.times, not arguments.level_1)
     else:
-        coordinator(arguments.name, arguments.workers, arguments.after)
+        coordinator(arguments.name, arguments.workers, arguments.after, not arguments.level_1)
 
 
 if __name__ == "__main__":
