@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fuzz.mutations import npz
 from sampled import sampled
 from solvers.test_semidefinite_shared import OPTIMUM, hard_problem
 from unreliable import unreliable_executors
@@ -80,13 +81,12 @@ def records(content: bytes) -> list[dict[str, np.ndarray]]:
     return found
 
 
-def sealed(content: bytes, changed: list[dict[str, np.ndarray]]) -> bytes:
+def sealed(content: bytes, changed: list[dict[str, np.ndarray] | bytes]) -> bytes:
     """A file with other records, whose lengths and checksums are right."""
     pieces = [content[:BEGIN]]
     for arrays in changed:
-        file = io.BytesIO()
-        np.savez(file, **arrays)
-        pieces += [struct.pack("<QI", len(file.getvalue()), zlib.crc32(file.getvalue())), file.getvalue()]
+        record = arrays if isinstance(arrays, bytes) else npz(arrays)
+        pieces += [struct.pack("<QI", len(record), zlib.crc32(record)), record]
     return b"".join(pieces)
 
 
