@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zlib
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,11 +109,15 @@ def test_nodes_are_appended_and_resumed(states, tmp_path, monkeypatch):
 def test_a_root_that_is_not_done_goes_on(states, tmp_path):
     path = tmp_path / "run.tree"
     path.write_bytes(states[ROOT][1])
-    rounds = []
-    result = solved(path, callback=lambda progress: rounds.append(progress.phase == ROOT))
+    shuffled = Shuffled.of(hard_problem(), np.random.default_rng(0)).problem
+    file = TreeFile(path, shuffled, 1.0)
+    file.load()
+    before = bm.verify(shuffled, bm.Certificate(shuffled.n, (replace(file.node(0), spectral=False),)))
+    bounds = []
+    result = solved(path, callback=lambda progress: bounds.append(progress.lower_bound))
     check(result)
     assert "resumed with 1 node" in result.message
-    assert sum(rounds) < len(states[ROOT])
+    assert shuffled.round_up(bounds[0]) >= before > 0
 
 
 def test_a_run_that_is_stopped_keeps_all_that_it_did(states, tmp_path):
@@ -228,7 +233,7 @@ def swapped(image: np.ndarray) -> np.ndarray:
 FORGERIES = {
     "no such parent": lambda nodes: nodes[2].update(parent=np.array([2])),
     "a child twice": lambda nodes: nodes[2].update(nodes[1]),
-    "off its line": lambda nodes: nodes[1].update(pair=nodes[1]["pair"][:, ::-1] * 0 + 11),
+    "off its line": lambda nodes: nodes[1].update(pair=np.full((1, 2), (nodes[0]["line"][0, 1] + 1) % 12)),
     "a second root": lambda nodes: nodes[1].update(parent=np.array([-1]), pair=np.array([[-1, -1]])),
     "a line that is fixed": lambda nodes: nodes[1].update(line=np.array([[0, nodes[1]["pair"][0, 0]]])),
     "a line beyond": lambda nodes: nodes[0].update(line=np.array([[7, 3]])),
