@@ -35,6 +35,7 @@ FILES = {
 RELATION = "hops:correlation"  # the graph of SCOT: k nearest neighbours by correlation, edges of length 1
 SECONDS = 60.0
 DESCENT = False
+SAME = 1.05  # matches that cost about as much as the cheapest
 LIMIT = 600.0  # CPU seconds of entropic GW
 Sides = tuple[np.ndarray, np.ndarray]
 Ends = tuple[np.ndarray, np.ndarray]  # sources in the target's space, targets in the source's space
@@ -49,8 +50,8 @@ def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def matched(task: bm.Task, seed: int = 0) -> bm.Result:
     """``bm.match``, or one descent of FAQ: as much work on any machine, however busy."""
-    if DESCENT or seed:  # the first start of FAQ is always the same
-        solver = bm.SOLVERS["faq"](restarts=2 if seed else 1, polish=False)
+    if DESCENT or seed:  # all begin at the barycentre; ties in the relations lead seeds apart
+        solver = bm.SOLVERS["faq"](restarts=1, polish=False)
         return bm.match(task, solver=solver, rng=seed, threads=1)
     return bm.match(task, rng=0, time_limit=SECONDS, threads=1)
 
@@ -60,8 +61,8 @@ def ours(metric: str, soft: bool, seeds: int = 1) -> Callable[[Sides], tuple[End
 
     def run(sides: Sides) -> tuple[Ends, str]:
         task = bm.Task.of(*sides, metric=metric)
-        result = matched(task)
-        others = [matched(task, seed) for seed in range(1, seeds)]
+        found = sorted((matched(task, seed) for seed in range(seeds)), key=lambda one: one.cost)
+        result, others = found[0], [one for one in found[1:] if one.cost <= SAME * found[0].cost]
         back = bm.Task.of(*sides[::-1], metric=metric)
         count = "auto" if soft else 1
         turned = [inverse(found, task.sizes[1]) for found in (result, *others)]
@@ -70,6 +71,7 @@ def ours(metric: str, soft: bool, seeds: int = 1) -> Callable[[Sides], tuple[End
             bm.project(turned[0], back, partners=count, alternatives=turned[1:]),
         ]
         told = f", {ends[0].partners} and {ends[1].partners} partners" if soft else ""
+        told += f", mean over {len(others) + 1} matches" if others else ""
         return (ends[0].points, ends[1].points), f"cost {result.cost / task.problem.n**2:.3f}{told}"
 
     return run
@@ -131,7 +133,7 @@ METHODS: dict[str, tuple[str, str, Callable[[Sides], tuple[Ends, str]]]] = {
     "scot": ("entropic GW of POT, eps = 0.001 (SCOT's defaults)", NOTHING, entropic(None, 1e-3)),
     "geodesic": ("`bm.match`, geodesic:correlation, `bm.project`", NOTHING, ours("geodesic:correlation", soft=True)),
     "seeds": (
-        f"`bm.match`, {RELATION}, `bm.project`, mean over 24 descents of FAQ",
+        f"`bm.match`, {RELATION}, `bm.project`, the best of 24 descents and those that cost about as much",
         NOTHING,
         ours(RELATION, soft=True, seeds=24),
     ),
