@@ -13,7 +13,7 @@ from blindmatch.trust.alternatives import Alternatives
 from blindmatch.trust.significance import Significance
 from blindmatch.validation import FloatArray
 
-PAIR = ("stability", "consensus", "regret", "size")
+PAIR = ("stability", "regret", "size")
 WHOLE = ("signal", "agreement")
 FEATURES = (*PAIR, *WHOLE, "p")
 
@@ -21,10 +21,9 @@ FEATURES = (*PAIR, *WHOLE, "p")
 def features(
     found: Alternatives, stability: FloatArray, test: Significance, agreement: float, sizes: tuple[int, int]
 ) -> FloatArray:
-    """(n, 7) what the probability depends on; the columns are named in `FEATURES`.
+    """(n, 6) what the probability depends on; the columns are named in `FEATURES`.
 
     - stability: share of resamples in which the pair comes back
-    - consensus: share of the matches of nearly the same cost in which it occurs
     - regret: root of log(1 + what the best match without it that was found costs more, in typical swaps)
     - size: logarithm of the number of items to choose from
     - signal: how far the cost is below that of unrelated spaces, in standard deviations, from -2 to 10
@@ -34,7 +33,7 @@ def features(
     n = len(stability)
     extra = found.without[:n] - found.cost
     regret = np.clip(extra, 0.0, None) / found.unit if found.unit > 0 else np.zeros(n)
-    pair = [stability, found.consensus[:n], np.sqrt(np.log1p(np.minimum(regret, 1e3)))]
+    pair = [stability, np.sqrt(np.log1p(np.minimum(regret, 1e3)))]
     alike = np.arctanh(np.clip(agreement, -0.99, 0.99))
     whole = [np.log(max(sizes)), np.clip(test.z, -2.0, 10.0), alike, test.p_value]
     return np.column_stack([*pair, *(np.full(n, value) for value in whole)])
@@ -43,14 +42,14 @@ def features(
 def probability(values: FloatArray) -> FloatArray:
     """The probability that a pair is right, for each row of features.
 
-    It is (1 - p) x level(signal, agreement) x share(stability, consensus, regret, size), where level and share are
-    logistic. The first two are the same for all pairs of a match: whatever a pair looks like, it is never above them.
+    It is level(signal, agreement) x share(stability, regret, size), where level and share are logistic, and at most
+    1 - p. Level and p are the same for all pairs of a match: whatever a pair looks like, it is never above them.
     """
     fitted = calibration()
     columns = dict(zip(FEATURES, values.T, strict=True))
     level = _logistic(fitted["level"], {name: columns[name] for name in WHOLE})
     share = _logistic(fitted["pair"], {name: columns[name] for name in PAIR})
-    return np.asarray((1 - columns["p"]) * level * share)
+    return np.minimum(level * share, 1 - columns["p"])
 
 
 def _logistic(weights: dict[str, float], columns: dict[str, FloatArray]) -> FloatArray:
