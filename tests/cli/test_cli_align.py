@@ -124,7 +124,7 @@ def test_progress_goes_to_a_log(run, monkeypatch):
         (("a.npy", "b.npz", "--out", "b.npz"), "this would overwrite an input"),
         (("a.npy", "b.npz", "--out", "m.npz", "--certificate", "m.npz"), "name the same file"),
         (("a.npy", "b.npz", "--log", "a.npy"), "--log a.npy: this would overwrite an input"),
-        (("a.npy", "b.npz", "--log", "."), "--log .: this is a folder; expected a file"),
+        (("a.npy", "b.npz", "--log", "."), "--log .: it is a folder; expected a file"),
         (("a.npy", "b.npz", "--solver", "tabu", "--certificate", "c.npz"), "--solver tabu proves no bound"),
         (("a.npy", "b.npz", "--clusters", "1"), "--clusters 1"),
         (("a.npy", "b.npz", "--clusters", "500"), "SOURCE has 900 rows"),

@@ -51,7 +51,7 @@ def _check_suffix(option: str, path: Path) -> None:
 
 def _check_place(option: str, path: Path) -> None:
     if path.is_dir():
-        raise ValueError(f"{option} {path}: this is a folder; expected a file")
+        raise ValueError(f"{option} {path}: it is a folder; expected a file")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: expected a file in a folder that exists")
     if path.exists() and not os.access(path, os.W_OK):

@@ -49,7 +49,7 @@ def probability(values: FloatArray) -> FloatArray:
     columns = dict(zip(FEATURES, values.T, strict=True))
     level = _logistic(fitted["level"], {name: columns[name] for name in WHOLE})
     share = _logistic(fitted["pair"], {name: columns[name] for name in PAIR})
-    return np.minimum(level * share, 1 - columns["p"])
+    return np.asarray(np.minimum(level * share, 1 - columns["p"]))
 
 
 def _logistic(weights: dict[str, float], columns: dict[str, FloatArray]) -> FloatArray:
