@@ -3,18 +3,18 @@
 python benchmarks/cluster_tree.py nug18 nug20
 
 One thread solves the problem. The CPU seconds of each node are recorded: those of a worker to bound it, those of the
-coordinator to pickle what it starts from, to unpickle its result and to take that in. A simulation replays the tree.
+coordinator to serialise what it starts from, to read its result and to take that in. A simulation replays the tree.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
-import pickle  # nosec B403 (what this process has just pickled, nothing else)
 import time
 from dataclasses import dataclass, field
 
 from cluster import PROOF_LIMIT, problem
+from distributed.protocol import deserialize_bytes, serialize_bytes
 
 import blindmatch as bm
 from blindmatch.solvers import strengthened
@@ -53,11 +53,11 @@ def recorded(name: str) -> Record:
         assert node is not None
         _, _, parent, i, j = entry
         start = time.thread_time()
-        pickle.dumps((parent.for_children, i, j), protocol=5)
+        serialize_bytes((parent.for_children, i, j))
         sent = time.thread_time() - start
-        answer = pickle.dumps(node, protocol=5)
+        answer = serialize_bytes(node)
         start = time.thread_time()
-        pickle.loads(answer)  # noqa: S301 # nosec B301 (our own)
+        deserialize_bytes(answer)
         whole = take_in(self, entry, node)
         index = node.index
         record.receiving[index] = time.thread_time() - start

@@ -126,7 +126,8 @@ def check_tree(rng: np.random.Generator) -> int:
     if not has_choice(run.allowed):
         return 0
     run.run(int(rng.integers(2)))  # or none at all, so that the tree has to do everything
-    tree = SemidefiniteTree(problem, run.costs, budget, run.as_root(), (), 1 << 30)
+    tree = SemidefiniteTree(problem, run.costs, budget, (), 1 << 30)
+    tree.begin(run.as_root())
     tree.run()
     certificate = tree.certificate
     assert certificate is not None

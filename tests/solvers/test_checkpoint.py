@@ -42,7 +42,7 @@ def optimum():
 @pytest.mark.slow
 def test_stopped_runs_add_up_to_the_whole(tmp_path, optimum):
     problem, path = hard_problem(), tmp_path / "run.tree"
-    solver = BranchAndBound(checkpoint=path)
+    solver = BranchAndBound(checkpoint=path, semidefinite=False)
     nodes, bounds, runs, limit = [], [], 0, 0.1
     while runs < 100:
         runs += 1

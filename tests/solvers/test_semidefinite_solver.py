@@ -134,7 +134,7 @@ def test_small_problems_do_without(monkeypatch):
     def never(*_):
         raise AssertionError
 
-    monkeypatch.setattr("blindmatch.solvers.branch_and_bound.strengthened", never)
+    monkeypatch.setattr("blindmatch.solvers.branch_and_bound.Strengthened", never)
     assert bm.solve(random_problem(0, 8), "auto", rng=0).status == "optimal"
     assert Budget(1.0).remaining <= 1.0
     bm.solve(random_problem(0, 60), "auto", rng=0, time_limit=1.0)  # no time for a single step
