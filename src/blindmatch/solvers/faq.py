@@ -15,6 +15,7 @@ from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
 _BATCH = 16  # restarts that share each numpy call; constant, so that the result does not depend on it
+_FEW = 300  # items; with more of them, one restart comes after the other
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class FAQ(Solver):
     Parameters
     ----------
     restarts
-        Number of starting points: the barycentre, then random doubly stochastic matrices.
+        Number of starting points: the barycentre, then random doubly stochastic matrices. With more than 300 items, the
+        second one is the assignment by sorted rows, and each begins only if there is time for as long a run as before.
     max_iterations, tolerance
         A run ends after `max_iterations`, or when a step moves the matrix by less than `tolerance` times sqrt(n).
     centre_diagonals
@@ -54,20 +56,24 @@ class FAQ(Solver):
         """Best of the restarts."""
         relaxations = _relaxations(problem.normal_form, self.centre_diagonals)
         best, best_cost = np.arange(problem.n), np.inf
-        for first in range(0, self.restarts, _BATCH):
-            restarts = range(first, min(first + _BATCH, self.restarts))
-            starts = np.stack([random_start(problem.n, rng) if r else barycentre(problem.n) for r in restarts])
+        batch, longest = (_BATCH if problem.n <= _FEW else 1), 0.0
+        for first in range(0, self.restarts, batch):
+            begin = budget.seconds
+            restarts = range(first, min(first + batch, self.restarts))
+            starts = np.stack([_start(problem.normal_form, number, rng) for number in restarts])
             seed = int(rng.integers(2**63))
             found = [p for relaxation in relaxations for p in self.descend(relaxation, starts, budget)]
             if self.polish:
-                found.append(_polished(problem, found, seed, budget))
+                found.append(polished(problem, found, seed, budget))
             for permutation in found:
                 cost = problem.objective(permutation)
                 budget.offer(permutation, cost)
                 if cost < best_cost:
                     best, best_cost = permutation, cost
             budget.report(None, best_cost, restarts.stop)
-            if budget.stopped and restarts.stop < self.restarts:
+            if problem.n > _FEW:
+                longest = max(longest, budget.seconds - begin)
+            if restarts.stop < self.restarts and (budget.stopped or budget.remaining < longest):
                 return Outcome(best, budget.stop_status)
         return Outcome(best, "heuristic")
 
@@ -112,6 +118,27 @@ class Relaxation:
         return np.asarray(np.where(curvature > 0, inside, slope + curvature < 0), dtype=np.float64)
 
 
+def _start(form: NormalForm, number: int, rng: np.random.Generator) -> FloatArray:
+    """The starting point with this number."""
+    n = len(form.linear)
+    if number == 0:
+        return barycentre(n)
+    return by_sorted_rows(form) if number == 1 and n > _FEW else random_start(n, rng)
+
+
+def by_sorted_rows(form: NormalForm) -> FloatArray:
+    """The midpoint of the barycentre and the assignment of Gilmore and Lawler's bound.
+
+    That bound pairs a row of A with a row of B as if each of its entries could choose its partner. It sees sizes of
+    clusters, which the barycentre does not.
+    """
+    n = len(form.linear)
+    cost = form.linear + sum(np.sort(A, axis=1) @ np.sort(B, axis=1)[:, ::-1].T for A, B in form.factors)
+    matrix = barycentre(n) / 2
+    matrix[np.arange(n), _assignment(cost)] += 0.5
+    return matrix
+
+
 def barycentre(n: int) -> FloatArray:
     """The matrix with all entries 1/n."""
     return np.full((n, n), 1.0 / n)
@@ -150,7 +177,8 @@ def _assignment(cost: FloatArray) -> IntArray:
     return _core.solve_lap(cost).columns.astype(np.intp)
 
 
-def _polished(problem: QAP, permutations: Sequence[IntArray], seed: int, budget: Budget) -> IntArray:
+def polished(problem: QAP, permutations: Sequence[IntArray], seed: int, budget: Budget) -> IntArray:
+    """The best that iterated pairwise exchange makes of these permutations."""
     starts = [permutation.astype(np.int32) for permutation in permutations]
     best = _core.two_opt(
         core_problem(problem),
