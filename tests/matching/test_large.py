@@ -11,7 +11,7 @@ from blindmatch.alignment.coordinates import scaled_points
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.learn import learn
 from blindmatch.alignment.pairing import Given
-from blindmatch.matching.large import Spaces, matches
+from blindmatch.matching.large import Matches, Spaces, matches
 from blindmatch.matching.outliers import without_outliers
 from blindmatch.matching.relations import KernelSide, PointSide, Relations
 from blindmatch.solvers.two_opt import TwoOpt
@@ -68,6 +68,17 @@ def test_a_match_without_confidence_gives_way_to_a_cheaper_one() -> None:
     assert not found.believed(lambda: np.inf)
     result = bm.match(X, Y, rng=0, time_limit=1)
     assert result.cost <= min(problem.objective(partners) for partners in found.all)
+
+
+def test_starts_that_agree_prove_little_in_two_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are four choices of signs: starts agree by chance, and the confidence does not count on them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) * [3, 0.3]
+    Y = X + 0.02 * rng.normal(size=X.shape)
+    spaces = Spaces.of((X, Y), bm.GromovWasserstein(), False)
+    found = matches(spaces, Given(), rng=rng, threads=1, remaining=lambda: np.inf)
+    monkeypatch.setattr(Matches, "support", lambda *_: 1)
+    assert not found.believed(lambda: np.inf)
 
 
 def test_a_start_is_never_made_worse() -> None:

@@ -28,6 +28,7 @@ _SETTLING = 3  # rounds of assignment by distances
 _MOVED = 1e-3  # the rounds end when a smaller share of the pairs changes
 _BELIEVED = 0.5  # mean confidence from which a match is believed
 _SAME = 0.5  # share of equal pairs from which two matches count as the same
+_FEW_AXES = 4  # with fewer, there are so few choices of signs that starts agree by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ class Matches:
                 margins = held_out_margins(a, b, partners, rng=rng, crew=crew)
         except Stopped:
             return None
-        probabilities = confidence(margins, self.support(partners))
+        probabilities = confidence(margins, self.support(partners) if a.shape[1] >= _FEW_AXES else 0)
         probabilities[self.given.anchors.source] = 1.0
         return probabilities
 
