@@ -215,7 +215,7 @@ def test_foreign_files_are_refused_and_kept(states, tmp_path):
     assert path.read_bytes() == content
     for bad in (content[:40], content[:BEGIN], content[: BEGIN + 40]):
         path.write_bytes(bad)
-        with pytest.raises(ValueError, match=r"run\.tree is damaged$"):
+        with pytest.raises(ValueError, match=r"run\.tree is damaged; delete it to begin anew$"):
             solved(path)
         assert path.read_bytes() == bad
 
@@ -261,7 +261,7 @@ def test_forged_records_are_refused(states, tmp_path, name):
     FORGERIES[name](nodes)
     path.write_bytes(sealed(content, nodes))
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"run\.tree is damaged$"):
+    with pytest.raises(ValueError, match=r"run\.tree is damaged; delete it to begin anew$"):
         solved(path)
     assert path.read_bytes() == before
 

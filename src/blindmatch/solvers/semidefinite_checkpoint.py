@@ -90,7 +90,7 @@ class TreeFile:
                 self._records.append((self._end + _HEAD.size, length))
                 self._end = file.tell()
         if not self._records:
-            raise ValueError(f"{self.path} is damaged")
+            raise ValueError(f"{self.path} is damaged; delete it to begin anew")
         self._written, self.torn = len(self._records), self._end < size
 
     def node(self, index: int) -> Node:
@@ -135,7 +135,7 @@ class TreeFile:
         except Exception as error:
             if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.filename is not None):
                 raise
-            raise ValueError(f"{self.path} is damaged") from error
+            raise ValueError(f"{self.path} is damaged; delete it to begin anew") from error
 
     def write(
         self,
