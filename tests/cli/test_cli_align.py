@@ -71,6 +71,17 @@ def test_json_and_every_file(run, files):
     assert bm.Certificate.load("proof.npz") is not None
 
 
+def test_a_metric_for_each_side(run, files):
+    np.save("long.npy", np.load("a.npy") * np.exp(np.random.default_rng(1).normal(size=(900, 1))))
+    to = ("--transform", "new.npy", "--to", "mapped.npy")
+    code, _, err = run("long.npy", "b.npz", *QUICK, "--metric", "cosine,correlation", *to, "--out", "map.npz")
+    assert (code, err) == (0, "")
+    loaded = bm.BlindAligner.load("map.npz")
+    assert loaded.metric == ("cosine", "correlation")
+    np.testing.assert_array_equal(np.load("mapped.npy"), loaded.transform(files[0]))
+    np.testing.assert_allclose(loaded.transform(5 * files[0]), np.load("mapped.npy"), atol=1e-6)
+
+
 def test_a_person_reads_what_the_map_is_worth(run):
     code, out, err = run("a.npy", "b.npz", *QUICK, "--out", "map.npz")
     assert (code, err) == (0, "")
@@ -89,7 +100,6 @@ def test_sets_that_have_nothing_in_common_are_told_so(run):
     assert "None of 2 other starts led to the same map: do not trust it" in out
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
     code, out, _ = run("a.npy", "b.npz", *QUICK, "--candidates", 1)
@@ -129,10 +139,17 @@ def test_progress_goes_to_a_log(run, monkeypatch):
         (("a.npy", "b.npz", "--clusters", "1"), "--clusters 1"),
         (("a.npy", "b.npz", "--clusters", "500"), "SOURCE has 900 rows"),
         (("a.npy", "b.npz", "--solver", "tabou"), "tabou"),
+        (
+            ("a.npy", "b.npz", "--metric", "hops"),
+            "--metric 'hops'; an aligner rotates coordinates, so it takes euclidean",
+        ),
+        (("a.npy", "b.npz", "--metric", "cosine,cosin"), "--metric 'cosin' is not known; did you mean 'cosine'"),
+        (("zero.npy", "b.npz", "--metric", "cosine"), "SOURCE holds only zeros in row 0, which has no cosine"),
         (("a.npy", "a.npy", "--transform", "b.npz", "--to", "x.npy"), "b.npz: has 12 features; the source has 9"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(run, arguments, message):
+    np.save("zero.npy", np.zeros((900, 9)))
     before = sorted(path.name for path in Path().iterdir())
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")

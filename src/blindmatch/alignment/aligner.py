@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.frame import Points, as_points, fit_frames
 from blindmatch.alignment.map import SpaceMap
+from blindmatch.alignment.metric import as_coordinates, embedded
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
@@ -49,6 +50,11 @@ class BlindAligner(BaseEstimator):
     scale
         As in ``bm.match``, with the same warning: how the columns of tables with units are scaled first. Points are
         mapped to the units of the other side.
+    metric
+        How dissimilar two points of one set are, or a pair where the sides differ: "euclidean", "cosine" (rows are
+        scaled to unit length) or "correlation" (after their mean is subtracted). Points are then mapped to such rows
+        of the other side, so compare directions. Other metrics have no coordinates to rotate: use ``bm.match`` and
+        ``bm.project``.
     solver, time_limit
         As in ``bm.match``, for matching the centres of one candidate.
     n_iterations
@@ -110,6 +116,7 @@ class BlindAligner(BaseEstimator):
         n_clusterings: int = 8,
         n_candidates: int = 5,
         scale: str = "none",
+        metric: str | tuple[str, str] = "euclidean",
         solver: str | Solver = "auto",
         time_limit: float | None = 5.0,
         n_iterations: int = 20,
@@ -122,6 +129,7 @@ class BlindAligner(BaseEstimator):
         self.n_clusterings = n_clusterings
         self.n_candidates = n_candidates
         self.scale = scale
+        self.metric = metric
         self.solver = solver
         self.time_limit = time_limit
         self.n_iterations = n_iterations
@@ -135,7 +143,7 @@ class BlindAligner(BaseEstimator):
         After a first candidate has been refined, Ctrl-C ends the fit with the best map so far.
         """
         source, target = as_points(X, "X"), as_points(Y, "Y")
-        plan = self._plan(len(source), len(target))
+        plan, metrics = self._plan(len(source), len(target)), as_coordinates(self.metric)
         scalings = None
         if self.scale == "none":
             some = [points[:: math.ceil(len(points) / _ENOUGH)] for points in (source, target)]
@@ -144,6 +152,7 @@ class BlindAligner(BaseEstimator):
             raw = source.astype(np.float64), target.astype(np.float64)
             scalings = ColumnScaling.pair(*raw, self.scale)
             source, target = scalings[0].transform(raw[0]), scalings[1].transform(raw[1])
+        source, target = embedded(source, metrics[0], "X"), embedded(target, metrics[1], "Y")
         report = callback or (lambda step, done, total: None)
         with threadpool_limits(self.threads):
             few = max(_LEAST, min(len(source), len(target)) // _POINTS)
@@ -151,7 +160,7 @@ class BlindAligner(BaseEstimator):
             frames = fit_frames(source, target, wanted)
             a, b = frames[0].directions(source), frames[1].directions(target)
             found = search(a, b, plan, np.random.default_rng(self.random_state), report)
-        self.alignment_ = SpaceMap(*frames, found.rotation, scalings)
+        self.alignment_ = SpaceMap(*frames, found.rotation, scalings, metrics)
         self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
         chosen = found.candidates[found.best]
         self.result_ = chosen.result
@@ -195,7 +204,7 @@ class BlindAligner(BaseEstimator):
         queries = self.alignment_.directions(as_points(X, "X", len(self.alignment_.source.mean)))
         if candidates is not None:
             among = as_points(candidates, "candidates", len(self.alignment_.target.mean))
-            pool = self.alignment_.target.directions(self.alignment_.scaled(among, 1))
+            pool = self.alignment_.target.directions(self.alignment_.prepared(among, 1, "candidates"))
         elif self.target_directions_ is None:
             raise ValueError("candidates=None: a loaded map has no targets; pass candidates")
         else:
@@ -213,8 +222,9 @@ class BlindAligner(BaseEstimator):
     @classmethod
     def load(cls, path: str | Path) -> BlindAligner:
         """Read a map that `save` wrote, for `transform` and for `kneighbors` among given candidates."""
-        aligner = cls()
-        aligner.alignment_, more = SpaceMap.load(path)
+        found, more = SpaceMap.load(path)
+        aligner = cls(scale="none" if found.scalings is None else found.scalings[0].scale, metric=found.metrics)
+        aligner.alignment_ = found
         kinds = {name: (value.shape, value.dtype.kind) for name, value in more.items()}
         if kinds != {"score": ((), "f"), "support": ((), "i")}:
             raise ValueError(f"{path}: expected the numbers score and support with the map; found {', '.join(more)}")

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.alignment.frame import Frame, Points
+from blindmatch.alignment.metric import Metrics, as_coordinates, embedded
 from blindmatch.geometry.columns import SCALES, ColumnScaling
 from blindmatch.io.files import read_npz, write_atomically
 from blindmatch.validation import FloatArray, as_floats, positive
 
 _KIND = "blindmatch-alignment-1"
+_SIDES = ("source", "target")
+_PLAIN = ("euclidean", "euclidean")
 _COLUMNS = ("logs", "robust", "centre", "spread")
 Scalings = tuple[ColumnScaling, ColumnScaling]
 
@@ -31,38 +34,44 @@ class SpaceMap:
         (c, c) orthogonal: directions of the source times `rotation` are directions of the target.
     scalings
         How the columns of each side are scaled first; None if they are not.
+    metrics
+        What is done to each side next: nothing ("euclidean"), or to unit length ("cosine", "correlation").
     """
 
     source: Frame
     target: Frame
     rotation: Points
     scalings: Scalings | None = None
+    metrics: Metrics = _PLAIN
 
     def forward(self, points: NDArray[Any]) -> FloatArray:
         """Map source points to the target's space."""
-        found = _carried(self.scaled(points, 0), self.source, self.target, self.rotation.astype(np.float64))
+        found = _carried(self.prepared(points, 0), self.source, self.target, self.rotation.astype(np.float64))
         return found if self.scalings is None else self.scalings[1].inverse(found)
 
     def backward(self, points: NDArray[Any]) -> FloatArray:
         """Map target points to the source's space."""
-        found = _carried(self.scaled(points, 1), self.target, self.source, self.rotation.T.astype(np.float64))
+        found = _carried(self.prepared(points, 1), self.target, self.source, self.rotation.T.astype(np.float64))
         return found if self.scalings is None else self.scalings[0].inverse(found)
 
     def directions(self, points: NDArray[Any]) -> Points:
         """Directions of source points in the target's frame."""
-        return np.asarray(self.source.directions(self.scaled(points, 0)) @ self.rotation)
+        return np.asarray(self.source.directions(self.prepared(points, 0)) @ self.rotation)
 
-    def scaled(self, points: NDArray[Any], side: int) -> NDArray[Any]:
-        """Points of the source (0) or the target (1) with scaled columns."""
-        return points if self.scalings is None else self.scalings[side].transform(points.astype(np.float64))
+    def prepared(self, points: NDArray[Any], side: int, name: str | None = None) -> NDArray[Any]:
+        """Points of the source (0) or the target (1) as their frame takes them; `name` is what errors call them."""
+        scaled = points if self.scalings is None else self.scalings[side].transform(points.astype(np.float64))
+        return embedded(scaled, self.metrics[side], name or "XY"[side])
 
     def save(self, path: str | Path, **more: NDArray[Any]) -> None:
         """Write an ``.npz`` file atomically; nothing in it is pickled."""
         arrays: dict[str, Any] = {"kind": np.array(_KIND), "rotation": self.rotation, **more}
         for side, frame in (("source", self.source), ("target", self.target)):
             arrays |= {f"{side}_mean": frame.mean, f"{side}_axes": frame.axes, f"{side}_spread": np.array(frame.spread)}
-        for side, scaling in zip(("source", "target"), self.scalings or (), strict=False):
+        for side, scaling in zip(_SIDES, self.scalings or (), strict=False):
             arrays |= {f"{side}_columns_{name}": np.array(value) for name, value in vars(scaling).items()}
+        if self.metrics != _PLAIN:  # otherwise the file is one that older versions read
+            arrays |= {f"{side}_metric": np.array(name) for side, name in zip(_SIDES, self.metrics, strict=True)}
         write_atomically(path, lambda file: np.savez(file, **arrays))
 
     @classmethod
@@ -73,7 +82,8 @@ class SpaceMap:
             found = ", ".join(arrays) or "nothing"
             raise ValueError(f"{path}: not an alignment; it holds {found}")
         try:
-            source, target = (_frame(arrays, side) for side in ("source", "target"))
+            source, target = (_frame(arrays, side) for side in _SIDES)
+            metrics = as_coordinates([str(arrays.pop(f"{side}_metric", "euclidean")) for side in _SIDES])
             scalings = None
             if "source_columns_scale" in arrays:
                 scalings = _scaling(arrays, "source", source), _scaling(arrays, "target", target)
@@ -87,7 +97,7 @@ class SpaceMap:
             raise ValueError(f"{path}: it has no array {error}") from None
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-        return cls(source, target, rotation, scalings), arrays
+        return cls(source, target, rotation, scalings, metrics), arrays
 
 
 def _frame(arrays: dict[str, NDArray[Any]], side: str) -> Frame:

@@ -35,6 +35,13 @@ def metrics(incomplete: str) -> list[str]:
     return [name for name in (*METRICS, "precomputed") if name.startswith(incomplete)]
 
 
+def coordinates(incomplete: str) -> list[str]:
+    """Names of metrics that an aligner takes."""
+    from blindmatch.alignment.metric import COORDINATES
+
+    return [name for name in COORDINATES if name.startswith(incomplete)]
+
+
 def demo_data(incomplete: str) -> list[str]:
     """Names of bundled data."""
     from blindmatch.demo import DATASETS

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from blindmatch.cli import completion
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
@@ -36,6 +37,17 @@ class AlignerOptions:
     ] = 5
     n_iterations: Annotated[int, typer.Option("--iterations", help="Rounds of refinement.")] = 20
     scale: opt.Scale = "none"
+    metric: Annotated[
+        str,
+        typer.Option(
+            "-m",
+            "--metric",
+            metavar="NAME",
+            help="How dissimilar two points of one set are: euclidean, cosine or correlation. A different one for each "
+            "side: source,target.",
+            autocompletion=completion.coordinates,
+        ),
+    ] = "euclidean"
     random_state: opt.Seed = 0
     solver: opt.Solver = "auto"
     time_limit: Annotated[
@@ -68,9 +80,10 @@ def align(
     """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
     from blindmatch.alignment.aligner import BlindAligner
     from blindmatch.cli.outputs import check_outputs
+    from blindmatch.cli.pairs import metric_names
     from blindmatch.cli.progress import ProgressOptions
 
-    aligner = BlindAligner(**vars(how))
+    aligner = BlindAligner(**{**vars(how), "metric": metric_names(how.metric)})
     written = {"--out": out, "--to": to, "--certificate": certificate}
     _check(written, transform)
     check_outputs({**written, "--log": log}, [source, target, *([transform] if transform else [])])
