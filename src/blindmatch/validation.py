@@ -47,6 +47,8 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
         raise ValueError(f"{name} is a masked array; fill or drop the masked values first")
     if type(values).__module__.startswith("scipy.sparse") and hasattr(values, "toarray"):
         values = values.toarray()
+    if type(values).__module__.startswith("anndata") and hasattr(values, "obsm"):
+        raise ValueError(f"{name} is an AnnData object; pass one of its matrices, such as data.obsm['X_pca']")
     try:
         return np.asarray(plain(values))
     except ValueError as error:

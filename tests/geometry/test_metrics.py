@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, lil_array
 from scipy.spatial.distance import cdist
 
 import blindmatch as bm
@@ -77,6 +77,7 @@ def test_duplicates_have_paths_of_length_zero() -> None:
         (("cosin",), "did you mean 'cosine'"),
         (("geodesic:cosin",), "did you mean 'geodesic:cosine'"),
         (("geodesic", 0), "neighbors=0"),
+        (("geodesic", "auto"), "neighbors='auto'; expected an integer: bm.choose_relation"),
         (("cosine", 5), "neighbors=5 is given with metric='cosine'"),
         ((("cosine",),), "metric has 1 items"),
         ((3,), "metric=3"),
@@ -105,6 +106,10 @@ def test_missing_relations_are_counted_and_filled() -> None:
     assert bm.fill_missing(K, "mean")[0, 2] == pytest.approx(((1 + 5) / 2 + (2 + 4) / 2) / 2)
     with pytest.raises(ValueError, match="item 0 is not related to all others"):
         bm.fill_missing([[0, np.nan], [np.nan, 0]])
+    K[1] = K[:, 1] = np.nan
+    for rule in ("path", "mean"):
+        with pytest.raises(ValueError, match=f"item 1 is not related to all others, not even by a {rule}"):
+            bm.fill_missing(K, rule)
     with pytest.raises(ValueError, match="did you mean 'path'"):
         bm.fill_missing(K, "paths")
 
@@ -123,5 +128,10 @@ def test_a_sparse_graph_is_matched_by_its_edges_and_by_its_paths() -> None:
     A[3, 4] = A[4, 3] = 0
     with pytest.raises(ValueError, match=r"kernels\[0\]: no path joins 7 pairs"):
         bm.match(kernels=(csr_array(A), csr_array(B)), metric="geodesic")
+    with pytest.raises(ValueError, match=r"neighbors=3 is given for kernels\[0\], a sparse graph"):
+        bm.match(kernels=(csr_array(B), csr_array(B)), metric="hops", neighbors=3)
+    for negative in (-B, csr_array(-B), lil_array(-B)):
+        with pytest.raises(ValueError, match=r"kernels\[0\] holds -1.0; paths need lengths that are not negative"):
+            bm.match(kernels=(negative, B), metric="geodesic")
     with pytest.raises(ValueError, match="metric='cosine' is given together with kernels"):
         bm.match(kernels=(A, B), metric="cosine")

@@ -70,6 +70,11 @@ def test_a_match_is_written_into_both_objects_and_survives_a_file(files, tmp_pat
     assert np.isnan(back["blindmatch_confidence"].iloc[truth[3]])
     with pytest.raises(ValueError, match="permutation must hold"):
         bm.annotate_cells(a, b, [12] * 12)
+    for bad in ([0] * 12, [-2, *range(11)]):
+        with pytest.raises(ValueError, match="permutation must hold different targets below"):
+            bm.annotate_cells(a, b, bad)
+    with pytest.raises(ValueError, match="source is an AnnData object; pass one of its matrices"):
+        bm.match(a, b)
     with pytest.raises(ValueError, match="projected has shape"):
         bm.annotate_cells(a, b, partners, projected=np.zeros((3, 2)))
 

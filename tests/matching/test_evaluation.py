@@ -12,7 +12,7 @@ from blindmatch.matching.evaluation import (
     evaluate,
     matching_accuracy,
 )
-from blindmatch.matching.measures import top_k_of
+from blindmatch.matching.measures import foscttm, top_k_of
 from blindmatch.problem.distortions import CKA, GromovWasserstein, MutualKNN
 
 
@@ -116,6 +116,8 @@ def test_cluster_assignment_equals_enumeration():
         (lambda: evaluate(np.eye(3), np.eye(3), [0, 1, 3]), "below 3"),
         (lambda: evaluate(np.eye(3), np.eye(3), [0, -1, -1]), "at least 2"),
         (lambda: evaluate(np.eye(3), np.eye(3), [0, 1, 2], random_pairings=0), "random_pairings=0"),
+        (lambda: foscttm(np.eye(3), np.eye(3), [0, 1, -2]), "truth must hold a target below 3 or -1"),
+        (lambda: foscttm([["a"]] * 3, np.eye(3), [0, 1, 2]), "projected has dtype"),
         (lambda: clustering_accuracy([], []), "not 0"),
         (lambda: cluster_assignment([1, 2], [1]), "labels has 2 items and clusters has 1"),
     ],

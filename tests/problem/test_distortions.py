@@ -283,3 +283,8 @@ def test_inputs_are_not_written_to(name):
     distortion_of(name, 6).problem(kernels=(K, K))
     for array, old in zip((X, Y, K), before, strict=True):
         assert (array == old).all()
+
+
+def test_a_bandwidth_is_not_chosen_blindly():
+    with pytest.raises(ValueError, match="bandwidth='auto'; expected a number above 0"):
+        bm.Gaussian(bandwidth="auto")

@@ -56,6 +56,8 @@ class Metric:
             base = base if colon else "euclidean"
             if base not in DIRECT:
                 raise unknown_name("metric", name, [f"{path}:{known}" for known in DIRECT])
+            if neighbors == "auto":
+                raise ValueError("neighbors='auto'; expected an integer: bm.choose_relation compares some of them")
             count = None if neighbors is None else at_least(neighbors, 1, "neighbors")
             return cls(base, path, count)
         if name == "precomputed":

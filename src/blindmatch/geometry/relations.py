@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
@@ -25,13 +23,15 @@ def as_relations(given: ArrayLike, name: str, metric: Metric = Metric()) -> Floa
         if metric != Metric():
             raise ValueError(f"metric={metric.base!r} is given together with kernels, which are relations already")
         return _complete(given, name)
+    complete = _complete(given, name)
+    least = complete.min()
+    if least < 0:  # a path that goes back and forth would get ever shorter
+        raise ValueError(f"{name} holds {least}; paths need lengths that are not negative")
     if not issparse(given):
-        return metric.along(_complete(given, name))
-    edges: Any = given
-    _complete(edges, name)
-    if edges.nnz and edges.data.min() < 0:
-        raise ValueError(f"{name} holds {edges.data.min()}; expected lengths of edges, which are not negative")
-    found = paths(csr_array(edges), hops=metric.path == "hops")
+        return metric.along(complete)
+    if metric.neighbors is not None:
+        raise ValueError(f"neighbors={metric.neighbors} is given for {name}, a sparse graph, which has its own edges")
+    found = paths(csr_array(given), hops=metric.path == "hops")
     apart = int(np.isinf(found).sum()) // 2
     if apart:
         raise ValueError(f"{name}: no path joins {apart} pairs of items; expected a connected graph")
@@ -76,9 +76,9 @@ def fill_missing(dissimilarities: ArrayLike, rule: str = "path") -> FloatArray:
         means = np.where(others, values, 0.0).sum(axis=1) / np.maximum(counts, 1)
         filled = np.where((counts > 0)[:, None] & (counts > 0), (means[:, None] + means) / 2, np.inf)
     filled = np.where(known, values, filled)
-    lost = np.flatnonzero(np.isinf(filled).any(axis=1))
-    if len(lost):
-        raise ValueError(f"dissimilarities: item {lost[0]} is not related to all others, not even by a {rule}")
+    lost = np.isinf(filled).sum(axis=1)
+    if lost.any():
+        raise ValueError(f"dissimilarities: item {lost.argmax()} is not related to all others, not even by a {rule}")
     return filled
 
 

@@ -95,10 +95,12 @@ def annotate_cells(
     """
     partners = np.asarray(permutation)
     n, m = source.n_obs, target.n_obs
-    if partners.shape != (n,) or partners.dtype.kind not in "iu" or partners.max(initial=-1) >= m:
-        raise ValueError(f"permutation must hold a target below {m}, or -1, for each of {n} cells of the source")
-    back = np.full(m, -1)
+    if partners.shape != (n,) or partners.dtype.kind not in "iu":
+        raise ValueError(f"permutation has dtype {partners.dtype} and shape {partners.shape}; expected {n} integers")
     rows = np.flatnonzero(partners >= 0)
+    if partners.min(initial=0) < -1 or partners.max(initial=-1) >= m or len(set(partners[rows])) < len(rows):
+        raise ValueError(f"permutation must hold different targets below {m}, or -1, for the {n} cells of the source")
+    back = np.full(m, -1)
     back[partners[rows]] = rows
     extra: dict[str, np.ndarray[Any, Any]] = {}
     for name, values, ndim in (("confidence", confidence, 1), ("projected", projected, 2)):

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier
 
 from blindmatch.geometry.prototypes import as_labels
-from blindmatch.validation import FloatArray, IntArray, as_floats, at_least
+from blindmatch.validation import FloatArray, IntArray, as_array, as_floats, at_least
 
 _CELLS = 2**22  # distances that are held at once
 
@@ -39,11 +39,14 @@ def foscttm(projected: ArrayLike, target: ArrayLike, truth: ArrayLike) -> tuple[
     (0.0, 0.0)
     """
     Y = as_floats(target, "target")
-    given = np.asarray(projected, dtype=np.float64)
+    given = as_array(projected, "projected")
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"projected has dtype {given.dtype}; expected real numbers")
+    given = given.astype(np.float64)
     if given.ndim != 2 or given.shape[1] != Y.shape[1]:
         raise ValueError(f"projected has shape {given.shape}; expected rows of {Y.shape[1]} numbers, as target has")
     true = np.asarray(truth)
-    if true.shape != (len(given),) or true.dtype.kind not in "iu" or (true >= len(Y)).any():
+    if true.shape != (len(given),) or true.dtype.kind not in "iu" or ((true < -1) | (true >= len(Y))).any():
         raise ValueError(f"truth must hold a target below {len(Y)} or -1 for each of {len(given)} sources")
     placed = np.isfinite(given).all(axis=1)
     rows = np.flatnonzero(placed & (true >= 0))

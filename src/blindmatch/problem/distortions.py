@@ -51,6 +51,8 @@ class Gaussian(GromovWasserstein):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if str(self.bandwidth) == "auto":
+            raise ValueError("bandwidth='auto'; expected a number above 0: bm.choose_relation compares some of them")
         if math.isinf(positive(self.bandwidth, "bandwidth")):
             raise ValueError(f"bandwidth={self.bandwidth!r}; expected a finite number: inf would count no relation")
 
