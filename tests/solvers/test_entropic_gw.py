@@ -7,7 +7,7 @@ from strategies import gw_problem, optimum, random_problem, rng_of
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.entropic_gw import EntropicGW, FusedTransport
-from blindmatch.solvers.faq import random_start
+from blindmatch.solvers.relaxation import random_start
 
 ot = pytest.importorskip("ot", reason="POT is not installed: pip install 'blindmatch[ot]'")
 METHODS = ("entropic", "proximal", "bapg", "conditional-gradient")

@@ -22,7 +22,7 @@ _STREAMS = 2  # a constant: the result must not depend on the number of threads
 _BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
 _BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
 _STEP_SECONDS = 1.5e-9  # of a step of FAQ, over n^3
-_DESCENTS = 2  # of FAQ: either may end far above the other
+_DESCENTS = 3  # of FAQ: from samples, from sorted rows and from the barycentre; any of them may be the best
 _STEPS = 3  # of FAQ: with time for fewer, it does not begin
 _CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 

@@ -18,7 +18,7 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
-from blindmatch.solvers.faq import barycentre, random_start
+from blindmatch.solvers.relaxation import barycentre, random_start
 from blindmatch.validation import FloatArray, IntArray, at_least, positive
 
 Method = Literal["entropic", "proximal", "bapg", "conditional-gradient"]

@@ -1,0 +1,95 @@
+"""The assignment problem on doubly stochastic matrices, which FAQ descends, and points to begin at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from blindmatch import _core
+from blindmatch.problem.qap import FactorPair, NormalForm
+from blindmatch.validation import FloatArray, IntArray
+
+
+class Relaxation:
+    """The objective on doubly stochastic matrices: its gradient and its exact line search, for a stack of matrices."""
+
+    def __init__(self, factors: Sequence[FactorPair], linear: FloatArray) -> None:
+        self.factors = factors
+        self.linear = linear
+
+    def gradient(self, P: FloatArray) -> FloatArray:
+        """Gradient of sum_f <A, P B P^T> + <L, P>, with both matrices of a pair symmetric or both antisymmetric."""
+        return np.asarray(self.linear + 2 * sum(A @ P @ B.T for A, B in self.factors))
+
+    def best_steps(self, gradient: FloatArray, step: FloatArray) -> FloatArray:
+        """The t in [0, 1] that minimises the objective at P + t * step, which is quadratic in t."""
+        slope = np.einsum("rij,rij->r", gradient, step)
+        curvature = np.einsum("rij,rij->r", self.gradient(step) - self.linear, step) / 2
+        inside = np.clip(-slope / np.where(curvature > 0, 2 * curvature, 1.0), 0.0, 1.0)
+        return np.asarray(np.where(curvature > 0, inside, slope + curvature < 0), dtype=np.float64)
+
+    def cost(self, permutation: IntArray) -> float:
+        """The objective at a permutation."""
+        linear = self.linear[np.arange(len(permutation)), permutation].sum()
+        pairs = ((A, B[np.ix_(permutation, permutation)]) for A, B in self.factors)
+        return float(linear + sum(np.vdot(A, B) for A, B in pairs))
+
+    def sample(self, rows: IntArray, columns: IntArray) -> Relaxation:
+        """The relaxation for some items of each side. Linear costs keep their weight next to the fewer relations."""
+        share = len(rows) / len(self.linear)
+        factors = [(A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in self.factors]
+        return Relaxation(factors, share * self.linear[np.ix_(rows, columns)])
+
+    def gradient_of_part(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """The gradient if the pairs (rows[k], columns[k]) stand for all items."""
+        weight = len(self.linear) / len(rows)
+        return np.asarray(self.linear + 2 * weight * sum(A[:, rows] @ B[:, columns].T for A, B in self.factors))
+
+
+def relaxations(form: NormalForm, centre: bool) -> list[Relaxation]:
+    """The relaxation, and if `centre` the one with zero diagonals set to their means, which comes first."""
+    plain = Relaxation(form.factors, form.linear)
+    if not centre:
+        return [plain]
+    centred = Relaxation([with_mean_diagonal(pair) for pair in form.factors], form.linear)
+    # Standardised kernels have mean zero up to rounding, so the two versions are the same.
+    tiny = 1e-12 * max(float(np.abs(matrix).max()) for pair in form.factors for matrix in pair)
+    same = all(np.abs(np.diag(matrix)).max() <= tiny for pair in centred.factors for matrix in pair)
+    return [plain] if same else [centred, plain]
+
+
+def with_mean_diagonal(pair: FactorPair) -> FactorPair:
+    """Set both zero diagonals to their off-diagonal means, which adds a constant to the cost of all permutations."""
+    A, B = (matrix.copy() for matrix in pair)
+    n = len(A)
+    for matrix in (A, B):
+        np.fill_diagonal(matrix, matrix.sum() / max(1, n * (n - 1)))
+    return A, B
+
+
+def barycentre(n: int) -> FloatArray:
+    """The matrix with all entries 1/n."""
+    return np.full((n, n), 1.0 / n)
+
+
+def random_start(n: int, rng: np.random.Generator) -> FloatArray:
+    """The midpoint of the barycentre and a random doubly stochastic matrix (Sinkhorn on uniform numbers)."""
+    matrix = 1.0 - rng.random((n, n))  # never zero
+    for _ in range(20):
+        matrix /= matrix.sum(axis=1, keepdims=True)
+        matrix /= matrix.sum(axis=0, keepdims=True)
+    return (barycentre(n) + matrix) / 2
+
+
+def halfway(permutation: IntArray) -> FloatArray:
+    """The midpoint of the barycentre and a permutation."""
+    n = len(permutation)
+    matrix = barycentre(n) / 2
+    matrix[np.arange(n), permutation] += 0.5
+    return matrix
+
+
+def assignment(cost: FloatArray) -> IntArray:
+    """The cheapest permutation for a matrix of linear costs."""
+    return _core.solve_lap(cost).columns.astype(np.intp)
