@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import blindmatch as bm
+from blindmatch.matching.projection import similar_matches
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,38 @@ def test_alternatives_are_averaged() -> None:
         bm.project(none, task)
     with pytest.raises(ValueError, match="a result matches 3 sources; the task has 2"):
         bm.project(first, bm.Task.of(X[:2], Y))
+
+
+def mirrored() -> bm.Task:
+    """Points on a line, the same in a mirror, and noisy ones: a match costs as much as its mirror image."""
+    line = np.linspace(-1, 1, 24)[:, None] ** 3
+    return bm.Task.of(line, line + 0.05 * np.random.default_rng(3).normal(size=line.shape))
+
+
+def test_a_number_asks_for_alternatives() -> None:
+    task = mirrored()
+    result = bm.match(task, rng=0)
+    matches = similar_matches(result, task, 20, rng=0)
+    assert 2 <= len(matches) <= 21
+    assert min(one.cost for one in matches) == matches[0].cost
+    assert matches[-1].cost <= 1.05 * matches[0].cost
+    assert len({tuple(one.permutation) for one in matches}) > 1
+    soft = bm.project(result, task, partners=1, alternatives=20, rng=0)
+    assert np.allclose(soft.points, np.mean([task.points[1][one.permutation] for one in matches], axis=0))
+    matcher = bm.BlindMatcher(random_state=0, alternatives=20).fit(*task.sides)
+    assert np.allclose(matcher.transform(task.sides[0]), soft.points)
+
+
+def test_a_result_that_costs_more_than_its_alternatives_is_left_out() -> None:
+    task = mirrored()
+    bad = np.random.default_rng(0).permutation(24)
+    result = bm.Result(bad, task.problem.objective(bad), None, "heuristic", "test", 0.0)
+    assert result not in similar_matches(result, task, 3, rng=0)
+    for alternatives in (-1, True):
+        with pytest.raises(ValueError, match=f"alternatives={alternatives}; expected an integer of at least 0"):
+            bm.project(result, task, alternatives=alternatives)
+        with pytest.raises(ValueError, match=f"alternatives={alternatives}; expected an integer of at least 0"):
+            bm.BlindMatcher(alternatives=alternatives).fit(*task.sides)
 
 
 def test_transform_averages_partners() -> None:

@@ -14,11 +14,18 @@ from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.matching.price import task_with_price
-from blindmatch.matching.projection import Partners, chosen_count, distances_to_sources, mean_of_nearest
+from blindmatch.matching.projection import (
+    Partners,
+    chosen_count,
+    distances_to_sources,
+    mean_of_nearest,
+    mean_partners,
+    similar_matches,
+)
 from blindmatch.problem.distortion import Distortion
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.limits import TimeLimit
-from blindmatch.validation import FloatArray, IntArray, as_array
+from blindmatch.validation import FloatArray, IntArray, as_array, at_least
 
 
 class BlindMatcher(TransformerMixin, TwoSetEstimator):
@@ -36,6 +43,9 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
     partners
         How many partners `transform` averages: those of the matched sources that are nearest to a point. With 1, the
         default, it gives the embedding of the target that `predict` gives; "auto" chooses as ``bm.project`` does.
+    alternatives
+        Further matches to make for `transform`: a partner is then the mean over those that cost about as much as the
+        cheapest, as in ``bm.project``.
     random_state
         Seed.
 
@@ -75,6 +85,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         unmatched_cost: float | Literal["auto"] | None = None,
         max_unmatched: int | None = None,
         partners: Partners = 1,
+        alternatives: int = 0,
         time_limit: TimeLimit = "auto",
         random_state: int | None = None,
         threads: int | None = None,
@@ -90,6 +101,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         self.unmatched_cost = unmatched_cost
         self.max_unmatched = max_unmatched
         self.partners = partners
+        self.alternatives = alternatives
         self.time_limit = time_limit
         self.random_state = random_state
         self.threads = threads
@@ -106,6 +118,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         """Match the rows of X with the rows of Y; the other arguments are those of ``bm.match``."""
         if self.kernel not in ("embeddings", "precomputed"):
             raise ValueError(f"kernel={self.kernel!r}; expected 'embeddings' or 'precomputed'")
+        descents = at_least(self.alternatives, 0, "alternatives")
         precomputed = self.kernel == "precomputed"  # missing relations are counted below
         self.source_ = self._fitted_set(X, finite=not precomputed)
         self.target_ = self._second_set(Y, finite=not precomputed)
@@ -132,38 +145,38 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         self.permutation_ = self.result_.permutation
         self.cost_ = self.result_.cost
         self.lower_bound_ = self.result_.lower_bound
-        matched = np.flatnonzero(self.permutation_ >= 0)
+        matches = similar_matches(self.result_, self.task_, descents, rng=self.random_state, threads=self.threads)
+        self._matched, self._ends = mean_partners(matches, self.target_)
         self.partners_ = 1
-        if self.partners != 1 and len(matched):
-            apart = distances_to_sources(self.task_)[np.ix_(matched, matched)]
-            self.partners_, _ = chosen_count(apart, self.target_[self.permutation_[matched]], self.partners)
+        if self.partners != 1 and len(self._matched):
+            apart = distances_to_sources(self.task_)[np.ix_(self._matched, self._matched)]
+            self.partners_, _ = chosen_count(apart, self._ends, self.partners)
         return self
 
     def predict(self, X: ArrayLike) -> IntArray:
         """The target row for each new source point: the partner of the nearest matched source."""
-        apart, matched = self._apart(X)
-        return np.asarray(self.permutation_[matched[apart.argmin(axis=1)]])
+        apart = self._apart(X)
+        matched = np.flatnonzero(self.permutation_ >= 0)
+        return np.asarray(self.permutation_[matched[apart[:, matched].argmin(axis=1)]])
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """The place of each new source point among the targets: the mean embedding of the partners of its neighbours.
 
         If the kernels are precomputed: the mean of their rows of relations to all targets.
         """
-        apart, matched = self._apart(X)
-        return mean_of_nearest(apart, self.target_[self.permutation_[matched]], self.partners_)
+        return mean_of_nearest(self._apart(X)[:, self._matched], self._ends, self.partners_)
 
-    def _apart(self, X: ArrayLike) -> tuple[FloatArray, IntArray]:
-        """Distances of new points to the matched sources, and which these are."""
+    def _apart(self, X: ArrayLike) -> FloatArray:
+        """Distances of new points to the sources."""
         check_is_fitted(self)
         points = self._new_points(X)
-        matched = np.flatnonzero(self.permutation_ >= 0)
-        if not len(matched):
+        if not (self.permutation_ >= 0).any():
             raise ValueError("the match left every item unmatched: nothing can be predicted")
         if self.kernel != "precomputed":
             scalings, normalize = self.task_.scalings, self.task_.distortion.normalize
             points = points if scalings is None else scalings[0].transform(points)
             points = unit_rows(points) if normalize else points
-        return distances_to_sources(self.task_, points)[:, matched], matched
+        return distances_to_sources(self.task_, points)
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Share of source points whose predicted target is the true one, y."""

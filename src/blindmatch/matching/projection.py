@@ -8,11 +8,15 @@ from typing import Literal
 
 import numpy as np
 
+from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.problem.task import Task
+from blindmatch.solvers.faq import FAQ
 from blindmatch.solving.result import Result
-from blindmatch.validation import FloatArray, IntArray, at_least
+from blindmatch.validation import FloatArray, IntArray, as_generator, at_least
 
 Partners = int | Literal["auto"]
+_SIMILAR = 0.05  # of the cost: what matches that are averaged may cost more than the cheapest
+_FEW = 100  # items up to which exchanges improve a descent much, in no time
 _COUNTS = (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 94)  # what "auto" tries
 
 
@@ -38,7 +42,13 @@ class Projection:
 
 
 def project(
-    result: Result, task: Task, *, partners: Partners = "auto", alternatives: Sequence[Result] = ()
+    result: Result,
+    task: Task,
+    *,
+    partners: Partners = "auto",
+    alternatives: int | Sequence[Result] = (),
+    rng: int | np.random.Generator | None = None,
+    threads: int | None = None,
 ) -> Projection:
     """Project each source into the space of the targets: a soft match, for items without a single partner.
 
@@ -54,8 +64,11 @@ def project(
         The number of partners to average, or "auto": the number with which the neighbours of a source predict its
         partner best, with the source itself left out.
     alternatives
-        Other matches of the same task that cost about as much, for example from other seeds. A partner is then the mean
-        over all of the matches.
+        Other matches of the same task that cost about as much: a partner is then the mean over all of the matches. A
+        number asks for so many descents of FAQ, of which those within 5 % of the cheapest match are used; if `result`
+        itself costs more than that, it is left out.
+    rng, threads
+        For these descents, as in ``bm.solve``.
 
     Examples
     --------
@@ -66,20 +79,54 @@ def project(
     >>> soft.points.shape, soft.partners
     ((12, 1), 3)
     """
-    total, votes = np.zeros((task.sizes[0], task.points[1].shape[1])), np.zeros((task.sizes[0], 1))
-    for found in (result, *alternatives):
+    if isinstance(alternatives, int | np.integer):
+        matches = similar_matches(result, task, at_least(alternatives, 0, "alternatives"), rng=rng, threads=threads)
+    else:
+        matches = [result, *alternatives]
+    for found in matches:
         if found.permutation.shape != task.sizes[:1]:
             raise ValueError(f"a result matches {len(found.permutation)} sources; the task has {task.sizes[0]}")
-        rows = np.flatnonzero(found.permutation >= 0)
-        total[rows] += task.points[1][found.permutation[rows]]
-        votes[rows] += 1
-    matched = np.flatnonzero(votes)
+    matched, ends = mean_partners(matches, task.points[1])
     if not len(matched):
         raise ValueError("result matches nothing: there is nothing to project")
-    ends = total[matched] / votes[matched]
     apart = distances_to_sources(task)[:, matched]
     count, errors = chosen_count(apart[matched], ends, partners)
     return Projection(mean_of_nearest(apart, ends, count), count, errors)
+
+
+def similar_matches(
+    result: Result,
+    task: Task,
+    descents: int,
+    *,
+    rng: int | np.random.Generator | None = None,
+    threads: int | None = None,
+) -> list[Result]:
+    """The matches, of `result` and some descents of FAQ, that cost about as much as the cheapest; it comes first.
+
+    Where relations tie, a descent depends on the order of the items, which ``bm.solve`` draws anew each time.
+    """
+    generator, found = as_generator(rng), [result]
+    solver = FAQ(restarts=1, polish=task.problem.n <= _FEW)
+    for _ in range(descents):
+        options = SolveOptions(solver, None, int(generator.integers(2**31)), threads=threads)
+        found.append(match_task(task, options))
+        if found[-1].status == "interrupted":
+            break
+    found.sort(key=lambda one: one.cost)
+    return [one for one in found if one.cost <= found[0].cost + _SIMILAR * abs(found[0].cost)]
+
+
+def mean_partners(matches: Sequence[Result], targets: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The sources that have a partner in some match, and the mean place of their partners."""
+    n = len(matches[0].permutation)
+    total, votes = np.zeros((n, targets.shape[1])), np.zeros((n, 1))
+    for found in matches:
+        rows = np.flatnonzero(found.permutation >= 0)
+        total[rows] += targets[found.permutation[rows]]
+        votes[rows] += 1
+    matched = np.flatnonzero(votes)
+    return matched, total[matched] / votes[matched]
 
 
 def distances_to_sources(task: Task, points: FloatArray | None = None) -> FloatArray:
