@@ -2,7 +2,6 @@
 
 python benchmarks/cells.py FOLDER scGEM SNAREseq              all methods; FOLDER holds the files of SCOT's repository
 python benchmarks/cells.py FOLDER scGEM --methods hops scot    some of them
-python benchmarks/cells.py FOLDER SNAREseq --descent           one descent of FAQ instead of 60 seconds: a busy machine
 python benchmarks/cells.py FOLDER scGEM --controls             the test of bm.assess, with shuffled features and without
 python benchmarks/cells.py FOLDER SNAREseq --controls --cells 300      the same with 300 of the cells
 python benchmarks/cells.py FOLDER scGEM --unequal              cells that are missing on one side
@@ -24,6 +23,7 @@ import numpy as np
 import blindmatch as bm
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.metrics import Metric
+from blindmatch.matching.projection import similar_matches
 from blindmatch.trust.null import rotated
 from blindmatch.trust.search import Part
 from blindmatch.trust.significance import significance
@@ -34,8 +34,6 @@ FILES = {
 }
 RELATION = "hops:correlation"  # the graph of SCOT: k nearest neighbours by correlation, edges of length 1
 SECONDS = 60.0
-DESCENT = False
-SAME = 1.05  # matches that cost about as much as the cheapest
 LIMIT = 600.0  # CPU seconds of entropic GW
 Sides = tuple[np.ndarray, np.ndarray]
 Ends = tuple[np.ndarray, np.ndarray]  # sources in the target's space, targets in the source's space
@@ -48,22 +46,16 @@ def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return sides[0], sides[1], np.loadtxt(types).astype(int)
 
 
-def matched(task: bm.Task, seed: int = 0) -> bm.Result:
-    """``bm.match``, or one descent of FAQ: as much work on any machine, however busy."""
-    if DESCENT or seed:  # all begin at the barycentre; ties in the relations lead seeds apart
-        solver = bm.SOLVERS["faq"](restarts=1, polish=False)
-        return bm.match(task, solver=solver, rng=seed, threads=1)
+def matched(task: bm.Task) -> bm.Result:
     return bm.match(task, rng=0, time_limit=SECONDS, threads=1)
 
 
-def ours(metric: str, soft: bool, seeds: int = 1) -> Callable[[Sides], tuple[Ends, str]]:
+def ours(metric: str, soft: bool = True, descents: int = 0) -> Callable[[Sides], tuple[Ends, str]]:
     """``bm.match`` with this metric and nothing else chosen; then each side at its partners, or projected."""
 
     def run(sides: Sides) -> tuple[Ends, str]:
-        task = bm.Task.of(*sides, metric=metric)
-        found = sorted((matched(task, seed) for seed in range(seeds)), key=lambda one: one.cost)
-        result, others = found[0], [one for one in found[1:] if one.cost <= SAME * found[0].cost]
-        back = bm.Task.of(*sides[::-1], metric=metric)
+        task, back = bm.Task.of(*sides, metric=metric), bm.Task.of(*sides[::-1], metric=metric)
+        result, *others = similar_matches(matched(task), task, descents, rng=0, threads=1)
         count = "auto" if soft else 1
         turned = [inverse(found, task.sizes[1]) for found in (result, *others)]
         ends = [
@@ -125,18 +117,15 @@ def barycentric(plan: np.ndarray, sides: Sides) -> tuple[Ends, str]:
 
 NOTHING = "nothing"
 METHODS: dict[str, tuple[str, str, Callable[[Sides], tuple[Ends, str]]]] = {
-    "euclidean": ("`bm.match`, Euclidean distances (the default), `bm.project`", NOTHING, ours("euclidean", soft=True)),
-    "hops": (f"`bm.match`, {RELATION}, `bm.project`", NOTHING, ours(RELATION, soft=True)),
+    "euclidean": ("`bm.match`, Euclidean distances (the default), `bm.project`", NOTHING, ours("euclidean")),
+    "hops": (f"`bm.match`, {RELATION}, `bm.project`", NOTHING, ours(RELATION)),
     "hard": ("the same, each cell at its one partner", NOTHING, ours(RELATION, soft=False)),
     "pot": ("plain GW of POT", NOTHING, plain),
     "scot-eps": ("entropic GW of POT, eps = 0.005", "eps, with the truth", entropic(None, 5e-3)),
     "scot": ("entropic GW of POT, eps = 0.001 (SCOT's defaults)", NOTHING, entropic(None, 1e-3)),
-    "geodesic": ("`bm.match`, geodesic:correlation, `bm.project`", NOTHING, ours("geodesic:correlation", soft=True)),
-    "seeds": (
-        f"`bm.match`, {RELATION}, `bm.project`, the best of 24 descents and those that cost about as much",
-        NOTHING,
-        ours(RELATION, soft=True, seeds=24),
-    ),
+    "geodesic": ("`bm.match`, geodesic:correlation, `bm.project`", NOTHING, ours("geodesic:correlation")),
+    "correlation": ("`bm.match`, correlation, `bm.project`", NOTHING, ours("correlation")),
+    "mean": (f"`bm.match`, {RELATION}, `bm.project` with alternatives=24", NOTHING, ours(RELATION, descents=24)),
 }
 
 
@@ -203,18 +192,17 @@ def unequal(sides: Sides, types: np.ndarray) -> None:
 
 
 def main() -> None:
-    global DESCENT, LIMIT
+    global LIMIT
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="+", choices=FILES)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--controls", action="store_true")
     parser.add_argument("--unequal", action="store_true")
-    parser.add_argument("--descent", action="store_true", help="one descent of FAQ instead of 60 seconds of 'auto'")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds of entropic GW (default: %(default)s)")
     parser.add_argument("--cells", type=int, help="use a random part of the cells")
     arguments = parser.parse_args()
-    DESCENT, LIMIT = arguments.descent, arguments.limit
+    LIMIT = arguments.limit
     warnings.simplefilter("ignore")
     for name in arguments.names:
         first, second, types = read(arguments.folder, name)
