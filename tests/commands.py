@@ -8,7 +8,7 @@ from click.testing import Result
 from strategies import rng_of
 from typer.testing import CliRunner
 
-from blindmatch.cli import app
+from blindmatch.cli.app import app
 
 
 def run(*arguments: object) -> Result:

@@ -18,8 +18,7 @@ import typer
 from sampled import sampled
 from typer.testing import CliRunner
 
-from blindmatch.cli import app
-from blindmatch.cli.app import EXIT_CODES, PANELS
+from blindmatch.cli.app import EXIT_CODES, PANELS, app
 from blindmatch.cli.console import plain
 from blindmatch.cli.progress import Line
 from blindmatch.solvers.progress import Progress
@@ -201,7 +200,7 @@ def test_a_reader_that_goes_away_early() -> None:
 )
 def test_the_shell_completes_names(words: str, expected: list[str]) -> None:
     asked = {"_BLINDMATCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    code = "import sys; sys.argv[0] = 'blindmatch'; from blindmatch.cli import app; app(prog_name='blindmatch')"
+    code = "import sys; sys.argv[0] = 'blindmatch'; from blindmatch.cli.app import app; app(prog_name='blindmatch')"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env={**os.environ, **asked}
     )

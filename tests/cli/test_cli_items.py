@@ -11,7 +11,7 @@ from PIL import Image
 from report.pages import sets
 from typer.testing import CliRunner
 
-from blindmatch.cli import app
+from blindmatch.cli.app import app
 
 QUICK = ("--solver", "two-opt")
 

@@ -1,5 +1,6 @@
 """What starting costs: nothing heavy is imported for a version, a help text or ``import blindmatch``."""
 
+import signal
 import subprocess
 import sys
 from types import ModuleType
@@ -40,6 +41,37 @@ def test_commands_are_loaded_when_they_run() -> None:
         code = f"{command(*words)}\n{tell}"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
         assert done.stdout.splitlines()[-1] == str(loaded), done.stderr
+
+
+INTERRUPTED = """
+import signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            signal.raise_signal(number)
+
+module, number = sys.argv[1], int(sys.argv.pop(2))
+sys.argv[1] = "match"
+sys.meta_path.insert(0, Interrupt())
+from blindmatch.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "number", "code"),
+    [
+        ("typer", signal.SIGINT, 130),
+        ("blindmatch.cli.options", signal.SIGINT, 130),
+        ("blindmatch.cli.commands.match", signal.SIGINT, 130),
+        ("blindmatch.cli.commands.match", signal.SIGTERM, 143),
+    ],
+)
+def test_a_signal_while_modules_are_loaded(module: str, number: int, code: int) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, module, str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
 def test_import_is_light_and_the_test_could_fail() -> None:

@@ -8,8 +8,7 @@ import pytest
 import typer
 
 import blindmatch as bm
-from blindmatch.cli import app
-from blindmatch.cli.app import EXIT_CODES
+from blindmatch.cli.app import EXIT_CODES, app
 
 sys.path.insert(0, str(Path(__file__).parent))
 from blocks import PROSE, Block, Reader, blocks

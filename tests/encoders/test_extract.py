@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
 
-from blindmatch.cli import app
+from blindmatch.cli.app import app
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.encoders import extract as extracting
 from blindmatch.encoders.devices import shrinking

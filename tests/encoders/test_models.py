@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 torch = pytest.importorskip("torch", reason="torch is not installed (pip install '.[encoders]')")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
 
-from blindmatch.cli import app  # noqa: E402
+from blindmatch.cli.app import app  # noqa: E402
 from blindmatch.encoders import embed_images, embed_texts, load_image_encoder, load_text_encoder  # noqa: E402
 from blindmatch.encoders.devices import as_device  # noqa: E402
 from blindmatch.encoders.images import decode  # noqa: E402

@@ -14,7 +14,7 @@ Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip in
 from tiny_onnx import TABLE, colour_model, word_model  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
-from blindmatch.cli import app  # noqa: E402
+from blindmatch.cli.app import app  # noqa: E402
 from blindmatch.encoders import embed_images, embed_texts, load_image_encoder, load_text_encoder  # noqa: E402
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import requires
 import pytest
 from typer.testing import CliRunner
 
-from blindmatch.cli import app
+from blindmatch.cli.app import app
 from blindmatch.cli.encoding import SMALL
 from blindmatch.encoders import load_image_encoder, load_text_encoder
 from blindmatch.encoders.registry import find_model, identifier, list_models

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
 from PIL import Image
 
-from blindmatch.cli import app
+from blindmatch.cli.app import app
 from blindmatch.encoders import ImageItem, ImageSet, embed_images, load_images, remote
 from blindmatch.encoders.vision import load_image_encoder
 

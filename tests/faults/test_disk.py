@@ -143,6 +143,12 @@ def test_a_checkpoint_that_is_a_folder(tmp_path: Path) -> None:
         BranchAndBound(checkpoint=tmp_path)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such device")
+def test_a_checkpoint_that_never_ends() -> None:
+    with pytest.raises(ValueError, match="it is a pipe or a device; expected a file"):
+        BranchAndBound(checkpoint="/dev/zero")
+
+
 @pytest.mark.parametrize(
     ("solver", "n", "word"),
     [

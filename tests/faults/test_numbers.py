@@ -154,3 +154,11 @@ def test_two_opt_ends_on_denormal_numbers(seed: int) -> None:
     problem = bm.QAP(A * 5e-324, rng.normal(size=(n, n)))
     result = bm.solve(problem, TwoOpt(restarts=20), rng=0, threads=1, time_limit=20)
     assert result.status == "heuristic"
+
+
+def test_no_bound_is_above_products_that_vanish_if_the_proof_is_dropped() -> None:
+    A, B = np.array([[0.0, 1e-200], [2e-200, 0.0]]), np.array([[0.0, -1e-200], [1e-200, 0.0]])
+    problem = bm.QAP(A, B)  # both costs are 0 in float64; the optimum is -1e-400
+    result = bm.solve(problem, bm.BranchAndBound(proof_limit=0), rng=0)
+    assert Fraction(result.lower_bound) <= exact_optimum(problem) < 0
+    assert result.status != "optimal"

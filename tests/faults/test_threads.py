@@ -47,6 +47,10 @@ def test_threads_change_nothing(case: str) -> None:
     assert (alone.cost, alone.status) == (many.cost, many.status)
 
 
+def test_more_threads_than_the_core_can_count() -> None:
+    assert bm.solve(unrelated(5), rng=0, threads=10**20).status == "optimal"
+
+
 def test_a_pool_of_python_threads() -> None:
     """Concurrent matches do not disturb each other."""
     pairs = [embeddings(seed, 6) for seed in range(12)]

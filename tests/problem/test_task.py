@@ -8,7 +8,7 @@ from strategies import embeddings
 from typer.testing import CliRunner
 
 import blindmatch as bm
-from blindmatch.cli import app
+from blindmatch.cli.app import app
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching import match_task as matching
 from blindmatch.problem.distortions import GromovWasserstein

@@ -80,3 +80,13 @@ def test_a_solver_that_uses_a_forbidden_pair_is_found_out():
         except RuntimeError as error:
             found += "forbidden pair" in str(error)
     assert found > 5
+
+
+@pytest.mark.parametrize("solver", ["branch-and-bound", bm.BranchAndBound(proof_limit=0), "brute-force"])
+def test_a_bound_allows_for_the_rounding_of_forced_pairs(solver):
+    known = [(0, 0), (1, 1), (2, 2)]
+    linear = np.zeros((5, 5))
+    linear[[0, 1, 2], [0, 1, 2]] = 1e16, -1.0, -1e16  # in float64 they sum up to 0, in truth to -1
+    problem = bm.QAP(np.full((5, 5), 0.5), np.full((5, 5), 0.25), linear).with_known_pairs(known)
+    result = bm.solve(problem, solver, rng=0)
+    assert result.lower_bound <= 25 * 0.5 * 0.25 - 1

@@ -8,7 +8,7 @@ import pytest
 from strategies import embeddings
 from typer.testing import CliRunner
 
-from blindmatch.cli import app
+from blindmatch.cli.app import app
 
 
 @pytest.fixture

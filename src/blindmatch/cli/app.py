@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from blindmatch.cli.console import FAILED, complain, output, write_what_can_be_written
+from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
 from blindmatch.cli.options import expanded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -102,6 +102,8 @@ class Commands(Group):
             return super().main(*given, **extra)
         try:
             code = super().main(*given, **extra)
+            if code == INTERRUPTED:  # typer does not tell SIGTERM from Ctrl-C
+                code = interrupted().exit_code
         except typer.Abort:
             complain("aborted")
             code = FAILED

@@ -190,7 +190,7 @@ class NodeView:
         before = forced if parent is None else parent.fixed
         self.fixed: tuple[Pair, ...] = before if node.pair is None else (*before, node.pair)
         self.children: dict[Pair | None, float] = {}
-        self.error = _fixing_error(problem, len(self.fixed))
+        self.error = fixing_error(problem, len(self.fixed))
         if len(self.fixed) >= problem.n - 1:  # one permutation is left
             permutation = _completed(self.fixed, problem.n)
             self.bound = _cost_from_below(problem, permutation) if problem.allows(permutation) else math.inf
@@ -260,7 +260,7 @@ class NodeView:
         self.bound = max(self.bound, min(values.values()))
 
 
-def _fixing_error(problem: QAP, fixed: int) -> float:
+def fixing_error(problem: QAP, fixed: int) -> float:
     """What rounding in ``problem.reduced(pairs)`` may add to the cost of a permutation.
 
     With f fixed pairs, the constant is a sum of f^2 products for each factor pair and f + 1 numbers more, and an entry

@@ -29,6 +29,7 @@ from blindmatch.validation import IntArray
 Callback = Callable[[Progress], object]
 
 _SLOWEST = 4.0  # what a run plans with at most: a machine as busy as that may be less so a second later
+_MOST_THREADS = 1 << 20  # the core counts them in 32 bits; no machine starts as many
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class Budget(Interruptible):
         super().__init__()
         self.start, self.cpu_start = time.perf_counter(), time.process_time()
         self.time_limit = math.inf if time_limit is None else time_limit
-        self.threads = threads or usable_cores()
+        self.threads = min(threads or usable_cores(), _MOST_THREADS)
         self.trace: list[Progress] = []
         self.best: tuple[float, IntArray] | None = None  # of what solvers found: it depends on the seed alone
         self.kept: tuple[float, IntArray] | None = None  # of what searches reported on their way

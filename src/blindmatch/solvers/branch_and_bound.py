@@ -16,6 +16,7 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
+from blindmatch.proof.rounding import TINY
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
@@ -83,6 +84,8 @@ class BranchAndBound(Solver):
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: its folder does not exist")
         if self.checkpoint is not None and Path(self.checkpoint).is_dir():
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: it is a folder; expected a file")
+        if self.checkpoint is not None and Path(self.checkpoint).exists() and not Path(self.checkpoint).is_file():
+            raise ValueError(f"checkpoint={str(self.checkpoint)!r}: it is a pipe or a device; expected a file")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch; between the first nodes and the others, the semidefinite bound where it may help."""
@@ -170,8 +173,10 @@ class BranchAndBound(Solver):
         on_checked = self._on_checked(status)
         if not tree.proof:
             notes.append(f"the proof exceeded proof_limit={self.proof_limit} bytes and was dropped")
-            # The core proved this in float64, for the normal form; allow for the rounding of the conversion.
-            safe = problem.round_up(scaled.cost(tree.bound) - 1e-13 * problem.scale)
+            # The core proved this in float64, for the normal form; allow for the rounding of the conversion, and for
+            # products that vanish on the problem's own scale.
+            tiny = 0.0 if problem.vanishes else 4 * problem.n**2 * len(problem.factors) * TINY
+            safe = problem.round_up(scaled.cost(tree.bound) - 1e-13 * problem.scale - tiny)
             return Outcome(match, status, lower_bound=safe, message="; ".join(notes), on_checked=on_checked)
         proof = tree_proof(problem.n, scaled.exponent, tree)
         return Outcome(match, status, proof, message="; ".join(notes), on_checked=on_checked)

@@ -9,6 +9,7 @@ import numpy as np
 from blindmatch.problem.optimality import ROUNDING_TOLERANCE
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Pair
+from blindmatch.proof.checker import fixing_error
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.feasible import forced_pairs
 from blindmatch.validation import IntArray
@@ -19,7 +20,8 @@ class Shuffled:
     """A shuffled problem, and the way back.
 
     `forced` are the pairs that every permutation has, `rows` and `columns` the others in the caller's order. Row i of
-    `problem` is ``rows[shuffled_rows[i]]`` of the caller's problem, which has n rows.
+    `problem` is ``rows[shuffled_rows[i]]`` of the caller's problem, which has n rows. `error` is what rounding may add
+    to a cost when the forced pairs are fixed.
     """
 
     problem: QAP
@@ -29,6 +31,7 @@ class Shuffled:
     columns: IntArray
     shuffled_rows: IntArray
     shuffled_columns: IntArray
+    error: float
 
     @classmethod
     def of(cls, problem: QAP, rng: np.random.Generator) -> Shuffled:
@@ -37,7 +40,8 @@ class Shuffled:
         rest, rows, columns = problem.reduced(forced) if forced else (problem, everything, everything)
         shuffled_rows, shuffled_columns = rng.permutation(rest.n), rng.permutation(rest.n)
         shuffled = rest.permuted(shuffled_rows, shuffled_columns)
-        return cls(shuffled, problem.n, forced, rows, columns, shuffled_rows, shuffled_columns)
+        error = fixing_error(problem, len(forced))
+        return cls(shuffled, problem.n, forced, rows, columns, shuffled_rows, shuffled_columns, error)
 
     def renumbered(self, permutation: IntArray) -> IntArray:
         """A permutation of the caller's problem as one of the shuffled problem."""
@@ -62,9 +66,11 @@ class Shuffled:
         for i, j in self.forced:
             permutation[i] = j
         permutation[self.rows[self.shuffled_rows]] = self.columns[self.shuffled_columns[best]]
-        proof = Proof.of(outcome.certificate)
+        bound, proof = outcome.lower_bound, Proof.of(outcome.certificate)
+        if bound is not None:  # without a certificate: allow for what was rounded when the forced pairs were fixed
+            bound -= self.error
         if proof is not None:
             proof = proof.changed(Certificate.unshuffled, self.shuffled_rows, self.shuffled_columns)
             if self.forced:
                 proof = proof.changed(Certificate.lifted, self.n, self.forced, self.rows, self.columns)
-        return replace(outcome, permutation=permutation, certificate=proof)
+        return replace(outcome, permutation=permutation, certificate=proof, lower_bound=bound)
