@@ -162,3 +162,12 @@ def test_no_bound_is_above_products_that_vanish_if_the_proof_is_dropped() -> Non
     result = bm.solve(problem, bm.BranchAndBound(proof_limit=0), rng=0)
     assert Fraction(result.lower_bound) <= exact_optimum(problem) < 0
     assert result.status != "optimal"
+
+
+@pytest.mark.parametrize("solver", [*PROVING, "semidefinite"])
+@pytest.mark.parametrize(("scale", "common"), [(1e-317, 1e-320), (1e-317, 1.0), (1e-140, 1e150)])
+@pytest.mark.filterwarnings("error")
+def test_what_all_permutations_pay_may_be_huge_beside_the_rest(solver: str, scale: float, common: float) -> None:
+    A, B = np.array([[0, -1, 9], [-1, 0, 9], [9, 9, 0]]) * scale, np.array([[0, 4, 1], [-4, 0, 0], [0, 1, 0]]) * scale
+    for problem in (bm.QAP(A, B, constant=common), bm.QAP(A, B, np.full((3, 3), common))):
+        assert math.isfinite(check(problem, solver).lower_bound)

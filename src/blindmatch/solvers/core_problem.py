@@ -24,6 +24,7 @@ def core_problem(problem: QAP) -> _core.Problem:
 
 
 Duals = NDArray[np.float32]
+_COMMON = 100  # the exponent of what may be added to all scaled costs
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,15 @@ class RescaledProblem:
 
     @classmethod
     def of(cls, problem: QAP) -> RescaledProblem:
-        """Scale so that the largest cost of a pair, or the spread of the linear term, is about one."""
+        """Scale so that the largest cost of a pair, or the spread of the linear term, is about one.
+
+        What all permutations pay counts less: it may become as large as 2^100.
+        """
         form = problem.normal_form
         sizes = [(float(np.abs(A).max()), float(np.abs(B).max())) for A, B in form.factors]
-        size = max(sum(2 * a * b for a, b in sizes), float(np.ptp(form.linear)), 1e-30 * abs(form.constant))
-        exponent = -math.frexp(size)[1] if size > 1e-290 else -_exponent(form)
+        common = max(abs(form.constant), float(np.abs(form.linear).max()))
+        size = max(sum(2 * a * b for a, b in sizes), float(np.ptp(form.linear)), math.ldexp(common, -_COMMON))
+        exponent = -math.frexp(size)[1] if size > 1e-290 else -_exponent(form, common)
         factors = []
         for (A, B), (a, _) in zip(form.factors, sizes, strict=True):
             part = -math.frexp(a)[1] if a > 0 else 0
@@ -118,11 +123,12 @@ class RescaledBudget:
         self.inner.fail(error)
 
 
-def _exponent(form: NormalForm) -> int:
+def _exponent(form: NormalForm, common: float) -> int:
     """The exponent of the largest pair cost or linear cost, even if products of the numbers underflow to zero."""
     sizes = [[float(np.abs(matrix).max()) for matrix in pair] for pair in form.factors]
     exponents = [1 + sum(math.frexp(size)[1] for size in pair) for pair in sizes if all(pair)]
     exponents += [math.frexp(spread)[1] for spread in [float(np.ptp(form.linear))] if spread > 0]
+    exponents += [math.frexp(common)[1] - _COMMON] if common > 0 else []
     return max(exponents, default=0)
 
 
