@@ -4,6 +4,7 @@ import builtins
 import math
 import signal
 import threading
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 
@@ -56,6 +57,13 @@ def test_equals_enumeration(engine, data):
         assert expected[0] - 1e-9 <= found.lower_bound <= found.costs[0]
     else:
         assert (found.status, found.lower_bound) == ("heuristic", None)
+
+
+def test_the_bound_is_not_above_the_sum_without_rounding():
+    for seed in range(50):
+        cost = np.round(matrix("any", 5, seed), 1)
+        found = best_subsets(cost=cost, size=5, k=1, engine="exact", rng=0)
+        assert Fraction(found.lower_bound) <= sum(Fraction(value) for value in cost.ravel().tolist())
 
 
 @pytest.mark.parametrize("size", [4, 9, 14])

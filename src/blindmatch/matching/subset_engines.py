@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch import _core
 from blindmatch.errors import SolverUnavailable
+from blindmatch.proof.rounding import EPS, TINY
 from blindmatch.solvers.base import Budget
 from blindmatch.validation import FloatArray, IntArray
 
@@ -38,6 +39,15 @@ class SubsetTask:
     def scaled(self) -> FloatArray:
         """Symmetric costs of about one."""
         return np.asarray(np.ldexp((self.cost + self.cost.T) / 2, self.exponent))
+
+    @property
+    def rounding(self) -> float:
+        """What float64 may lose in the sum of a subset; sums of integers are exact."""
+        sizes = np.abs(self.cost)
+        total = min(float(sizes.sum()), self.size**2 * float(sizes.max()))
+        if total < 2.0**52 and (self.cost == np.rint(self.cost)).all():
+            return 0.0
+        return 4 * self.size**2 * (EPS * total + TINY)
 
     def bound(self, scaled: float) -> float | None:
         """Convert a bound on the scaled costs to the caller's costs, minus the tolerances; None if there is none."""
@@ -69,7 +79,7 @@ def _search(task: SubsetTask, restarts: int = 32) -> FoundSubsets:
 def _exact(task: SubsetTask) -> FoundSubsets:
     known, _, completed = _search(task, restarts=8)
     found = _core.exact_subsets(task.cost, size=task.size, k=task.k, known=np.asarray(known), budget=task.budget)
-    return found.subsets, found.lower_bound, completed and found.completed
+    return found.subsets, found.lower_bound - task.rounding, completed and found.completed
 
 
 def _gurobi(task: SubsetTask) -> FoundSubsets:
