@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from concurrent.futures import Executor
 from typing import Any
 
@@ -120,7 +121,10 @@ def positive(value: float, name: str) -> float:
     """Return `value` if it is a number above zero."""
     if not isinstance(value, int | float | np.number) or not value > 0:
         raise ValueError(f"{name}={shown(value)}; expected a number above 0")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}={shown(value)}; expected a number below {sys.float_info.max:.2g}") from None
 
 
 def not_negative(value: float, name: str) -> float:

@@ -79,3 +79,14 @@ def test_a_stopped_run_still_has_a_start():
     [relaxation] = relaxations(problem.normal_form, centre=True)
     match = by_samples(relaxation, FAQ().descend, Budget(time_limit=1e-9), np.random.default_rng(0))
     assert np.array_equal(np.sort(match), np.arange(600))
+
+
+def test_costs_near_the_smallest_float_raise_no_warning():
+    rng = np.random.default_rng(0)
+    A, B, linear = 1e-154 * rng.random((6, 6)), 1e-155 * rng.random((6, 6)), 1e3 * rng.random((6, 6))
+    assert np.isfinite(bm.solve(bm.QAP(A, B, linear=linear), FAQ(restarts=8), rng=0).cost)
+
+
+def test_auto_ends_with_few_items_that_it_may_not_branch_on():
+    problem, _ = copies(3)
+    assert bm.solve(problem, bm.SOLVERS["auto"](largest=1), rng=0).cost == bm.solve(problem, rng=0).cost

@@ -243,6 +243,7 @@ def test_unknown_solvers_suggest_the_nearest():
         ("time_limit", -1.0),
         ("time_limit", math.nan),
         ("time_limit", "1"),
+        ("time_limit", 10**400),
         ("threads", 0),
         ("threads", 1.5),
         ("rng", -1),

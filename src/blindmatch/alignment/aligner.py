@@ -19,7 +19,7 @@ from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
-from blindmatch.validation import FloatArray, IntArray, at_least, positive
+from blindmatch.validation import FloatArray, IntArray, as_generator, at_least, positive
 
 _COMPONENTS = 256  # default dimension of the common space
 _LEAST, _POINTS = 32, 40  # small sets get one dimension per _POINTS points, and at least _LEAST
@@ -159,7 +159,7 @@ class BlindAligner(BaseEstimator):
             wanted = min(_COMPONENTS, few) if self.n_components is None else self.n_components
             frames = fit_frames(source, target, wanted)
             a, b = frames[0].directions(source), frames[1].directions(target)
-            found = search(a, b, plan, np.random.default_rng(self.random_state), report)
+            found = search(a, b, plan, as_generator(self.random_state), report)
         self.alignment_ = SpaceMap(*frames, found.rotation, scalings, metrics)
         self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
         chosen = found.candidates[found.best]

@@ -17,6 +17,7 @@ from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least
 
 _TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
+_MOST_SWAPS = 10_000  # for each item: few items do not need a minute
 _BRIEF = 10  # swaps for each item, where the match is believed: a tenth of a second with 200 items
 _STREAMS = 2  # a constant: the result must not depend on the number of threads
 _BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
@@ -84,7 +85,7 @@ class Auto(Solver):
             assert budget.best is not None
             best = polished(problem, [budget.best[1]], int(rng.integers(2**63)), budget)
             budget.offer(best, problem.objective(best))
-        steps = max(1000, int(_TABU_WORK / problem.n**2))
+        steps = min(max(1000, int(_TABU_WORK / problem.n**2)), _MOST_SWAPS * problem.n)
         search = Tabu(iterations=steps, streams=_STREAMS)
         outcome = search(problem, budget=budget, rng=rng)
         status = "stalled" if outcome.status == "heuristic" else outcome.status

@@ -26,7 +26,8 @@ class Relaxation:
         """The t in [0, 1] that minimises the objective at P + t * step, which is quadratic in t."""
         slope = np.einsum("rij,rij->r", gradient, step)
         curvature = np.einsum("rij,rij->r", self.gradient(step) - self.linear, step) / 2
-        inside = np.clip(-slope / np.where(curvature > 0, 2 * curvature, 1.0), 0.0, 1.0)
+        with np.errstate(over="ignore"):  # costs near the smallest float: what overflows is clipped
+            inside = np.clip(-slope / np.where(curvature > 0, 2 * curvature, 1.0), 0.0, 1.0)
         return np.asarray(np.where(curvature > 0, inside, slope + curvature < 0), dtype=np.float64)
 
     def cost(self, permutation: IntArray) -> float:
