@@ -131,6 +131,10 @@ def test_titles_or_an_item(lines: list[str], names: list[str] | None) -> None:
         ("name,0,1\nzero,1,0\n", [[1, 0]], ("zero",)),
         ("id,x,note\n7,1,good\n8,2,\n", [[1], [2]], ("7", "8")),
         ("1984,0.5\nEmma,0.25\nUlysses,3\n", [[0.5], [0.25], [3]], ("1984", "Emma", "Ulysses")),
+        ("Ort;x;y\nUlm;1,5;2\nHof;-,25;1,5e3\n", [[1.5, 2], [-0.25, 1500]], ("Ulm", "Hof")),  # a decimal comma
+        ("name;x\n1,5;3\n2,5;4\n", [[3], [4]], ("1,5", "2,5")),  # a name stays as it is
+        ("sep=;\nOrt;x\nUlm;1,5\nHof;2\n", [[1.5], [2]], ("Ulm", "Hof")),  # Excel's own first line
+        ("\ufeffname;x\r\na;1\r\nb;2\r\n", [[1], [2]], ("a", "b")),
     ],
 )
 def test_small_tables(text: str, values: list, names: tuple[str, ...] | None) -> None:
@@ -146,12 +150,19 @@ def test_small_tables(text: str, values: list, names: tuple[str, ...] | None) ->
         ("0,1\n1,0\n1,1\n", r"line 1 \(0,1\) may be a header or an item; .* write the item's numbers as 0.0,1.0"),
         ("0\n0.5\n", r"line 1 \(0\) may be a header"),
         ("zero,0,1\none,1,0\n", r"line 1 \(zero,0,1\) may be a header"),
-        ("x,y\n1,2\nNA,4\n5,6\n", "line 3, column 1: 'NA' is not a number"),  # a hole, not a name
-        ("x,y\n1,2\n,4\n", "line 3, column 1: '' is not a number"),
-        ("x,y\n1,2\n,\n3,4\n", "line 3, column 1: '' is not a number"),  # an item must not get lost
-        ("x;y;z\n1;1,5;2\n2;2,5;2\n", "line 2, column 2: '1,5' is not a number"),
-        ("name,x,when\na,1,2020-01-01\n", "line 2, column 3: '2020-01-01' is not a number"),
-        ("x,y\n1,\n2,\n", "line 2, column 2: '' is not a number"),
+        ("x,y\n1,2\nNA,4\n5,6\n", r"line 3, column 1 \(x\): 'NA' is not a number; fill it in"),  # a hole, not a name
+        ("x,y\n1,2\n,4\n", r"line 3, column 1 \(x\): '' is not a number; fill it in, or remove the row or the column"),
+        ("x,y\n1,2\n,\n3,4\n", r"line 3, column 1 \(x\): '' is not a number"),  # an item must not get lost
+        ("0.5,1\n,2\n", "line 2, column 1: '' is not a number"),
+        # The comma may be decimal or group thousands.
+        ("x;y;z\n1;1,5;2\n2;2.5;2\n", r"line 2, column 2 \(y\): '1,5' is not a number; write plain numbers"),
+        ("x\ty\n1\t1,500\n", r"line 2, column 2 \(y\): '1,500' is not a number"),
+        ('x,y\n1,"1,500"\n', r"line 2, column 2 \(y\): '1,500' is not a number; write plain numbers, such as 1234.5"),
+        ("name,x,y\na,$3.50,1\n", r"line 2, column 2 \(x\): '\$3.50' is not a number; write plain numbers"),
+        ("name,x\na,3 kg\n", r"line 2, column 2 \(x\): '3 kg' is not a number; write plain numbers"),
+        ("name,x\n,metres\na,1\nb,2\n", r"line 2, column 2 \(x\): 'metres' is not a .* second row of titles, remove"),
+        ("name,x,when\na,1,2020-01-01\n", r"line 2, column 3 \(when\): '2020-01-01' is not a number"),
+        ("x,y\n1,\n2,\n", r"line 2, column 2 \(y\): '' is not a number"),
         ("name,0,1,2\n", "it is empty"),
         ("name,label\na,b\n", "it has no numeric column; it holds name, label"),
     ],

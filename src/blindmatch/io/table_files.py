@@ -16,43 +16,70 @@ import numpy as np
 from blindmatch.io.columns import UNNAMED, WORDS, NamedRows, TableColumn, as_number, has_titles, named_rows
 from blindmatch.io.files import reading, refuse_bomb
 
-_STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
+_STARTS_AS_NUMBER = re.compile(r"[+-]?[$€£¥]? ?[.,]?\d")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+_SEPARATOR = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # Excel reads such a first line, and does not show it
+_NOTHING = ("", "-", "?", "na", "n/a", "null", "none", "#n/a")
 
 
 def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
-    """Read a text table separated by commas, semicolons or tabs; with `gaps`, an empty cell is a missing number."""
+    """Read a text table separated by commas, semicolons or tabs; with `gaps`, an empty cell is a missing number.
+
+    Between semicolons, numbers may have a decimal comma, if none has a decimal point: so do spreadsheets export them
+    where the comma is the decimal sign.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise ValueError(f"{path}: not a text file in UTF-8; save it with that encoding")
+        raise ValueError(f"{path}: not a text file in UTF-8; save it with that encoding (Excel: 'CSV UTF-8')")
     with reading(path, path.suffix):
-        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+        told = _SEPARATOR.match(text)
+        delimiter = told[1] if told else max(",;\t", key=text.partition("\n")[0].count)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        if told:
+            next(reader)
         cells = ((reader.line_num, [cell.strip() for cell in row]) for row in reader)
         rows = [(line, row) for line, row in cells if len(row) > 1 or any(row)]
     width = len(rows[0][1]) if rows else 0
     for line, row in rows:
         if len(row) != width:
             raise ValueError(f"{path}: line {line} has {len(row)} cells, the first has {width}")
+    plain = _with_points([row for _, row in rows]) if delimiter == ";" else [row for _, row in rows]
     try:
-        titles = rows.pop(0)[1] if rows and has_titles([row for _, row in rows]) else None
+        titles = rows[0][1] if rows and has_titles(plain) else None
+        if titles is not None:
+            rows, plain = rows[1:], plain[1:]
         if not rows:
             raise ValueError("it is empty: no row of numbers in it")
         lines = [line for line, _ in rows]
         return named_rows(
             [
-                _text_column(place, None if titles is None else titles[place], column, lines, gaps)
-                for place, column in enumerate(zip(*(row for _, row in rows), strict=True))
+                _text_column(place, None if titles is None else titles[place], (cells, numbers), lines, gaps)
+                for place, (cells, numbers) in enumerate(
+                    zip(zip(*(row for _, row in rows), strict=True), zip(*plain, strict=True), strict=True)
+                )
             ]
         )
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _text_column(place: int, title: str | None, cells: Sequence[str], lines: list[int], gaps: bool) -> TableColumn:
-    values = [math.nan if gaps and not cell else as_number(cell) for cell in cells]
+def _with_points(rows: list[list[str]]) -> list[list[str]]:
+    """The cells with a decimal point for each decimal comma; as they are where some numbers have a point already."""
+    if any(_DECIMAL_POINT.fullmatch(cell) for row in rows for cell in row):
+        return rows
+    return [[cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for cell in row] for row in rows]
+
+
+def _text_column(
+    place: int, title: str | None, both: tuple[Sequence[str], Sequence[str]], lines: list[int], gaps: bool
+) -> TableColumn:
+    """A column of text cells; `both` are the cells as in the file, and with decimal points."""
+    cells, plain = both
+    values = [math.nan if gaps and not cell else as_number(cell) for cell in plain]
     bad = [row for row, value in enumerate(values) if value is None]
     filled = [cells[row] for row in bad if cells[row]]
     if (title or "").lower() in WORDS:
@@ -63,9 +90,22 @@ def _text_column(place: int, title: str | None, cells: Sequence[str], lines: lis
         # "1,5" or "3 kg" is a malformed number, and must not be skipped as text.
         text = bool(filled) and len(bad) == len(cells) and not any(_STARTS_AS_NUMBER.match(cell) for cell in filled)
     index = title is not None and (UNNAMED.fullmatch(title) is not None or (place == 0 and not title))
-    fault = f"line {lines[bad[0]]}, column {place + 1}: {cells[bad[0]][:80]!r} is not a number" if bad else ""
+    fault = ""
+    if bad:
+        called = f" ({title})" if title else ""
+        fault = f"line {lines[bad[0]]}, column {place + 1}{called}: {cells[bad[0]][:80]!r} is not a number; "
+        fault += _advice(cells[bad[0]], bad == [0] and title is not None and len(cells) > 1)
     numbers = None if bad else np.array(values, dtype=np.float64)
     return TableColumn("" if index else (title or "").lower(), cells, numbers, text, index, fault, title or "")
+
+
+def _advice(cell: str, only_first: bool) -> str:
+    """What to do about a cell that is not a number; `only_first`: all cells below it are numbers."""
+    if cell.lower() in _NOTHING:
+        return "fill it in, or remove the row or the column"
+    if _STARTS_AS_NUMBER.match(cell) or not only_first:
+        return "write plain numbers, such as 1234.5, or remove the column"
+    return "if it belongs to a second row of titles, remove that row"
 
 
 def read_parquet(path: Path) -> NamedRows:
