@@ -2,14 +2,17 @@
 
 import importlib
 import json
+import math
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import blindmatch as bm
 from blindmatch.cli import main
+from blindmatch.cli.alignments import _verdict
 
 QUICK = ("--clusters", 12, "--clusterings", 5, "--candidates", 3, "--iterations", 8, "--time-limit", 60)
 
@@ -104,10 +107,27 @@ def test_sets_that_have_nothing_in_common_are_told_so(run):
 def test_one_candidate_is_compared_with_an_unrelated_cloud(run):
     code, out, _ = run("a.npy", "b.npz", *QUICK, "--candidates", 1)
     assert code == 0
-    assert "one candidate only, but the score is far above that of an unrelated cloud" in " ".join(out.split())
+    told = " ".join(out.split())
+    assert "one candidate only, but the score is above that of an unrelated cloud: the map may be right." in told
     np.save("noise.npy", np.random.default_rng(1).normal(size=(800, 12)))
     code, out, _ = run("a.npy", "noise.npy", *QUICK, "--candidates", 1)
     assert "nothing shows whether the map is right" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("support", "score", "chance", "verdict"),
+    [
+        (2, 0.98, 0.2, "2 of 4 other starts led to the same map: it is probably right. Check a few pairs."),
+        (2, 1.4, 3.9, "2 of 4 other starts led to the same map, but the score cannot confirm it: check a few pairs."),
+        (0, 1.25, 0.7, "None of 4 other starts led to the same map, but the score is above that of an unrelated cloud"),
+        (0, 1.3, 1.4, "None of 4 other starts led to the same map: do not trust it without a check."),
+        (0, math.nan, math.nan, "None of 4 other starts led to the same map: do not trust it without a check."),
+    ],
+)
+def test_a_map_that_no_other_start_led_to_is_never_called_right(support, score, chance, verdict):
+    aligner = SimpleNamespace(support_=support, candidates_=[None] * 5, score_=score, chance_=chance)
+    assert _verdict(aligner).startswith(verdict)
+    assert support or "probably" not in _verdict(aligner)
 
 
 def test_progress_goes_to_a_log(run, monkeypatch):

@@ -17,13 +17,14 @@ def _verdict(aligner: BlindAligner) -> str:
     support, others, score, chance = aligner.support_, len(aligner.candidates_) - 1, aligner.score_, aligner.chance_
     if support > 0:
         same = f"{support} of {others} other starts led to the same map"
-        doubt = ", but the score is not above that of an unrelated cloud: check a few pairs."
+        doubt = ", but the score cannot confirm it: check a few pairs."
         return same + (doubt if chance >= score else ": it is probably right. Check a few pairs.")
     alone = "There was one candidate only" if others == 0 else f"None of {others} other starts led to the same map"
-    if score > (1 + chance) / 2:  # False where one of them is nan
+    more = ", or try more with --candidates" if others == 0 else ""
+    if score > max(chance, (1 + chance) / 2):  # False where one of them is nan
         return (
-            f"{alone}, but the score is far above that of an unrelated cloud: the map is probably right. Check a few "
-            "pairs."
+            f"{alone}, but the score is above that of an unrelated cloud: the map may be right. Check a few pairs "
+            f"before you use it{more}."
         )
     if others == 0:
         return f"{alone}, so nothing shows whether the map is right: try more with --candidates."

@@ -3,6 +3,7 @@ const SEQUENCE = { // near to far; like viridis it grows lighter (or darker) all
   light: [[8, 45, 88], [0, 104, 168], [86, 160, 196], [178, 208, 210], [250, 246, 226]],
   dark: [[255, 214, 150], [246, 150, 82], [190, 84, 88], [96, 54, 104], [30, 32, 56]],
 };
+const SMALLEST = 8; // pixels of a row that has room for a name
 const LOW = { light: [0, 104, 168], dark: [86, 172, 232] };
 const BLANK = { light: [247, 247, 245], dark: [34, 38, 44] };
 const HIGH = { light: [193, 75, 0], dark: [255, 140, 70] };
@@ -54,9 +55,18 @@ class Matrix {
     const wide = this.canvas.clientWidth;
     const context = this.canvas.getContext("2d");
     context.font = "11px system-ui, sans-serif";
-    const longest = this.names && this.size <= 24 && wide >= 260
+    const longest = this.names && this.size <= 60 && wide >= 260
       ? Math.min(90, 8 + Math.max(...[...data.source, ...data.target].map((name) => context.measureText(name).width))) : 0;
-    return { wide, margin: longest, side: wide - longest };
+    const margin = wide - longest >= SMALLEST * this.size ? longest : 0;
+    return { wide, margin, side: wide - margin };
+  }
+
+  // A name that is too long for the margin ends in dots.
+  fitted(context, name, room) {
+    if (context.measureText(name).width <= room) return name;
+    let letters = [...name].slice(0, 40);
+    while (letters.length > 1 && context.measureText(`${letters.join("")}…`).width > room) letters.pop();
+    return `${letters.join("").trimEnd()}…`;
   }
 
   draw(cell) {
@@ -74,11 +84,11 @@ class Matrix {
     context.strokeRect(margin + 0.5, 0.5, side - 1, side - 1);
     const step = side / this.size;
     if (margin) {
-      context.font = "11px system-ui, sans-serif";
+      context.font = `${Math.min(11, 0.9 * step)}px system-ui, sans-serif`;
       context.textBaseline = "middle";
       this.order.forEach((a, row) => {
         context.fillStyle = colour(cell && (cell[0] === row || cell[1] === row) ? "text" : "soft");
-        context.fillText(this.names[a].slice(0, 24), 0, (row + 0.5) * step, margin - 6);
+        context.fillText(this.fitted(context, this.names[a], margin - 6), 0, (row + 0.5) * step);
       });
     }
     if (cell) this.drawCursor(context, margin, step, side, cell);

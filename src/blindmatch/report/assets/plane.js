@@ -44,6 +44,10 @@ function drawPlane() {
   listenToPlane(picture, groups);
 }
 
+const shortened = (name, most) => (name.length <= most ? name : `${name.slice(0, most - 1).trimEnd()}…`);
+// About how wide a label is: letters of East Asia are twice as wide as Latin ones.
+const lengthOf = (name) => [...name].reduce((sum, letter) => sum + (letter >= "\u1100" && letter !== "…" ? 12.5 : 6.4), 0);
+
 // Names beside the sources and the targets, as many as fit without overlap; sources first.
 function label(picture, given, place, wide, radius) {
   const taken = [...given.source, ...given.target].map(place).map(([x, y]) => [x - radius, y - radius, x + radius, y + radius]);
@@ -51,7 +55,7 @@ function label(picture, given, place, wide, radius) {
     box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
   const items = ["source", "target"].flatMap((side) => given.drawn.map((pair, at) => [side, pair, at]));
   items.forEach(([side, pair, at]) => {
-    const [x, y] = place(given[side][at]), name = data[side][pair].slice(0, 24), long = 6.4 * name.length;
+    const [x, y] = place(given[side][at]), name = shortened(data[side][pair], 24), long = lengthOf(name);
     const tries = [[x + radius + 4, y + 4], [x - radius - 4 - long, y + 4], [x - long / 2, y - radius - 5], [x - long / 2, y + radius + 13]];
     const spot = tries.find(([left, base]) => !clash([left, base - 10, left + long, base + 3]));
     if (!spot) return;
