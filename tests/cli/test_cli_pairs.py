@@ -232,7 +232,7 @@ def test_subsets_are_those_of_best_subsets(files):
         (("a.npz", "b.npz", "--size", "11"), "--size 11; expected at most 10"),
         (("a.npz", "alike.npy", "--size", "2", "-k", "0"), "-k 0"),
         (("a.npz", "b.npz", "--size", "2", "--engine", "exakt"), "did you mean 'exact'?"),
-        (("a.npz", "few.npy", "--size", "2"), "SOURCE has 10 items and target has 3"),
+        (("a.npz", "few.npy", "--size", "2"), "SOURCE has 10 items, and the other side has 3"),
     ],
 )
 def test_bad_input_of_subsets(arguments, message):

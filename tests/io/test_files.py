@@ -155,6 +155,7 @@ BAD = {
     "text.safetensors": (b"not tensors", "not a readable"),
     "huge.safetensors": (struct.pack("<Q", 2**60) + b"{}", "not a readable"),
     "text.parquet": (b"not a table", "not a readable"),
+    "nug.dat": (b"1", "a problem in QAPLIB format, not embeddings; 'blindmatch solve'"),
     "what.xyz": (b"1", r"unknown file type '.xyz'; expected .npy"),
 }
 
@@ -178,6 +179,8 @@ def test_a_missing_file_and_a_folder(suffix: str) -> None:
     Path(f"folder.{suffix}").mkdir()
     with pytest.raises(IsADirectoryError):
         load_embeddings(f"folder.{suffix}")
+    with pytest.raises(ValueError, match=r"^\.: it is a folder; expected a file"):
+        load_embeddings(".")
 
 
 def test_parquet_without_numbers() -> None:
@@ -214,6 +217,7 @@ def test_problem_from_npz() -> None:
             "array='liner' is not known; did you mean 'linear'?",
         ),
         ("d.dat", b"3 1 2", "d.dat: n=3 needs 18 numbers"),
+        ("x.npz", npz(embeddings=np.eye(3)), "it holds embeddings; 'blindmatch match' and bm.match take embeddings"),
         ("e.txt", b"3 1 2", "unknown kind of problem file '.txt'"),
     ],
 )

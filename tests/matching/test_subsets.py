@@ -208,7 +208,7 @@ def test_known_values_of_a_hundred_classes(size, known):
         ({"cost": np.full((3, 3), 1e300), "size": 2}, "overflow float64"),
         ({"cost": np.eye(4), "source": np.eye(4), "size": 2}, "one or the other"),
         ({"source": np.eye(4), "size": 2}, "source and target are needed"),
-        ({"source": np.eye(4), "target": np.eye(3), "size": 2}, "source has 4 items and target has 3"),
+        ({"source": np.eye(4), "target": np.eye(3), "size": 2}, "source has 4 items, and the other side has 3"),
         ({"source": np.eye(4), "target": np.eye(4), "size": 2, "distortion": "gv"}, "distortion='gv' is not known"),
         ({"source": np.eye(4), "target": np.eye(4), "size": 2, "distortion": 5}, "distortion=5 is neither a name nor"),
     ],

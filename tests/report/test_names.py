@@ -11,6 +11,8 @@ from report.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, WHY_NOT, Browser
 from report.pages import found, sets
 
 import blindmatch as bm
+from blindmatch.matching.price import Price
+from blindmatch.report import Match, render
 
 pytestmark = pytest.mark.skipif(None in (CHROMIUM, DRIVER, find_spec("selenium")), reason=WHY_NOT)
 PDFTOTEXT = shutil.which("pdftotext")
@@ -70,6 +72,21 @@ def test_ten_pairs_with_pictures_are_seen_at_once(browser: Browser, pages: dict[
     hidden = "const box = document.querySelector('#pairs .scroll'); return box.scrollHeight - box.clientHeight"
     assert browser.run("return document.querySelectorAll('#pairs-table img').length") == 20
     assert browser.run(hidden) <= 1
+
+
+def test_the_report_draws_the_pairs_at_other_prices(browser: Browser, tmp_path: Path) -> None:
+    X, Y, _ = sets(6)
+    price = Price(2.0, ((0.5, 1), (1.0, 4), (2.0, 4), (4.0, 6)))
+    page = tmp_path / "prices.html"
+    page.write_text(render(Match.of(found(X, Y, range(6)), bm.Task.of(X, Y), price=price)), encoding="utf-8")
+    browser.open(page, PHONE)
+    marks = browser.run("return [...document.querySelectorAll('#prices text.bound')].map(text => text.textContent)")
+    assert marks == ["1", "4", "", "6"]  # a number where it changes
+    places = browser.run("return [...document.querySelectorAll('#prices circle')].map(dot => dot.cx.baseVal.value)")
+    taken = browser.run("return document.querySelector('#prices .mark').x1.baseVal.value")
+    assert places == sorted(places)
+    assert taken == places[2]
+    assert browser.errors() == []
 
 
 @pytest.mark.skipif(PDFTOTEXT is None, reason="no pdftotext to read the printed page: apt-get install poppler-utils")

@@ -140,9 +140,8 @@ class TaskInput:
     def match(self, result: Result, **others: Any) -> Match:
         """All that a report says about a result."""
         truth, (source_images, target_images) = self._items
-        return Match.of(
-            result, self.task, truth=truth, source_images=source_images, target_images=target_images, **others
-        )
+        images = {"source_images": source_images, "target_images": target_images}
+        return Match.of(result, self.task, truth=truth, price=self.price, **images, **others)
 
 
 def task_or_problem(files: Sequence[Path], what: TaskOptions, items: ItemOptions | None = None) -> Any:

@@ -13,6 +13,7 @@ SET_BY = {
     "forbidden_pairs": ("forbid", "forbidden_pairs"),
     "X": ("images", "source"),
     "Y": ("classes", "target"),
+    "experiment": ("name",),
 }
 
 

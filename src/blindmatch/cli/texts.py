@@ -46,7 +46,8 @@ def assignment_text(match: Match) -> list[object]:
             f"Assignment of {whole}: cost {cost}, lower bound {bound} ({result.bound}), gap "
             f"{percent(result.gap)}; {seconds}, {ENDED[result.status]}."
         )
-    lines = [_pairs(match, "facility", "location"), Text(found, style="bold")]
+    numbered = Text("Facilities and locations are numbered from 0; .sln files count from 1.")
+    lines = [_pairs(match, "facility", "location"), Text(found, style="bold"), numbered]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
 
 

@@ -77,6 +77,10 @@ def load_embeddings(path: str | Path, complete: Complete | None = None) -> Embed
     path, key = split_key(path)
     readers[".h5ad"] = lambda file: _checked(file, complete, *read_cells(file, key))
     suffix = path.suffix.lower()
+    if path.is_dir() and suffix not in readers:
+        raise ValueError(f"{path}: it is a folder; expected a file ({', '.join(readers)})")
+    if suffix == ".dat":
+        raise ValueError(f"{path}: a problem in QAPLIB format, not embeddings; 'blindmatch solve' and bm.solve take it")
     if suffix not in readers:
         raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(readers)}")
     return readers[suffix](path)

@@ -142,7 +142,9 @@ def _pair_costs(
         task.warn_of_units(stacklevel=3)
         K, G = task.kernels
         if len(K) != len(G):
-            raise ValueError(f"source has {len(K)} items and target has {len(G)}; expected row i to belong to row i")
+            raise ValueError(
+                f"source has {len(K)} items, and the other side has {len(G)}; expected row i to belong to row i"
+            )
         matrix = task.distortion.loss(K, G)
     largest = float(np.abs(matrix).max())
     if not largest * len(matrix) ** 2 < 1e300:

@@ -40,6 +40,8 @@ def load_problem(path: str | Path) -> QAP:
         ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others.
     """
     suffix = Path(path).suffix.lower()
+    if Path(path).is_dir() and suffix not in (".dat", ".npz"):
+        raise ValueError(f"{path}: it is a folder; expected a file, .dat (QAPLIB) or .npz")
     if suffix == ".dat":
         return QAP.from_qaplib(path)
     if suffix != ".npz":
@@ -48,7 +50,8 @@ def load_problem(path: str | Path) -> QAP:
     missing = [name for name in ("source_cost", "target_cost") if name not in arrays]
     if missing:
         found = ", ".join(arrays) or "nothing"
-        raise ValueError(f"{path}: no array {' and '.join(missing)} in it; it holds {found}")
+        hint = "; 'blindmatch match' and bm.match take embeddings" if "embeddings" in arrays else ""
+        raise ValueError(f"{path}: no array {' and '.join(missing)} in it; it holds {found}{hint}")
     try:
         for name in arrays:
             if name not in _PROBLEM:

@@ -12,6 +12,7 @@ from blindmatch.report.lines import lines_of
 from blindmatch.report.match import Match
 from blindmatch.report.page import fill
 from blindmatch.report.pairs import columns, left_over, rows
+from blindmatch.report.prices import price_curve
 from blindmatch.report.provenance import record
 from blindmatch.report.sections import random_sentence, shares
 from blindmatch.report.summary import about, headline, tiles
@@ -41,6 +42,7 @@ def render(match: Match) -> str:
         columns=shown,
         rows=rows(match, shown),
         left_over=left_over(match),
+        prices=price_curve(match.price),
         beside_random=drawn["random"] and random_sentence(match, drawn["random"]),
         command=match.command,
         settings=_settings(run),

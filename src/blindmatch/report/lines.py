@@ -82,11 +82,11 @@ def lines_of(match: Match, columns: Sequence[Column]) -> Lines | None:
         Name(_short(match.target_name(j), rooms[1]), place[j], image)
         for (_, j), image in zip(pairs, images[1], strict=True)
     ]
-    left, right = _ends(sources, targets, inset)
+    start, end = _ends(sources, targets, inset)
     return Lines(
         TOP + ROW * len(pairs),
-        left,
-        right,
+        start,
+        end,
         (inset[0], inset[1]),
         sources,
         targets,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.geometry.correlation import agreement
+from blindmatch.matching.price import Price
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.report.clusters import Clusters
@@ -59,6 +60,8 @@ class Match:
         What the sources consist of, if they are clusters that were matched with classes.
     targets
         How many targets there are, where neither kernels nor names tell.
+    price
+        The price of unmatched items, if it was suggested.
     claimed_by
         The file that claims what is proved, if that was not checked; None if it was proved or checked here.
     """
@@ -80,6 +83,7 @@ class Match:
     clusters: Clusters | None = None
     claimed_by: str | None = None
     targets: int | None = None
+    price: Price | None = None
 
     @classmethod
     def of(cls, result: Result, task: Task, **others: Any) -> Match:

@@ -33,7 +33,9 @@ def about(match: Match) -> str:
     n, m = match.sizes
     if match.assignment:
         what = f"{n} facilities (the rows of the first matrix) were assigned to {m} locations (the rows of the second)"
-        return f"{what} so that the total cost is as small as possible."
+        return (
+            f"{what} so that the total cost is as small as possible. Both are numbered from 0; .sln files count from 1."
+        )
     if match.clusters is not None:
         return f"{match.clusters.about} {_COST}"
     known = hints(match)

@@ -66,7 +66,7 @@ class Auto(Solver):
         if problem.n <= self.largest:
             solver = BranchAndBound() if self.search else BranchAndBound(swaps=_BRIEF)
             outcome = solver(problem, budget=budget, rng=rng)
-            return replace(outcome, message=f"branch-and-bound. {outcome.message}".strip())
+            return replace(outcome, message="branch-and-bound" + (f": {outcome.message}" if outcome.message else ""))
         return self._search(problem, budget, rng)
 
     def _search(self, problem: QAP, budget: Budget, rng: np.random.Generator) -> Outcome:
