@@ -2,8 +2,9 @@
 
 python benchmarks/trust.py level [--trials 500] [--data FOLDER]      the 5 % test on unrelated spaces
 python benchmarks/trust.py pairs FOLDER                             evidence on real problems, into a CSV file
-python benchmarks/trust.py fit                                       coefficients from the CSV's first part
+python benchmarks/trust.py fit [--only-with-prior]                   coefficients from the CSV's first part
 python benchmarks/trust.py show                                      calibration on the CSV's second part, and the plot
+python benchmarks/trust.py prior                                     the same with stated priors, right and wrong
 python benchmarks/trust.py ceiling                                   how well any function of the features could do
 
 FOLDER holds vision__DATASET__MODEL.npz (embeddings, labels) and language__DATASET__MODEL.npz (embeddings with an axis
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from trust_calibration import EVIDENCE, ceiling, fit, show
+from trust_prior import prior
 
 import blindmatch as bm
 from blindmatch.trust.alternatives import interchangeable
@@ -195,8 +197,10 @@ def main():
     two.set_defaults(run=pairs)
     three = commands.add_parser("fit")
     three.add_argument("--strength", type=float, default=1e-3, help="of the penalty on large coefficients")
+    three.add_argument("--only-with-prior", action="store_true", help="keep the coefficients without a prior")
     three.set_defaults(run=fit)
     commands.add_parser("show").set_defaults(run=show)
+    commands.add_parser("prior").set_defaults(run=prior)
     commands.add_parser("ceiling").set_defaults(run=ceiling)
     options = parser.parse_args()
     options.run(options)

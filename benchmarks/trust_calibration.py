@@ -28,10 +28,38 @@ def columns(rows):
 
 
 def fit(options):
-    """Maximum likelihood of level(whole) x share(pair), with coefficients that have the expected sign."""
+    """Coefficients of the confidence without a prior, and of that with the prior of each kind of problem."""
+    rows = rows_of("fit")
+    problems = len({row["problem"] for row in rows})
+    about = f"{len(rows)} pairs of {problems} problems: {', '.join(sorted({row['kind'] for row in rows}))}"
+    made_by = "python benchmarks/trust.py pairs FOLDER && python benchmarks/trust.py fit"
+    priors = priors_of(rows)
+    odds = np.array([log_odds(priors[kind]) for kind in kinds_of(rows)])
+    fitted = json.loads(COEFFICIENTS.read_text())
+    if not options.only_with_prior:
+        fitted = {"made_by": made_by, "fitted_on": about, **coefficients(rows, 0 * odds, options.strength)}
+    told = {"made_by": f"{made_by} --only-with-prior", "fitted_on": about, "priors": priors}
+    fitted["with_prior"] = {**told, **coefficients(rows, odds, options.strength)}
+    COEFFICIENTS.write_text(json.dumps(fitted, indent=2) + "\n")
+    print(json.dumps(fitted, indent=2))
+
+
+def priors_of(rows):
+    """The share of right pairs in the problems of each kind; a user can state neither 0 nor 1."""
+    kinds, right = kinds_of(rows), np.array([int(row["right"]) for row in rows])
+    weights = np.array([1 / int(row["n"]) for row in rows])
+    shares = {kind: np.average(right[kinds == kind], weights=weights[kinds == kind]) for kind in sorted(set(kinds))}
+    return {str(kind): round(float(np.clip(share, 0.01, 0.99)), 3) for kind, share in shares.items()}
+
+
+def log_odds(share):
+    return np.log(share) - np.log1p(-share)
+
+
+def coefficients(rows, odds, strength):
+    """Maximum likelihood of level(whole, odds) x share(pair), with coefficients that have the expected sign."""
     from scipy.optimize import minimize
 
-    rows = rows_of("fit")
     X, right = columns(rows)
     names, whole = (*WHOLE, *PAIR), len(WHOLE)
     values = X[:, [FEATURES.index(name) for name in names]]
@@ -45,12 +73,13 @@ def fit(options):
 
     def logits(theta):
         slopes = theta[2:]
-        return theta[0] + standard[:, :whole] @ slopes[:whole], theta[1] + standard[:, whole:] @ slopes[whole:]
+        level = theta[0] + odds + standard[:, :whole] @ slopes[:whole]
+        return level, theta[1] + standard[:, whole:] @ slopes[whole:]
 
     def loss(theta):
         chance = chances(theta)
         likelihood = weights @ (right * np.log(chance) + (1 - right) * np.log(1 - chance))
-        return options.strength * theta[2:] @ theta[2:] - likelihood
+        return strength * theta[2:] @ theta[2:] - likelihood
 
     signs = [-1 if name == "size" else 1 for name in names]
     limits = [(None, None)] * 2 + [(0, None) if sign > 0 else (None, 0) for sign in signs]
@@ -58,15 +87,10 @@ def fit(options):
     slopes = theta[2:] / scale
     level = {"intercept": theta[0] - slopes[:whole] @ middle[:whole], **dict(zip(WHOLE, slopes, strict=False))}
     pair = {"intercept": theta[1] - slopes[whole:] @ middle[whole:], **dict(zip(PAIR, slopes[whole:], strict=True))}
-    fitted = {
-        "made_by": "python benchmarks/trust.py pairs FOLDER && python benchmarks/trust.py fit",
-        "fitted_on": f"{len(rows)} pairs of {len({row['problem'] for row in rows})} problems: "
-        f"{', '.join(sorted({row['kind'] for row in rows}))}",
-        "level": {name: round(float(value), 4) for name, value in level.items()},
-        "pair": {name: round(float(value), 4) for name, value in pair.items()},
+    return {
+        part: {name: round(float(value), 4) for name, value in found.items()}
+        for part, found in (("level", level), ("pair", pair))
     }
-    COEFFICIENTS.write_text(json.dumps(fitted, indent=2) + "\n")
-    print(json.dumps(fitted, indent=2))
 
 
 def problem_weights(rows):

@@ -29,6 +29,7 @@ class Doubt:
     regret: np.ndarray | None = None
     better: float = 0.0
     chance_agreement: float | None = 0.61
+    prior: float | None = None
 
     @property
     def judgement(self) -> Judgement:

@@ -58,6 +58,32 @@ def test_match_can_assess_and_abstain(files: Path) -> None:
     assert "trust" not in json.loads(run("match", "a.npz", "b.npy", "--json").stdout)
 
 
+def test_a_prior_is_told_wherever_the_confidence_is(files: Path) -> None:
+    shown = run("assess", "a.npz", "b.npy", "--draws", "19", "--prior", "0.25", "--report", "page.html").stdout
+    assert "should be right, given a prior of 0.25." in " ".join(shown.split())
+    assert "The confidences are for a prior of 0.25" in (files / "page.html").read_text(encoding="utf-8")
+    quick = ("assess", "a.npz", "b.npy", "--draws", "19", "--json", "--min-confidence", "0.5", "--prior")
+    few, many = (json.loads(run(*quick, prior).stdout) for prior in ("0.001", "0.5"))
+    assert (few["trust"]["prior"], many["trust"]["prior"]) == (0.001, 0.5)
+    assert (len(few["pairs"]), len(many["pairs"])) == (0, 8)
+
+
+@pytest.mark.parametrize("words", [("match", "--min-confidence", "0.5"), ("classify", "--starts", "1", "--assess")])
+def test_every_command_that_assesses_takes_a_prior(files: Path, words: tuple[str, ...]) -> None:
+    name, *more = words
+    told = json.loads(run(name, "a.npz", "b.npy", *more, "--prior", "0.001", "--json").stdout)
+    assert told["trust"]["prior"] == 0.001
+    assert max(told["trust"]["confidence"]) < 0.5
+
+
+def test_a_prior_for_a_large_match_is_refused_before_it(files: Path) -> None:
+    np.save(files / "many.npy", np.random.default_rng(0).standard_normal((9000, 3)))
+    for words in (("match", "many.npy", "many.npy", "--assess"), ("assess", "many.npy", "many.npy")):
+        told = run(*words, "--prior", "0.5", code=2)
+        assert told.stdout == ""
+        assert "--prior 0.5 cannot be used for 9000 items" in told.stderr
+
+
 def test_bad_input_is_told_in_one_line(files: Path) -> None:
     (files / "match.json").write_text(run("match", "a.npz", "b.npy", "--json").stdout)
     for words, message in (
@@ -65,6 +91,18 @@ def test_bad_input_is_told_in_one_line(files: Path) -> None:
         (("assess", "match.json", "b.npy", "a.npz"), "match.json: result says that it costs"),
         (("assess", "b.npy", "a.npz", "b.npy"), "b.npy: not a readable JSON file"),
         (("assess", "a.npz", "b.npy", "--min-confidence", "2"), "--min-confidence 2.0; expected a number from 0 to 1"),
+        (("assess", "a.npz", "b.npy", "--prior", "1"), "--prior 1.0; expected a number above 0 and below 1"),
+        (
+            ("match", "a.npz", "b.npy", "--assess", "--prior", "nan"),
+            "--prior nan; expected a number above 0 and below 1",
+        ),
+        (
+            ("classify", "a.npz", "b.npy", "--assess", "--prior", "0"),
+            "--prior 0.0; expected a number above 0 and below",
+        ),
+        (("assess", "a.npz", "b.npy", "--prior", "half"), "'--prior': expected a valid number"),
+        (("match", "a.npz", "b.npy", "--prior", "0.5"), "--prior 0.5 needs --assess or --min-confidence"),
+        (("classify", "a.npz", "b.npy", "--prior", "0.5"), "--prior 0.5 needs --assess"),
         (("assess", "a.npz", "b.npy", "--draws", "0"), "--draws 0"),
         (("assess", "a.npz", "b.npy", "--background", "a.npz", "--known", "0:99"), "below 8"),
     ):

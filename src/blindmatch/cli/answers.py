@@ -17,7 +17,7 @@ from blindmatch.cli.progress import ProgressOptions, live_progress, watched
 from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
-from blindmatch.matching.match_task import SolveOptions
+from blindmatch.matching.match_task import SolveOptions, by_coordinates
 from blindmatch.matching.price import Price
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
@@ -29,6 +29,7 @@ from blindmatch.solving.run import as_solver
 from blindmatch.trust import Trust
 from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_task
+from blindmatch.trust.confidence import as_prior, refuse_prior
 from blindmatch.validation import IntArray, as_generator, at_least, positive
 
 
@@ -63,7 +64,13 @@ class Request:
         """Solve with live progress."""
         given = self.solving
         with live_progress(given.seconds, ProgressOptions(given.verbose, given.log)) as callback:
-            return solve(SolveOptions(self.solver, given.time_limit, given.seed, callback, given.threads, self.start))
+            return solve(replace(self.options, callback=callback))
+
+    @property
+    def options(self) -> SolveOptions:
+        """How to solve, for the library."""
+        given = self.solving
+        return SolveOptions(self.solver, given.time_limit, given.seed, None, given.threads, self.start)
 
 
 def check_certificate(path: Path | None, solver: Solver) -> None:
@@ -80,6 +87,7 @@ class Assessment:
     """How to assess: `min_confidence` None keeps all pairs."""
 
     min_confidence: float | None = None
+    prior: float | None = None
     background: Path | None = None
     draws: int = 199
     time_limit: float = 60.0
@@ -90,13 +98,19 @@ class Assessment:
         positive(self.time_limit, "--assess-time")
         if self.min_confidence is not None:
             as_share(self.min_confidence, "--min-confidence")
+        as_prior(self.prior, "--prior")
+
+    def check_size(self, task: Task, request: Request) -> None:
+        """Refuse a prior for a match that will be too large to use it."""
+        if by_coordinates(task, request.options):
+            refuse_prior(self.prior, max(task.sizes), "--prior")
 
     def plan(self, task: Task) -> AssessmentPlan:
         """What to draw from, read before the match."""
         null = None
         if self.background is not None:
             null = as_background(load_embeddings(self.background).values, task, f"--background {self.background}")
-        return AssessmentPlan(null, self.draws)
+        return AssessmentPlan(null, self.draws, prior=self.prior)
 
 
 def assess_with_progress(

@@ -198,6 +198,13 @@ Assess = Annotated[bool, typer.Option("--assess", help="Test whether to believe 
 MinConfidence = Annotated[
     float | None, typer.Option(metavar="P", help="Keep only pairs that are right with at least this probability.")
 ]
+Prior = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="The share of right pairs that you expect in such matches, between 0 and 1; the confidence is for it.",
+    ),
+]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.matching.match_task import SolveOptions, by_coordinates, match_task
 from blindmatch.matching.price import task_with_price
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
@@ -18,6 +18,7 @@ from blindmatch.solving.limits import TimeLimit, as_seconds
 from blindmatch.solving.result import Result
 from blindmatch.trust.abstention import abstained_by, assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_share, assess_task
+from blindmatch.trust.confidence import as_prior, refuse_prior
 from blindmatch.validation import as_generator
 
 Pairs = Iterable[tuple[int, int]]
@@ -41,6 +42,7 @@ def match(
     unmatched_cost: float | Literal["auto"] | None = None,
     max_unmatched: int | None = None,
     min_confidence: float | None = None,
+    prior: float | None = None,
     time_limit: TimeLimit = "auto",
     start: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
@@ -115,6 +117,8 @@ def match(
         -1. Cost and bound are those of the whole match. The assessment takes up to another `time_limit` seconds; pairs
         whose confidence is still unknown then become -1 too (with 0 they are kept). Ctrl-C, in the match or in the
         assessment, keeps all pairs: the status is then "interrupted", and the message says so.
+    prior
+        With `min_confidence`: the share of right pairs that you expect in such matches, as in ``bm.assess``.
 
     Examples
     --------
@@ -146,14 +150,19 @@ def match(
         max_unmatched=max_unmatched,
     )
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
+    options = SolveOptions(solver, time_limit, rng, callback, threads, start)
+    plan = AssessmentPlan(regret=False, prior=as_prior(prior))
+    if prior is not None and least is None:
+        raise ValueError(f"prior={prior!r} needs a min_confidence")
+    if by_coordinates(task, options):
+        refuse_prior(prior, max(task.sizes))
     task.warn_of_units()
-    result = match_task(task, SolveOptions(solver, time_limit, rng, callback, threads, start))
+    result = match_task(task, options)
     result = result if price is None else price.noted(result)
     if least is None:
         return result
     if result.support is not None:  # a large match: it has confidences of its own
         return abstained_by(result, least)
-    plan = AssessmentPlan(regret=False)
     return assessed_or_kept(
         result,
         lambda: assess_task(result, task, plan, Schedule(as_generator(rng), threads, as_seconds(time_limit))),

@@ -43,15 +43,12 @@ class SolveOptions:
 
 def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
-    limit, large = as_seconds(options.time_limit, None), too_large(task.sizes, task.hints.max_unmatched)
-    if options.start is None and min(task.sizes) > Auto().largest:
-        large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
-    if options.automatic and large:
+    if by_coordinates(task, options):
         if options.start is not None:
             raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
         result = match_large(
             task,
-            time_limit=limit,
+            time_limit=as_seconds(options.time_limit, None),
             rng=as_generator(options.rng),
             callback=options.callback,
             threads=options.threads,
@@ -66,6 +63,14 @@ def match_task(task: Task, options: SolveOptions) -> Result:
             attach_result(error, _without_dummies(found, task))
         raise
     return with_limit_noted(_noted(_without_dummies(result, task), task, ties), options.time_limit)
+
+
+def by_coordinates(task: Task, options: SolveOptions) -> bool:
+    """Whether a match is so large that no assignment problem is built."""
+    limit, large = as_seconds(options.time_limit, None), too_large(task.sizes, task.hints.max_unmatched)
+    if options.start is None and min(task.sizes) > Auto().largest:
+        large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
+    return options.automatic and large
 
 
 def _solved(task: Task, options: SolveOptions) -> Result:

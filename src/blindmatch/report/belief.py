@@ -117,6 +117,13 @@ def chance_sentence(trust: Trust) -> str:
     return f"Two sets with nothing in common match this well in {percent(trust.p_value)} of cases{about}."
 
 
+def prior_sentence(trust: Trust) -> str:
+    """Which prior the confidences are for, if one was stated."""
+    if trust.prior is None:
+        return ""
+    return f" The confidences are for a prior of {trust.prior:g}: that share of right pairs was expected beforehand."
+
+
 def _not_assessed(agreement: float | None) -> Belief:
     text = (
         "A pairing that was searched for always fits better than chance, even between sets with nothing in common: a "

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from blindmatch.io.json_values import json_finite
-from blindmatch.report.belief import belief, chance_sentence
+from blindmatch.report.belief import belief, chance_sentence, prior_sentence
 from blindmatch.report.content import drawings
 from blindmatch.report.lines import lines_of
 from blindmatch.report.match import Match
@@ -38,6 +38,7 @@ def render(match: Match) -> str:
         tiles=tiles(match),
         proof=proof_sentence(match.result, match.claimed_by, match.nouns),
         chance=match.trust and chance_sentence(match.trust),
+        prior=match.trust and prior_sentence(match.trust),
         shares=match.trust and shares(match, match.trust),
         columns=shown,
         rows=rows(match, shown),

@@ -17,7 +17,7 @@ from blindmatch.problem.task import Task, as_task
 from blindmatch.solving.result import Result
 from blindmatch.trust import regret as regrets
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
-from blindmatch.trust.confidence import features, probability
+from blindmatch.trust.confidence import as_prior, features, probability, refuse_prior
 from blindmatch.trust.large import assess_large
 from blindmatch.trust.null import Null, from_background, rotated
 from blindmatch.trust.report import Trust
@@ -52,6 +52,7 @@ def assess(
     source_samples: Sequence[ArrayLike] | None = None,
     target_samples: Sequence[ArrayLike] | None = None,
     background: ArrayLike | None = None,
+    prior: float | None = None,
     draws: int = 199,
     resamples: int = 40,
     regret: bool = True,
@@ -77,6 +78,11 @@ def assess(
     background
         Other items of the target's space, at least as many as there are targets. Unrelated spaces are then drawn from
         them, which makes the test exact for any geometry; without it they are rotated copies of the target.
+    prior
+        The share of right pairs that you expect in matches like this one, before looking at this one: a number between
+        0 and 1. Confidence depends on it, and a single match cannot show it. None: as in the problems that the
+        confidence was fitted to, where few pairs are right. ``docs/trust.md`` says how to choose it, and what a wrong
+        one does.
     draws
         The largest number of unrelated spaces to match. The smallest possible p-value is 1 / (draws + 1).
     resamples
@@ -124,6 +130,7 @@ def assess(
         at_least(resamples, 1, "resamples"),
         regret,
         (source_samples, target_samples),
+        as_prior(prior),
     )
     limit = None if time_limit is None else positive(time_limit, "time_limit")
     return assess_task(result, task, plan, Schedule(as_generator(rng), threads, limit, callback))
@@ -134,6 +141,7 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
     match = _checked(result.permutation, task)
     n = len(match)
     if result.solver == "alignment":  # too many items for an assignment problem
+        refuse_prior(plan.prior, n)
         return replace(assess_large(result, match, task, schedule.rng), seconds=schedule.seconds)
     # The matrices are small: on a busy machine two threads of BLAS take many times as long as one.
     with one_blas_thread():
@@ -147,7 +155,7 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         proved = regrets.proved_regret(problem, found, rows, result.lower_bound, part)[:n]
         proved[given] = np.inf
     ambiguous = interchangeable(found, rows, 1e-9 * problem.scale)
-    confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features)
+    confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features, plan.prior)
     for group in ambiguous:
         confidence[group] = np.minimum(confidence[group], 1 / len(group))
     confidence[given] = 1.0
@@ -168,6 +176,7 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         ambiguous=ambiguous,
         better=found.better if found.better > tolerance(problem, found.cost) else 0.0,
         seconds=schedule.seconds,
+        prior=plan.prior,
     )
 
 
@@ -183,6 +192,8 @@ class AssessmentPlan:
         As in ``bm.assess``.
     samples
         The embeddings that each row of source and target is the mean of, where there are such.
+    prior
+        As in ``bm.assess``.
     """
 
     null: Null | None = None
@@ -190,6 +201,7 @@ class AssessmentPlan:
     resamples: int = 40
     regret: bool = True
     samples: tuple[Sequence[ArrayLike] | None, Sequence[ArrayLike] | None] = (None, None)
+    prior: float | None = None
 
     def redraws(self, task: Task) -> tuple[Redraw, Redraw]:
         """How the points of source and target are drawn again."""

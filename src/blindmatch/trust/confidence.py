@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from blindmatch.errors import shown
 from blindmatch.trust.alternatives import Alternatives
 from blindmatch.trust.significance import Significance
 from blindmatch.validation import FloatArray
@@ -39,21 +40,44 @@ def features(
     return np.column_stack([*pair, *(np.full(n, value) for value in whole)])
 
 
-def probability(values: FloatArray) -> FloatArray:
+def probability(values: FloatArray, prior: float | None = None) -> FloatArray:
     """The probability that a pair is right, for each row of features.
 
-    It is level(signal, agreement) x share(stability, regret, size), where level and share are logistic, and at most
-    1 - p. Level and p are the same for all pairs of a match: whatever a pair looks like, it is never above them.
+    It is level(signal, agreement) x share(stability, regret, size), where level and share are logistic. Level is the
+    same for all pairs of a match: whatever a pair looks like, it is never above it. Without a prior the base rate is
+    that of the fitted problems, and no pair is above 1 - p either. A prior adds its log odds to those of the level, and
+    the coefficients are those that were fitted with the prior of each problem known.
     """
-    fitted = calibration()
+    fitted = calibration() if prior is None else calibration()["with_prior"]
     columns = dict(zip(FEATURES, values.T, strict=True))
-    level = _logistic(fitted["level"], {name: columns[name] for name in WHOLE})
+    odds = 0.0 if prior is None else float(np.log(prior) - np.log1p(-prior))
+    level = _logistic(fitted["level"], {name: columns[name] for name in WHOLE}, odds)
     share = _logistic(fitted["pair"], {name: columns[name] for name in PAIR})
+    if prior is not None:
+        # The signal has told what p tells. 1 - p as a bound would be for a prior of its own.
+        return np.asarray(level * share)
     return np.asarray(np.minimum(level * share, 1 - columns["p"]))
 
 
-def _logistic(weights: dict[str, float], columns: dict[str, FloatArray]) -> FloatArray:
-    logit = sum((weights[name] * values for name, values in columns.items()), start=np.float64(weights["intercept"]))
+def as_prior(value: float | None, name: str = "prior") -> float | None:
+    """Return `value` if it is None or a number between 0 and 1."""
+    if value is None:
+        return None
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 < value < 1:
+        raise ValueError(f"{name}={shown(value)}; expected a number above 0 and below 1")
+    return float(value)
+
+
+def refuse_prior(prior: float | None, items: int, name: str = "prior") -> None:
+    """Say that a large match has no use for a prior."""
+    if prior is not None:
+        why = "large matches have a confidence of their own"
+        raise ValueError(f"{name}={prior!r} cannot be used for {items} items: {why}")
+
+
+def _logistic(weights: dict[str, float], columns: dict[str, FloatArray], odds: float = 0.0) -> FloatArray:
+    logit = sum((weights[name] * values for name, values in columns.items()), start=weights["intercept"] + odds)
     return np.asarray(1 / (1 + np.exp(-np.clip(logit, -30, 30))))
 
 

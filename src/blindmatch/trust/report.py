@@ -35,15 +35,20 @@ class Judgement:
 
 
 def judge(
-    p_value: float | None, p_value_error: float | None, confidence: FloatArray, pairs: int, left_out: int = 0
+    p_value: float | None,
+    p_value_error: float | None,
+    confidence: FloatArray,
+    pairs: int,
+    left_out: int = 0,
+    prior: float | None = None,
 ) -> Judgement:
     """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known.
 
-    `left_out` further pairs were left out, because their confidence is too low or not known.
+    `left_out` further pairs were left out, because their confidence is too low or not known. The prior was stated.
     """
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
-    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs, left_out)
+    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs, left_out, prior)
     if p_value is None:
         why = "too little time, or kernels that are not distances between points"
         text = f"The test for structure in common was not made: {why}. {about_pairs}"
@@ -76,17 +81,18 @@ def judge_support(support: int, confidence: FloatArray, pairs: int, left_out: in
     return Judgement("yes", "Yes: other starts agree", text)
 
 
-def _pairs_sentence(known: FloatArray, pairs: int, left_out: int) -> str:
+def _pairs_sentence(known: FloatArray, pairs: int, left_out: int, prior: float | None = None) -> str:
     """How many pairs can be believed, as far as that is known."""
+    given = "" if prior is None else f", given a prior of {prior:g}"
     if left_out:
-        should = f"; about {known.sum():.0f} of these should be right" if len(known) == pairs > 0 else ""
+        should = f"; about {known.sum():.0f} of these should be right{given}" if len(known) == pairs > 0 else ""
         return f"{pairs or 'None'} of {pairs + left_out} pairs {'are' if pairs > 1 else 'is'} kept{should}."
     if len(known) < pairs:
         which = "any pair" if not len(known) else f"{pairs - len(known)} of {pairs} pairs"
         return f"Time ran out before the confidence of {which} was known."
     return (
         f"{int((known >= HIGH).sum())} of {pairs} pairs have a confidence of at least {100 * HIGH:.0f} %; "
-        f"of all {pairs}, about {known.sum():.0f} should be right."
+        f"of all {pairs}, about {known.sum():.0f} should be right{given}."
     )
 
 
@@ -131,6 +137,8 @@ class Trust:
     support
         For large matches, which are judged by it: how many other starts of the search led to the same match. None for
         others.
+    prior
+        The share of right pairs that was expected before the match; None if it was not stated.
     kept
         (n,) which pairs `min_confidence` kept; None if it was not asked for. The verdict is about these.
     """
@@ -151,6 +159,7 @@ class Trust:
     better: float
     seconds: float
     support: int | None = None
+    prior: float | None = None
     kept: NDArray[np.bool_] | None = None
 
     @cached_property
@@ -164,7 +173,7 @@ class Trust:
         left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
             return judge_support(self.support, confidence, pairs, left_out)
-        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out)
+        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out, self.prior)
 
     def keeping(self, kept: NDArray[np.bool_]) -> Trust:
         """The same about some of the pairs."""
@@ -208,6 +217,7 @@ class Trust:
             "p_value_error": self.p_value_error,
             "z": self.z,
             "draws": self.draws,
+            "prior": self.prior,
             "confidence": json_finite(self.confidence),
             "regret": json_finite(self.regret),
             "found_regret": json_finite(self.found_regret),

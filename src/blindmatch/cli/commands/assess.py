@@ -37,6 +37,7 @@ def assess(
     draws: Annotated[int, typer.Option(help="The largest number of unrelated spaces to match.")] = 199,
     assess_time: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of the assessment.")] = 60.0,
     min_confidence: opt.MinConfidence = None,
+    prior: opt.Prior = None,
     solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
     json: opt.Json = False,
     report: opt.Report = None,
@@ -57,12 +58,14 @@ def assess(
         Request(solving, opt.OutputOptions(json=json, report=report)),
     )
     request.check([*files[:-2], *inputs.paths, *([background] if background else [])])
-    assessment = Assessment(min_confidence, background, draws, assess_time)
+    assessment = Assessment(min_confidence, prior, background, draws, assess_time)
     assessment.check()
     task = inputs.task
     inputs.tables.warn()
     plan = assessment.plan(task)
     saved = Saved.load(files[0]).result if len(files) == 3 else None
+    if saved is None:
+        assessment.check_size(task, request)
     found = request.solved(partial(match_task, task)) if saved is None else saved
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())

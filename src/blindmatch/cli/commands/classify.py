@@ -65,6 +65,7 @@ def classify(
     ] = None,
     report: opt.Report = None,
     assess: opt.Assess = False,
+    prior: opt.Prior = None,
     json: opt.Json = False,
 ) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
@@ -73,7 +74,10 @@ def classify(
     from blindmatch.cli.progress import ProgressOptions
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.solving.run import as_solver
+    from blindmatch.trust.confidence import as_prior
 
+    if as_prior(prior, "--prior") is not None and not assess:
+        raise ValueError(f"--prior {prior:g} needs --assess")
     check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
     as_solver(solving.solver)  # an unknown name is refused before the clustering
     model = BlindClassifier(
@@ -87,7 +91,7 @@ def classify(
     cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
     cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
     if assess:
-        found = _assessed(found, solving)
+        found = _assessed(found, solving, prior)
         if found.trust is None:
             cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
     files = {"images": images.name, "classes": classes.name}
@@ -135,14 +139,14 @@ def _fitted(
     return Classified(model, clusters, tables), points
 
 
-def _assessed(found: Classified, solving: opt.SolverOptions) -> Classified:
+def _assessed(found: Classified, solving: opt.SolverOptions, prior: float | None) -> Classified:
     """The classification with the trust in its match; without, if Ctrl-C cut one or the other short."""
     from blindmatch.cli.answers import assess_with_progress
     from blindmatch.trust.abstention import assessed_or_kept
     from blindmatch.trust.assessment import AssessmentPlan
 
-    result, task = found.model.result_, found.model.task_
-    trust = assessed_or_kept(result, lambda: assess_with_progress(result, task, AssessmentPlan(), solving))[1]
+    result, task, plan = found.model.result_, found.model.task_, AssessmentPlan(prior=prior)
+    trust = assessed_or_kept(result, lambda: assess_with_progress(result, task, plan, solving))[1]
     return replace(found, trust=trust)
 
 

@@ -32,6 +32,7 @@ def match(
     checkpoint: opt.Checkpoint = None,
     assess: opt.Assess = False,
     min_confidence: opt.MinConfidence = None,
+    prior: opt.Prior = None,
     output: Annotated[
         opt.File,
         typer.Option(
@@ -61,18 +62,21 @@ def match(
     inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
     request.check([*inputs.paths, *([start] if start else [])], {"--output": output})
     check_partners(output, candidates, inputs)
-    assessment = Assessment(min_confidence)
+    assessment, assesses = Assessment(min_confidence, prior), assess or min_confidence is not None
     assessment.check()
+    if prior is not None and not assesses:
+        raise ValueError(f"--prior {prior:g} needs --assess or --min-confidence")
     task = inputs.task
     inputs.tables.warn()
     if start is not None:
         request = replace(request, start=read_start(start))
+    assessment.check_size(task, request)
     found = request.solved(partial(match_task, task))
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
     best = best_partners(match, candidates)
     answer = Answer(match, request, tables=inputs.tables, price=inputs.price, candidates=best)
-    if assess or min_confidence is not None:
+    if assesses:
         answer.assess(task, assessment, assessment.plan(task))
     answer.write("Partners", output, lambda path: write_partners(answer.match, inputs, best, path))
     if candidates and best is None:
