@@ -31,3 +31,8 @@ def unknown_name(argument: str, value: object, known: Iterable[str]) -> ValueErr
     near = difflib.get_close_matches(str(value).lower(), spelled, n=1)
     hint = f"; did you mean {spelled[near[0]]!r}?" if near else "."
     return ValueError(f"{argument}={shown(value)} is not known{hint} Known: {', '.join(names)}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the message of a parser, which may be long; the kind of the error if it has no message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

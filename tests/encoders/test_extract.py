@@ -18,8 +18,8 @@ from blindmatch.cli.app import app
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.encoders import extract as extracting
 from blindmatch.encoders.devices import shrinking
-from blindmatch.encoders.shards import read_arrays, write_arrays
 from blindmatch.encoders.vision import load_image_encoder
+from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import load_embeddings
 
 
@@ -184,11 +184,11 @@ def test_out_must_be_a_file_that_can_be_written(tmp_path, out):
 
 def test_arrays_come_back_from_both_kinds(tmp_path):
     arrays = {"embeddings": np.eye(3, dtype=np.float32), "names": np.array(["ä", "b", "c"]), "parameters": np.array(7)}
+    library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     for kind in ("npz", "safetensors"):
         write_arrays(tmp_path / f"a.{kind}", arrays)
         read = read_arrays(tmp_path / f"a.{kind}")
         assert {key: value.tolist() for key, value in read.items()} == {key: a.tolist() for key, a in arrays.items()}
-    library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     assert np.array_equal(library.load_file(tmp_path / "a.safetensors")["embeddings"], np.eye(3))
 
 

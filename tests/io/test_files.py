@@ -55,6 +55,11 @@ def test_safetensors() -> None:
     save_file = pytest.importorskip("safetensors.numpy").save_file
     save_file({"embeddings": VALUES, "labels": np.arange(4)}, "e.safetensors", metadata={"names": json.dumps(NAMES)})
     check("e.safetensors", NAMES, [0, 1, 2, 3])
+    save_file({"embeddings": VALUES}, "e.safetensors", metadata={"labels": "[0, 1, 2, 3]", "format": "pt"})
+    check("e.safetensors", None, [0, 1, 2, 3])
+    save_file({"embeddings": VALUES}, "e.safetensors", metadata={"names": "not JSON"})
+    with pytest.raises(ValueError, match=r"e\.safetensors: not a readable"):
+        load_embeddings("e.safetensors")
 
 
 def test_parquet_with_columns_or_lists() -> None:

@@ -19,9 +19,9 @@ from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
 from blindmatch.encoders.remote import Place, Placed
-from blindmatch.encoders.shards import write_arrays
 from blindmatch.encoders.streaming import OnProgress
 from blindmatch.encoders.texts import of_classes
+from blindmatch.io.arrays import write_arrays
 
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
 LISTED = 5  # the number of skipped images that are named; the manifest has all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import shutil
 import stat
@@ -16,6 +15,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
+from blindmatch.io.files import file_digest
+
 MAX_BYTES = 40 * 2**30
 MAX_FILES = 2_000_000
 
@@ -23,8 +24,7 @@ MAX_FILES = 2_000_000
 def check_hash(path: Path, expected: str) -> None:
     """Compare the hash of a file with ``md5:...`` or ``sha256:...``."""
     kind, _, wanted = expected.partition(":")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, kind).hexdigest()
+    found = file_digest(path, kind)
     if found != wanted:
         raise ValueError(f"{path}: its {kind} is {found}, expected {wanted}; it is damaged or a different file")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,6 +66,11 @@ class Device:
 
     name: str
     precision: str
+
+    @property
+    def description(self) -> dict[str, str]:
+        """What embeddings depend on, for the manifest."""
+        return {"device": self.name, "precision": self.precision, "torch": version("torch")}
 
     def autocast(self) -> AbstractContextManager[Any]:
         """The context in which networks run."""

@@ -18,14 +18,15 @@ from blindmatch.encoders.datasets import load_images
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.remote import Place, Placed
-from blindmatch.encoders.shards import Shard, ShardStore, digest_of, file_digest, read_arrays, write_arrays
+from blindmatch.encoders.shards import Shard, ShardStore, digest_of
 from blindmatch.encoders.streaming import OnProgress, stream
 from blindmatch.encoders.texts import load_texts
 from blindmatch.encoders.vision import ImageEncoder
 from blindmatch.encoders.work import Work
 from blindmatch.geometry.prototypes import class_means
+from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import Embeddings
-from blindmatch.io.files import Arrays, write_atomically
+from blindmatch.io.files import Arrays, file_digest, write_atomically
 
 SUFFIXES = (".npz", ".safetensors")
 logger = logging.getLogger(__name__)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from blindmatch.errors import first_line
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -40,7 +42,7 @@ def decode(content: bytes, max_pixels: int = MAX_PIXELS) -> Image:
     except image_module.DecompressionBombError:
         raise ValueError(f"it has far more than {max_pixels:,} pixels") from None
     except Exception as error:  # parsers of untrusted bytes raise anything
-        raise ValueError(f"it is damaged ({_first_line(error)})") from None
+        raise ValueError(f"it is damaged ({first_line(error)})") from None
     with opened as image:
         width, height = image.size
         if width * height > max_pixels:
@@ -52,7 +54,7 @@ def decode(content: bytes, max_pixels: int = MAX_PIXELS) -> Image:
         except ValueError:
             raise
         except Exception as error:
-            raise ValueError(f"it is truncated or damaged ({_first_line(error)})") from None
+            raise ValueError(f"it is truncated or damaged ({first_line(error)})") from None
 
 
 def pillow() -> Any:
@@ -76,7 +78,3 @@ def _as_rgb(image: Image, image_module: Any) -> Image:
         image = image_module.alpha_composite(ground, layer)
     converted: Image = image.convert("RGB")
     return converted
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:120]

@@ -50,7 +50,7 @@ def load_text_encoder(
         from blindmatch.encoders.offline import word_vectors
 
         encode, about = word_vectors(model)
-        return TextEncoder(model, encode, _described(model, about))
+        return TextEncoder(model, encode, model.description(**about))
     from blindmatch.encoders.onnx_models import exported_folder, onnx_text_encoder
 
     folder = exported_folder(model)
@@ -62,12 +62,7 @@ def load_text_encoder(
     require("huggingface_hub")
     with hub_access(spec, download):
         encode, about = loader(model, place, download)
-    about |= {"device": place.name, "precision": place.precision, "torch": version("torch")}
-    return TextEncoder(model, encode, _described(model, about))
-
-
-def _described(model: Model, about: dict[str, Any]) -> dict[str, Any]:
-    return {"name": model.name, "library": model.library, "library_name": model.library_name, **about}
+    return TextEncoder(model, encode, model.description(**about, **place.description))
 
 
 def _sentence_transformers(model: Model, place: Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from blindmatch.encoders.devices import require
 from blindmatch.encoders.registry import Model
+from blindmatch.io.files import file_digest
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -94,7 +95,7 @@ def efficientnet_lite(model: Model) -> tuple[Any, Callable[[Image], Any], dict[s
     side = model.input_size or 224
     return Features(), _lite_preparation(torch, side), {
         "revision": model.package,
-        "weights_file_sha256": hashlib.sha256(weights[0].read_bytes()).hexdigest(),
+        "weights_file_sha256": file_digest(weights[0]),
         "preprocessing": {"resize": [side, side], "interpolation": "bicubic", "scale": "(x - 127) / 128"},
     }  # fmt: skip
 

@@ -18,8 +18,9 @@ from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.offline import cache_folder
 from blindmatch.encoders.onnx_images import preparation
 from blindmatch.encoders.registry import Model
-from blindmatch.encoders.shards import file_digest
 from blindmatch.encoders.vision import ImageEncoder
+from blindmatch.errors import first_line
+from blindmatch.io.files import file_digest
 
 FILES = ("model.onnx", "onnx/model.onnx")  # in a folder of ours, and in one made for transformers.js
 EMBEDDINGS = ("sentence_embedding", "embedding", "image_embeds", "text_embeds", "pooler_output")
@@ -132,7 +133,7 @@ def _tokenizer(folder: Path, model: Model) -> tuple[Any, int]:
     try:
         tokenizer = library.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare exceptions
-        raise ValueError(f"{path}: not a tokenizer ({_first_line(error)})") from None
+        raise ValueError(f"{path}: not a tokenizer ({first_line(error)})") from None
     settings: dict[str, Any] = {}
     for name in ("tokenizer_config.json", "sentence_bert_config.json"):
         if (folder / name).is_file():
@@ -158,7 +159,7 @@ def _session(folder: Path, device: str, precision: str) -> tuple[Any, Path]:
     try:
         return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"]), file
     except Exception as error:  # its exceptions have no common class of their own
-        raise ValueError(f"{file}: onnxruntime cannot run it ({_first_line(error)})") from None
+        raise ValueError(f"{file}: onnxruntime cannot run it ({first_line(error)})") from None
 
 
 def _only(session: Any, file: Path, axes: int) -> str:
@@ -182,17 +183,8 @@ def _output(session: Any, file: Path) -> str:
 
 
 def _description(model: Model, file: Path, about: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "library": "onnxruntime",
-        "library_name": model.library_name,
-        "device": "cpu",
-        "precision": "float32",
-        "onnxruntime": version("onnxruntime"),
-        "revision": None,
-        "weights_sha256": file_digest(file),
-        **about,
-    }
+    runtime = {"library": "onnxruntime", "device": "cpu", "precision": "float32", "onnxruntime": version("onnxruntime")}
+    return model.description(**runtime, revision=None, weights_sha256=file_digest(file), **about)
 
 
 def read_json(path: Path) -> Any:
@@ -201,7 +193,3 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text("utf-8"))
     except ValueError:
         raise ValueError(f"{path}: not a JSON file") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -76,6 +76,10 @@ class Model:
     def id(self) -> str:
         """The name without spaces and slashes, for the command line and file names."""
         return identifier(self.name)
+
+    def description(self, **about: Any) -> dict[str, Any]:
+        """What the embeddings depend on, for the manifest: the names of the model, and what a loader adds."""
+        return {"name": self.name, "library": self.library, "library_name": self.library_name, **about}
 
     def row(self) -> dict[str, Any]:
         """The output of ``blindmatch models --json``."""
@@ -156,10 +160,8 @@ def find_model(spec: str, modality: Modality | None = None) -> Model:
 
 
 def _with_options(model: Model, options: Mapping[str, str]) -> Model:
-    values = {key: getattr(model, key) for key in model.__dataclass_fields__} | {"options": options}
-    if "size" in options:
-        values["input_size"] = int(options["size"])
-    return Model(**values)
+    size = int(options["size"]) if "size" in options else model.input_size
+    return replace(model, options=options, input_size=size)
 
 
 def _options(spec: str, query: str) -> dict[str, str]:
@@ -186,10 +188,7 @@ def _library_model(spec: str, prefix: str, name: str, modality: Modality | None,
     if prefix == "openclip" and "/" not in name:
         name = f"{name}/openai"
     size = int(options["size"]) if "size" in options else None
-    return Model(
-        spec, kind, PREFIXES[prefix], PREFIXES[prefix], name, input_size=size,
-        keep_head=False, options=options,
-    )  # fmt: skip
+    return Model(spec, kind, PREFIXES[prefix], PREFIXES[prefix], name, input_size=size, options=options)
 
 
 def _folder_modality(folder: Path) -> Modality:

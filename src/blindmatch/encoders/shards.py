@@ -8,14 +8,13 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from blindmatch.io.files import Arrays, read_npz, write_atomically
 
 SHARD = 256  # items; a kill loses at most this many
-_KINDS: dict[str, type[np.generic]] = {"F32": np.float32, "F16": np.float16, "I64": np.int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,66 +117,6 @@ class ShardStore:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def read_arrays(path: Path) -> Arrays:
-    """Read the arrays of a file that `write_arrays` wrote."""
-    if path.suffix == ".npz":
-        return read_npz(path)
-    content = path.read_bytes()
-    start = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:start])
-    arrays = {key: np.array(json.loads(text)) for key, text in header.pop("__metadata__", {}).items()}
-    for key, entry in header.items():
-        first, last = entry["data_offsets"]
-        block = np.frombuffer(content[start + first : start + last], dtype=_KINDS[entry["dtype"]])
-        arrays[key] = block.reshape(entry["shape"])
-    return arrays
-
-
 def digest_of(values: Sequence[str]) -> str:
     """Combine many hashes into one."""
     return hashlib.sha256("\n".join(values).encode()).hexdigest()
-
-
-def write_arrays(path: Path, arrays: dict[str, Any]) -> None:
-    """Write ``.npz`` or ``.safetensors``; the same arrays give the same bytes."""
-    if path.suffix == ".npz":
-        write_atomically(path, lambda file: np.savez(file, **arrays))
-    else:
-        write_atomically(path, lambda file: _write_safetensors(file, arrays))
-
-
-def _write_safetensors(file: IO[bytes], arrays: Arrays) -> None:
-    """Write ``.safetensors`` with a fixed order of metadata, which the format's own writer does not guarantee.
-
-    The file has eight bytes with the length of the header, the header as JSON, then the arrays. Texts are metadata.
-    """
-    names = {np.dtype(kind): name for name, kind in _KINDS.items()}
-    header: dict[str, Any] = {}
-    texts = {
-        key: json.dumps(array.tolist()) for key, array in arrays.items() if array.dtype.kind == "U" or array.ndim == 0
-    }
-    if texts:
-        header["__metadata__"] = texts
-    blocks, place = [], 0
-    for key, array in arrays.items():
-        if key in texts:
-            continue
-        block = np.ascontiguousarray(array).tobytes()
-        header[key] = {
-            "dtype": names[array.dtype],
-            "shape": list(array.shape),
-            "data_offsets": [place, place + len(block)],
-        }
-        blocks.append(block)
-        place += len(block)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    file.write(len(text).to_bytes(8, "little") + text)
-    for block in blocks:
-        file.write(block)
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of the content of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

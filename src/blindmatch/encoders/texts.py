@@ -19,7 +19,7 @@ from blindmatch.encoders.prompts import (
     templates,
 )
 from blindmatch.errors import unknown_name
-from blindmatch.io.files import reading
+from blindmatch.io.files import missing_package, reading
 
 TEXT_COLUMNS = ("text", "texts", "caption", "sentence", "name", "label")
 NAMED = ("cifar10", "cifar100", "cinic10", "imagenet100", "coco")
@@ -151,7 +151,7 @@ def _read_parquet(path: Path) -> dict[str, list[str]]:
     try:
         from pyarrow import parquet, types
     except ImportError:
-        raise ImportError(f"{path}: this file type needs pyarrow: pip install 'blindmatch[files]'") from None
+        raise missing_package(path, "pyarrow") from None
     with reading(path, ".parquet"):
         path.open("rb").close()
         table = parquet.ParquetFile(str(path)).read()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.encoders.devices import Device, as_device, hub_access, hub_revision, require, weights_digest
+from blindmatch.encoders.devices import as_device, hub_access, hub_revision, require, weights_digest
 from blindmatch.encoders.images import pillow
 from blindmatch.encoders.registry import Model, find_model
 from blindmatch.errors import unknown_name
@@ -66,7 +66,8 @@ def load_image_encoder(
     def encode(prepared: Sequence[Any]) -> NDArray[np.float32]:
         return place.run(network, torch.stack(list(prepared)))
 
-    return ImageEncoder(model, prepare, encode, _description(model, place, about | {"weights_sha256": digest}))
+    description = model.description(**place.description, **about, weights_sha256=digest)
+    return ImageEncoder(model, prepare, encode, description)
 
 
 def load_network(model: Model, spec: str, download: bool) -> Loaded:
@@ -84,18 +85,6 @@ def load_network(model: Model, spec: str, download: bool) -> Loaded:
         network, prepare, about = loaders[model.library](model, download)
     network.eval().requires_grad_(False)
     return network, prepare, about
-
-
-def _description(model: Model, place: Device, about: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "library": model.library,
-        "library_name": model.library_name,
-        "device": place.name,
-        "precision": place.precision,
-        "torch": version("torch"),
-        **about,
-    }
 
 
 def _timm(model: Model, download: bool) -> Loaded:
@@ -235,6 +224,6 @@ def _pixels(model: Model) -> ImageEncoder:
         small = image.resize((side, side), box)
         return np.asarray(small, dtype=np.float32).ravel() / np.float32(255)
 
-    about = {"preprocessing": {"size": side, "interpolation": "box", "scale": "0 to 1"}, "revision": None}
-    description = {"name": model.name, "library": "numpy", "library_name": "pixels", **about}
+    preprocessing = {"size": side, "interpolation": "box", "scale": "0 to 1"}
+    description = model.description(preprocessing=preprocessing, revision=None)
     return ImageEncoder(model, prepare, lambda prepared: np.stack(list(prepared)), description)

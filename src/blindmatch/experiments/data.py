@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from blindmatch.errors import unknown_name
-from blindmatch.experiments.formats import read_arrays
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import prompt_means
+from blindmatch.io.arrays import read_arrays
+from blindmatch.io.files import file_digest
 from blindmatch.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -79,19 +79,13 @@ def read_catalogue(folder: str | Path) -> Catalogue:
     for path in sorted(root.iterdir()):
         parts = path.stem.split("__")
         if path.suffix in KINDS and len(parts) == 3 and parts[0] in ("vision", "language"):
-            sources.append(Source(parts[0], parts[1], parts[2], str(path.absolute()), digest(path)))
+            sources.append(Source(parts[0], parts[1], parts[2], str(path.absolute()), file_digest(path)))
     if not sources:
         raise ValueError(
             f"embeddings={str(folder)!r}: no file vision__DATASET__MODEL or language__DATASET__MODEL "
             f"({', '.join(KINDS)}) in it"
         )
     return Catalogue(tuple(sources))
-
-
-def digest(path: str | Path) -> str:
-    """SHA-256 of the content of a file."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +197,7 @@ def class_texts(vision: str, vision_digest: str, language: str, language_digest:
     return values
 
 
+@lru_cache
 def class_count(source: Source) -> int:
     """The number of classes in a file of images, without reading its embeddings."""
     arrays = read_arrays(source.path, ("labels", "class_names"))
@@ -212,9 +207,12 @@ def class_count(source: Source) -> int:
 
 
 def _unchanged(path: str, expected: str) -> dict[str, NDArray[Any]]:
-    if digest(path) != expected:
+    if file_digest(path) != expected:
         raise ValueError(f"{path}: changed since the sweep was planned; run it again")
-    return read_arrays(path)
+    arrays = read_arrays(path)
+    if "embeddings" not in arrays:
+        raise ValueError(f"{path}: no array 'embeddings' in it; it holds {', '.join(arrays) or 'nothing'}")
+    return arrays
 
 
 def _class_numbers(path: str, labels: NDArray[Any], names: NDArray[Any] | None) -> tuple[tuple[str, ...], Any]:

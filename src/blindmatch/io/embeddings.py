@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blindmatch.io.arrays import read_arrays
 from blindmatch.io.cells import read_cells, split_key
 from blindmatch.io.columns import NamedRows
-from blindmatch.io.files import Arrays, read_npy, read_npz, reading
-from blindmatch.io.table_files import missing_package, read_parquet, read_text
+from blindmatch.io.files import Arrays, read_npy
+from blindmatch.io.table_files import read_parquet, read_text
 from blindmatch.validation import FloatArray, as_floats
 
 
@@ -68,8 +68,8 @@ def load_embeddings(path: str | Path, complete: Complete | None = None) -> Embed
     """
     readers: dict[str, Callable[[Path], Embeddings]] = {
         ".npy": lambda file: _checked(file, complete, read_npy(file)),
-        ".npz": lambda file: _from_arrays(file, complete, read_npz(file)),
-        ".safetensors": lambda file: _from_arrays(file, complete, _read_safetensors(file)),
+        ".npz": lambda file: _from_arrays(file, complete, read_arrays(file)),
+        ".safetensors": lambda file: _from_arrays(file, complete, read_arrays(file)),
         ".parquet": lambda file: _from_table(file, complete, read_parquet(file)),
         ".csv": lambda file: _from_table(file, complete, read_text(file, gaps=complete is not None)),
         ".tsv": lambda file: _from_table(file, complete, read_text(file, gaps=complete is not None)),
@@ -119,19 +119,3 @@ def _from_arrays(path: Path, complete: Complete | None, arrays: Arrays) -> Embed
 def _from_table(path: Path, complete: Complete | None, table: NamedRows) -> Embeddings:
     read = _checked(path, complete, table.values, table.names, table.labels)
     return replace(read, columns=table.used if len(table.used) == read.values.shape[1] else None, ignored=table.ignored)
-
-
-def _read_safetensors(path: Path) -> Arrays:
-    """Read tensors by name; row names are a JSON list in the file's metadata, because tensors hold no text."""
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise missing_package(path, "safetensors") from None
-    with reading(path, ".safetensors"):
-        path.open("rb").close()  # raises the usual error if the file is missing
-        with safe_open(str(path), framework="numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a mapping)
-            metadata = file.metadata() or {}
-        if "names" in metadata:
-            arrays["names"] = np.array(json.loads(metadata["names"]), dtype=str)
-    return arrays

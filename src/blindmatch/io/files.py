@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import os
@@ -15,6 +16,8 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from blindmatch.errors import first_line
 
 Arrays = dict[str, NDArray[Any]]
 UNPACKED = 1 << 28  # bytes that any file may unpack to
@@ -77,7 +80,7 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
             raise
         if isinstance(error, ValueError) and str(error).startswith(str(path)):
             raise
-        raise ValueError(f"{path}: not a readable {kind} file ({_first_line(error)})") from None
+        raise ValueError(f"{path}: not a readable {kind} file ({first_line(error)})") from None
 
 
 def read_npy(path: str | Path) -> NDArray[Any]:
@@ -149,9 +152,15 @@ def _explained(error: ValueError) -> str:
         return "it holds pickled Python objects, which are never loaded; save numbers, and text with dtype=str"
     if "mmap length" in text:
         return "it is shorter than its header announces"
-    return _first_line(error)
+    return first_line(error)
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+def file_digest(path: str | Path, kind: str = "sha256") -> str:
+    """The hash of the content of a file."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, kind).hexdigest()
+
+
+def missing_package(path: str | Path, package: str) -> ImportError:
+    """The error for a file type that needs a package."""
+    return ImportError(f"{path}: this file type needs the package {package}: pip install 'blindmatch[files]'")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from blindmatch.io.columns import UNNAMED, WORDS, NamedRows, TableColumn, as_number, has_titles, named_rows
-from blindmatch.io.files import reading, refuse_bomb
+from blindmatch.io.files import missing_package, reading, refuse_bomb
 
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[$€£¥]? ?[.,]?\d")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
@@ -179,8 +179,3 @@ def _decoded_bytes(metadata: Any) -> int:
     """The decoded size of a parquet file at 8 bytes per value: run-length encoding can hide any number of values."""
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     return sum(8 * group.column(index).num_values for group in groups for index in range(group.num_columns))
-
-
-def missing_package(path: Path, package: str) -> ImportError:
-    """The error for a file type that needs a package."""
-    return ImportError(f"{path}: this file type needs the package {package}: pip install 'blindmatch[files]'")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from blindmatch.io.files import file_digest
 from blindmatch.proof.certificate import Certificate
 from blindmatch.report.match import Match
 
@@ -46,8 +47,7 @@ def fingerprint(certificate: Certificate) -> str:
 def _certificate(match: Match) -> dict[str, Any] | None:
     certificate, path = match.result.certificate, match.certificate_file
     if path is not None and path.exists():
-        with path.open("rb") as file:
-            return {"file": path.name, "sha256_of_file": hashlib.file_digest(file, "sha256").hexdigest()}
+        return {"file": path.name, "sha256_of_file": file_digest(path)}
     if certificate is None:
         return None
     return {"nodes": len(certificate.nodes), "sha256_of_contents": fingerprint(certificate)}

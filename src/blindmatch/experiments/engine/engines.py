@@ -12,7 +12,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from threadpoolctl import threadpool_info
 
@@ -23,19 +23,6 @@ from blindmatch.validation import at_least
 
 _MOST_ON_WINDOWS = 61  # processes that one process can wait for there
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-class Engine(Protocol):
-    """Opens an executor for one sweep."""
-
-    @property
-    def workers(self) -> int:
-        """The number of simultaneous runs, if known: it determines the chunks and the estimated time left."""
-        ...
-
-    def open(self, folder: Path) -> Any:
-        """A context manager that yields the executor; leaving it stops the current runs."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +37,7 @@ class Local:
 
     @property
     def workers(self) -> int:
-        """Processes."""
+        """The number of simultaneous runs: it determines the chunks and the estimated time left."""
         wanted = self.processes or usable_cores()
         return min(wanted, _MOST_ON_WINDOWS) if sys.platform == "win32" else wanted
 
@@ -195,6 +182,7 @@ class Slurm:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+Engine = Local | Dask | Slurm
 ENGINES = ("local", "dask", "slurm")
 
 

@@ -11,8 +11,8 @@ from scipy.spatial.distance import pdist
 
 from blindmatch.experiments.base import Trial
 from blindmatch.experiments.data import Source, class_texts, half_means, images, texts
-from blindmatch.experiments.formats import read_arrays
 from blindmatch.geometry.kernels import distances
+from blindmatch.io.arrays import read_arrays
 from blindmatch.problem.distortions import CKA, MutualKNN
 from blindmatch.validation import FloatArray, IntArray
 
@@ -20,7 +20,7 @@ MEASURES = ("mutual-knn", "cka", "gw")
 UNITS = ("images", "classes")
 
 
-def repeated_texts(vision: Source, language: Source) -> bool:
+def repeated_texts(vision: Source) -> bool:
     """Whether images share texts: the file of images has labels."""
     return "labels" in read_arrays(vision.path, ("labels",))
 

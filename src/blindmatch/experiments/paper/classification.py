@@ -19,7 +19,7 @@ from blindmatch.experiments.paper.lineup import (
     lineup_solver,
     missing_note,
 )
-from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, seeded_pairs
+from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset, paper_model
 from blindmatch.experiments.paper.values import paper_value
 from blindmatch.experiments.settings import Settings
@@ -65,14 +65,10 @@ class Classification(Experiment):
     def plan(self, settings: ClassificationSettings, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each clustering; runs of one clustering are adjacent, so that a worker computes it once."""
         return [
-            self.run(
-                {"dataset": dataset, "vision": vision.model, "language": language.model, "solver": solver, "seed": seed,
-                 "starts": settings.starts, "fraction": settings.fraction, "time_limit": settings.time_limit},
-                *inputs(vision, language),
-            )
-            for dataset, vision, seed, language in seeded_pairs(settings, catalogue)
+            pair.trial(self, solver=solver, seed=seed, starts=settings.starts, **settings.common)
+            for pair, seed in seeded_pairs(settings, catalogue)
             for solver in installed(settings.solvers)
-        ]  # fmt: skip
+        ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match the centres; accuracy over images, and over clusters against their best classes."""
@@ -117,11 +113,8 @@ def clustering(
 def _by_models(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
     solver = installed(settings.solvers)[-1]
     lines = []
-    for pair in sorted({(row["dataset"], row["vision"], row["language"]) for row in rows}):
-        of = [
-            row for row in rows
-            if (row["dataset"], row["vision"], row["language"]) == pair and row["solver"] == solver
-        ]  # fmt: skip
+    for pair, found in sorted(by_pair(rows).items()):
+        of = [row for row in found if row["solver"] == solver]
         paper = None
         if paper_dataset(pair[0]) == "CIFAR-10":
             paper = paper_value("table-2", "accuracy", vision=paper_model(pair[1]), language=paper_model(pair[2]))

@@ -10,7 +10,7 @@ from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_count
 from blindmatch.experiments.figures import Figure, lines
 from blindmatch.experiments.paper.lineup import check_solvers
-from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, model_pairs
+from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
 from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
 from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Table, mean, spread, table
@@ -51,22 +51,14 @@ class LargerScale(Experiment):
 
     def plan(self, settings: LargerScaleSettings, catalogue: Catalogue) -> list[Trial]:
         """Each subset of each size, with each seed."""
-        common = {"solver": settings.solver, "fraction": settings.fraction, "time_limit": settings.time_limit}
-        runs = []
-        for dataset, vision, language in model_pairs(settings, catalogue):
-            classes = class_count(vision)
-            for size in settings.sizes:
-                count = subset_count(classes, size, settings.subsets)
-                runs += [
-                    self.run(
-                        {"dataset": dataset, "vision": vision.model, "language": language.model, "size": size,
-                         "subsets": settings.subsets, "subset": subset, "seed": seed, **common},
-                        *inputs(vision, language),
-                    )
-                    for subset in range(count)
-                    for seed in range(settings.seeds)
-                ]  # fmt: skip
-        return runs
+        common = {"solver": settings.solver, "subsets": settings.subsets, **settings.common}
+        return [
+            pair.trial(self, size=size, subset=subset, seed=seed, **common)
+            for pair in model_pairs(settings, catalogue)
+            for size in settings.sizes
+            for subset in range(subset_count(class_count(pair.vision), size, settings.subsets))
+            for seed in range(settings.seeds)
+        ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match one subset."""
@@ -75,12 +67,12 @@ class LargerScale(Experiment):
     def tables(self, settings: LargerScaleSettings, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves."""
         shown = []
-        for (dataset, vision, language), of in curves(rows).items():
+        for pair, of in by_pair(rows).items():
             for size in sorted({row["size"] for row in of}):
                 part = [row for row in of if row["size"] == size]
                 gaps = [(row["cost"] - row["bound"]) / abs(row["cost"]) for row in part if row["bound"] is not None]
                 shown.append(
-                    [dataset, vision, language, size, spread(100 * row["accuracy"] for row in part),
+                    [*pair, size, spread(100 * row["accuracy"] for row in part),
                      spread(row["cost"] for row in part), mean(100 * gap for gap in gaps),
                      mean(100.0 * (row["status"] == "optimal") for row in part),
                      mean(100.0 * (row["cost"] < row["true_cost"] - 1e-12) for row in part),
@@ -99,18 +91,10 @@ class LargerScale(Experiment):
         return [Figure("figure-5", "Fig. 5: accuracy on the best subsets", lambda canvas: _draw(canvas, rows))]
 
 
-def curves(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """Rows by dataset and pair of models."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row["dataset"], row["vision"], row["language"]), []).append(row)
-    return found
-
-
 def _draw(canvas: Any, rows: Sequence[Row]) -> None:
     axes = canvas.subplots()
     series = {}
-    for (dataset, vision, language), of in curves(rows).items():
+    for (dataset, vision, language), of in by_pair(rows).items():
         points = []
         for size in sorted({row["size"] for row in of}):
             value = spread(100 * row["accuracy"] for row in of if row["size"] == size)

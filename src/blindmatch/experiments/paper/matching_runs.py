@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from blindmatch.experiments.base import Trial
+from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
 from blindmatch.experiments.paper.lineup import lineup_solver
 from blindmatch.experiments.settings import Settings
 from blindmatch.problem.distortion import Distortion as AnyDistortion
 from blindmatch.problem.distortions import DISTORTIONS, GromovWasserstein, MutualKNN
 from blindmatch.solving.run import solve
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.validation import FloatArray
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,29 @@ class PairSettings(Settings):
     fraction: float = 0.5
     time_limit: float = 3600.0
 
+    @property
+    def common(self) -> dict[str, float]:
+        """The parameters that every run has."""
+        return {"fraction": self.fraction, "time_limit": self.time_limit}
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """A dataset with the embeddings of its images by one model and of its texts by another."""
+
+    dataset: str
+    vision: Source
+    language: Source
+
+    def trial(self, experiment: Experiment, **parameters: Any) -> Trial:
+        """A run on this pair."""
+        sides = {"vision": self.vision, "language": self.language}
+        return experiment.run(
+            {"dataset": self.dataset, "vision": self.vision.model, "language": self.language.model, **parameters},
+            {role: side.path for role, side in sides.items()},
+            {role: side.digest for role, side in sides.items()},
+        )
+
 
 def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
     """The settings for the first dataset and the first model of each side, if none are named."""
@@ -50,31 +73,32 @@ def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
     return replace(settings, datasets=datasets, vision=vision, language=language)
 
 
-def model_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[tuple[str, Source, Source]]:
-    """Every vision model with every language model of each dataset."""
+def seeded_pairs(
+    settings: PairSettings, catalogue: Catalogue, seeds: Iterable[int] | None = None
+) -> Iterator[tuple[ModelPair, int]]:
+    """Every vision model with every language model of each dataset, with each seed.
+
+    Runs with the same images and seed are adjacent, so that means are computed once.
+    """
     for dataset in catalogue.datasets(settings.datasets):
         languages = catalogue.models("language", dataset, settings.language)
         for vision in catalogue.models("vision", dataset, settings.vision):
-            for language in languages:
-                yield dataset, vision, language
-
-
-def seeded_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[tuple[str, Source, int, Source]]:
-    """The pairs with each seed; runs with the same images and seed are adjacent, so that means are computed once."""
-    for dataset in catalogue.datasets(settings.datasets):
-        languages = catalogue.models("language", dataset, settings.language)
-        for vision in catalogue.models("vision", dataset, settings.vision):
-            for seed in range(settings.seeds):
+            for seed in range(settings.seeds) if seeds is None else seeds:
                 for language in languages:
-                    yield dataset, vision, seed, language
+                    yield ModelPair(dataset, vision, language), seed
 
 
-def inputs(vision: Source, language: Source) -> tuple[dict[str, str], dict[str, str]]:
-    """Paths and digests by role."""
-    return (
-        {"vision": vision.path, "language": language.path},
-        {"vision": vision.digest, "language": language.digest},
-    )
+def model_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[ModelPair]:
+    """Every vision model with every language model of each dataset."""
+    return (pair for pair, _ in seeded_pairs(settings, catalogue, seeds=(0,)))
+
+
+def by_pair(rows: Iterable[Row]) -> dict[tuple[str, str, str], list[Row]]:
+    """The rows of each dataset, vision model and language model."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["dataset"], row["vision"], row["language"]), []).append(row)
+    return found
 
 
 def prototypes(run: Trial, seed: int | None) -> tuple[FloatArray, FloatArray]:
@@ -110,10 +134,5 @@ def matched(
         "true_cost": problem.objective(np.arange(n)) / n**2,
         "status": result.status,
         "seconds": result.seconds,
-        "permutation": permutation_list(result.permutation),
+        "permutation": result.permutation.tolist(),
     }
-
-
-def permutation_list(permutation: IntArray) -> list[int]:
-    """Plain integers."""
-    return [int(j) for j in permutation]

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from blindmatch.errors import unknown_name
 from blindmatch.experiments.base import Experiment, Row, Trial
-from blindmatch.experiments.data import Catalogue, Source
+from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.figures import Figure, lines
 from blindmatch.experiments.paper.alignment import MEASURES, UNITS, lipschitz, repeated_texts, shuffled_values
-from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, model_pairs
+from blindmatch.experiments.paper.matching_runs import PairSettings, model_pairs
 from blindmatch.experiments.paper.monotone import steps
 from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Table, table
@@ -76,18 +76,17 @@ class Shuffling(Experiment):
     def plan(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:
         """Each level of each pair and measure (all its seeds in one run), and Fig. 9 if there are inputs."""
         common = {"seeds": settings.seeds, "unit": settings.unit, "images": settings.images}
+        common["neighbors"] = settings.neighbors
         runs = []
-        for dataset, vision, language in model_pairs(settings, catalogue):
-            measures = [m for m in settings.measures if m != "mutual-knn" or not _ambiguous(settings, vision, language)]
+        for pair in model_pairs(settings, catalogue):
+            # If images share the text of their class, neighbours are ambiguous: the paper leaves Mutual k-NN out.
+            ambiguous = settings.unit == "images" and repeated_texts(pair.vision)
             runs += [
-                self.run(
-                    {"dataset": dataset, "vision": vision.model, "language": language.model, "measure": measure,
-                     "level": level / (settings.levels - 1), "neighbors": settings.neighbors, **common},
-                    *inputs(vision, language),
-                )
-                for measure in measures
+                pair.trial(self, measure=measure, level=level / (settings.levels - 1), **common)
+                for measure in settings.measures
+                if measure != "mutual-knn" or not ambiguous
                 for level in range(settings.levels)
-            ]  # fmt: skip
+            ]
         return [*runs, *self._lipschitz_runs(settings, catalogue)]
 
     def _lipschitz_runs(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:
@@ -158,11 +157,6 @@ class Shuffling(Experiment):
         if densities:
             drawn.append(Figure("figure-9", "Fig. 9: empirical Lipschitz constants", partial(_density, rows=densities)))
         return drawn
-
-
-def _ambiguous(settings: ShufflingSettings, vision: Source, language: Source) -> bool:
-    """If images share the text of their class, neighbours are ambiguous, and the paper leaves Mutual k-NN out."""
-    return settings.unit == "images" and repeated_texts(vision, language)
 
 
 def _curves(rows: Sequence[Row]) -> dict[tuple[str, str, str, str], list[Row]]:

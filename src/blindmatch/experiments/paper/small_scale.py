@@ -14,8 +14,8 @@ from blindmatch.experiments.figures import Figure, heat_map
 from blindmatch.experiments.paper.lineup import check_solvers
 from blindmatch.experiments.paper.matching_runs import (
     PairSettings,
+    by_pair,
     distortion,
-    inputs,
     matched,
     prototypes,
     seeded_pairs,
@@ -23,7 +23,7 @@ from blindmatch.experiments.paper.matching_runs import (
 from blindmatch.experiments.paper.names import paper_dataset
 from blindmatch.experiments.paper.values import paper_value
 from blindmatch.experiments.settings import Settings
-from blindmatch.experiments.tables import Spread, Table, spread, table
+from blindmatch.experiments.tables import Spread, Table, mean, spread, table
 from blindmatch.validation import FloatArray
 
 MEASURES = ("mutual-knn", "cka", "gw")
@@ -66,16 +66,12 @@ class SmallScale(Experiment):
 
     def plan(self, settings: SmallScaleSettings, catalogue: Catalogue) -> list[Trial]:
         """Each pair, measure and seed."""
-        common = {"solver": settings.solver, "fraction": settings.fraction, "time_limit": settings.time_limit}
+        common = {"solver": settings.solver, "neighbors": settings.neighbors, **settings.common}
         return [
-            self.run(
-                {"dataset": dataset, "vision": vision.model, "language": language.model, "measure": measure,
-                 "seed": seed, "neighbors": settings.neighbors, **common},
-                *inputs(vision, language),
-            )
-            for dataset, vision, seed, language in seeded_pairs(settings, catalogue)
+            pair.trial(self, measure=measure, seed=seed, **common)
+            for pair, seed in seeded_pairs(settings, catalogue)
             for measure in settings.measures
-        ]  # fmt: skip
+        ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match, and measure the alignment at the true pairing."""
@@ -155,12 +151,10 @@ def _measures(settings: SmallScaleSettings, rows: Sequence[Row]) -> Table:
     for dataset in _sorted(rows, "dataset"):
         for measure in settings.measures:
             of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
-            best = max(
-                (percent(part) for part in _by_pair(of).values()), key=lambda s: s.mean if s else 0, default=None
-            )
+            best = max((percent(part) for part in by_pair(of).values()), key=lambda s: s.mean if s else 0, default=None)
             paper = paper_value("table-3", "accuracy", dataset=paper_dataset(dataset), measure=measure)
-            proved = spread(100.0 * (row["status"] == "optimal") for row in of)
-            lines.append([paper_dataset(dataset), measure, percent(of), best, proved and proved.mean, paper])
+            proved = mean(100.0 * (row["status"] == "optimal") for row in of)
+            lines.append([paper_dataset(dataset), measure, percent(of), best, proved, paper])
     return table(
         "table-3",
         "Table 3: matching accuracy in percent by measure, over all pairs of models",
@@ -170,16 +164,9 @@ def _measures(settings: SmallScaleSettings, rows: Sequence[Row]) -> Table:
     )
 
 
-def _by_pair(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    pairs: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        pairs.setdefault((row["dataset"], row["vision"], row["language"]), []).append(row)
-    return pairs
-
-
 def _pairs(rows: Sequence[Row]) -> Table:
     lines: list[list[Any]] = []
-    for (dataset, vision, language), of in _by_pair([row for row in rows if row["measure"] == "gw"]).items():
+    for (dataset, vision, language), of in by_pair([row for row in rows if row["measure"] == "gw"]).items():
         cost, true = spread(row["cost"] for row in of), spread(row["true_cost"] for row in of)
         knn = spread(row["mutual_knn"] for row in of)
         lines.append([paper_dataset(dataset), vision, language, percent(of), cost, true, knn, len(of)])
@@ -192,13 +179,17 @@ def _pairs(rows: Sequence[Row]) -> Table:
     )
 
 
+def _spreads(rows: Sequence[Row], models: list[str], language: str) -> list[Spread | None]:
+    """The accuracy of each vision model with a language model."""
+    return [percent([r for r in rows if (r["vision"], r["language"]) == (model, language)]) for model in models]
+
+
 def _bars(canvas: Any, rows: Sequence[Row]) -> None:
     axes = canvas.subplots()
     languages, models = _sorted(rows, "language"), _sorted(rows, "vision")
     width = 0.8 / len(languages)
     for at, language in enumerate(languages):
-        spreads = [percent([r for r in rows if r["vision"] == v and r["language"] == language]) for v in models]
-        values = [(place, s) for place, s in enumerate(spreads) if s is not None]
+        values = [(place, s) for place, s in enumerate(_spreads(rows, models, language)) if s is not None]
         axes.bar(
             [place + at * width for place, _ in values],
             [s.mean for _, s in values],
@@ -215,10 +206,9 @@ def _bars(canvas: Any, rows: Sequence[Row]) -> None:
 
 def _heat(canvas: Any, rows: Sequence[Row]) -> None:
     models, languages = _sorted(rows, "vision"), _sorted(rows, "language")
-    spreads = [
-        [percent([r for r in rows if (r["vision"], r["language"]) == (v, t)]) for t in languages] for v in models
-    ]
-    heat_map(canvas.subplots(), models, languages, [[None if s is None else s.mean for s in line] for line in spreads])
+    columns = [_spreads(rows, models, language) for language in languages]
+    values = [[None if s is None else s.mean for s in line] for line in zip(*columns, strict=True)]
+    heat_map(canvas.subplots(), models, languages, values)
 
 
 def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
@@ -228,7 +218,7 @@ def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
         for axes, name in ((upper, "accuracy"), (lower, "mutual_knn")):
             points = sorted(
                 (part[0]["parameters"] / 1e6, spread(row[name] for row in part), part[0]["vision"])
-                for part in _by_pair(known).values()
+                for part in by_pair(known).values()
             )
             axes.plot([x for x, _, _ in points], [s.mean for _, s, _ in points if s], "o", label=language)
     upper.set_ylabel("accuracy")

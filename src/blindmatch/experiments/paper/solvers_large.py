@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar
 
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_count
 from blindmatch.experiments.figures import Figure
 from blindmatch.experiments.paper.lineup import LINEUP, check_solvers, installed, missing_note
-from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, model_pairs
+from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
 from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
 from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Table, mean, table
@@ -51,24 +52,15 @@ class SolversLarge(Experiment):
 
     def plan(self, settings: SolversLargeSettings, catalogue: Catalogue) -> list[Trial]:
         """Each solver on the best subset of each size."""
-        runs = []
-        for dataset, vision, language in model_pairs(settings, catalogue):
-            classes = class_count(vision)
-            for size in settings.sizes:
-                if not subset_count(classes, size, 1):
-                    continue
-                runs += [
-                    self.run(
-                        {"dataset": dataset, "vision": vision.model, "language": language.model, "size": size,
-                         "subsets": 1, "subset": 0, "solver": solver, "seed": seed,
-                         "fraction": settings.fraction, "time_limit": settings.time_limit},
-                        *inputs(vision, language),
-                    )
-                    for seed in range(settings.seeds)
-                    for solver in installed(settings.solvers)
-                    if not _too_large(solver, size)
-                ]  # fmt: skip
-        return runs
+        return [
+            pair.trial(self, size=size, subsets=1, subset=0, solver=solver, seed=seed, **settings.common)
+            for pair in model_pairs(settings, catalogue)
+            for size in settings.sizes
+            if subset_count(class_count(pair.vision), size, 1)
+            for seed in range(settings.seeds)
+            for solver in installed(settings.solvers)
+            if not _too_large(solver, size)
+        ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match the best subset."""
@@ -77,26 +69,17 @@ class SolversLarge(Experiment):
     def tables(self, settings: SolversLargeSettings, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves, and the best solvers."""
         shown = []
-        for pair, size in sorted({(_pair(row), row["size"]) for row in rows}):
-            of = [row for row in rows if _pair(row) == pair and row["size"] == size]
-            for solver in settings.solvers:
-                part = [row for row in of if row["solver"] == solver]
+        for pair, of in sorted(by_pair(rows).items()):
+            for size, solver in product(sorted({row["size"] for row in of}), settings.solvers):
+                part = [row for row in of if (row["size"], row["solver"]) == (size, solver)]
                 if part:
                     shown.append(
                         [*pair, size, solver, mean(row["cost"] for row in part), mean(row["bound"] for row in part),
                          part[0]["status"], mean(100 * row["accuracy"] for row in part),
                          mean(row["cpu_seconds"] for row in part)]
                     )  # fmt: skip
-        columns = [
-            ("dataset", 0),
-            ("vision", 0),
-            ("language", 0),
-            ("size", 0),
-            ("solver", 0),
-            ("cost", 4),
-            ("bound", 4),
-        ]
-        more = [("status", 0), ("accuracy", 1), ("CPU s", 2)]
+        columns = [("dataset", 0), ("vision", 0), ("language", 0), ("size", 0), ("solver", 0)]
+        more = [("cost", 4), ("bound", 4), ("status", 0), ("accuracy", 1), ("CPU s", 2)]
         notes = (
             "Cost and bound per N^2, accuracy in percent; the status is that of the first seed.",
             "The paper shows Fig. 6 as a plot; its text says: optimal up to size 40, within 1.5 hours.",
@@ -110,14 +93,10 @@ class SolversLarge(Experiment):
             Figure(
                 "figure-6-" + "-".join(pair),
                 f"Fig. 6: cost (solid) and bound (dashed) against size: {pair[1]}, {pair[2]} on {pair[0]}",
-                partial(_draw, settings=settings, rows=[row for row in rows if _pair(row) == pair]),
+                partial(_draw, settings=settings, rows=of),
             )
-            for pair in sorted({_pair(row) for row in rows})
+            for pair, of in sorted(by_pair(rows).items())
         ]
-
-
-def _pair(row: Row) -> tuple[str, str, str]:
-    return row["dataset"], row["vision"], row["language"]
 
 
 def _too_large(solver: str, size: int) -> bool:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.paper.lineup import LINEUP, PAPER_NAMES, check_solvers, installed, label, missing_note
-from blindmatch.experiments.paper.matching_runs import PairSettings, inputs, matched, prototypes, seeded_pairs
+from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset, paper_model
 from blindmatch.experiments.paper.values import paper_value
 from blindmatch.experiments.settings import Settings
-from blindmatch.experiments.tables import Cell, Spread, Table, spread, table
+from blindmatch.experiments.tables import Cell, Spread, Table, mean, spread, table
 
 REFERENCE = "brute-force"
 _CLOSE = 1e-9  # relative difference between two sums of the same terms in different order
@@ -50,14 +50,10 @@ class SolversSmall(Experiment):
         """Each solver on each problem."""
         solvers = dict.fromkeys([REFERENCE, *installed(settings.solvers)])
         return [
-            self.run(
-                {"dataset": dataset, "vision": vision.model, "language": language.model, "solver": solver,
-                 "seed": seed, "fraction": settings.fraction, "time_limit": settings.time_limit},
-                *inputs(vision, language),
-            )
-            for dataset, vision, seed, language in seeded_pairs(settings, catalogue)
+            pair.trial(self, solver=solver, seed=seed, **settings.common)
+            for pair, seed in seeded_pairs(settings, catalogue)
             for solver in solvers
-        ]  # fmt: skip
+        ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match the classes."""
@@ -66,7 +62,6 @@ class SolversSmall(Experiment):
     def tables(self, settings: SolversSmallSettings, rows: Sequence[Row]) -> list[Table]:
         """All problems together in the layout of Table 1, then each pair of models as in Table 7."""
         note = missing_note(settings.solvers)
-        pairs = sorted({_problem(row)[:3] for row in rows})
         optima = {_problem(row): row["cost"] for row in rows if row["solver"] == REFERENCE}
         lines = [[*line, *_paper(line[0])] for line in _lines(settings.solvers, rows, optima)]
         first = table(
@@ -79,10 +74,7 @@ class SolversSmall(Experiment):
             note,
         )
         each: list[list[Cell]] = []
-        for dataset, vision, language in pairs:
-            of = [
-                row for row in rows if (row["dataset"], row["vision"], row["language"]) == (dataset, vision, language)
-            ]
+        for (dataset, vision, language), of in sorted(by_pair(rows).items()):
             for line in _lines(settings.solvers, of, optima):
                 where = {"dataset": paper_dataset(dataset), "vision": paper_model(vision)}
                 paper = PAPER_NAMES.get(str(line[0]), "")
@@ -108,10 +100,12 @@ def _lines(solvers: Sequence[str], rows: Sequence[Row], optima: Mapping[tuple[An
             for row in of
             if _problem(row) in optima
         ]
-        proved = spread(100.0 * (row["status"] == "optimal") for row in of)
-        seconds = spread(row["cpu_seconds"] for row in of)
+        proved, seconds = (
+            mean(100.0 * (row["status"] == "optimal") for row in of),
+            mean(row["cpu_seconds"] for row in of),
+        )
         accuracy, cost = spread(100 * row["accuracy"] for row in of), spread(row["cost"] for row in of)
-        lines.append([solver, accuracy, cost, spread(found), proved and proved.mean, seconds and seconds.mean, len(of)])
+        lines.append([solver, accuracy, cost, spread(found), proved, seconds, len(of)])
     return lines
 
 
