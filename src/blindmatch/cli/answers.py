@@ -185,7 +185,7 @@ class Answer:
         """Print the match, and write a further file if it was asked for."""
         self._print()
         if self._delivery.write(path, write_it) and not self._request.outputs.json:
-            self._delivery.show(lambda: output().print(f"{what}: {path}", markup=False, soft_wrap=True))
+            self._delivery.announce(f"{what}: {path}")
 
     def finish(self) -> None:
         """Print the match, write the files that were asked for, and end with the right exit code."""
@@ -233,7 +233,7 @@ class Answer:
         certificate, path = self._match.result.certificate, self._request.outputs.certificate
         written = certificate is not None and self._delivery.write(path, certificate.save)
         if written and not self._request.outputs.json:
-            self._delivery.show(lambda: output().print(f"Proof: {path}", markup=False, soft_wrap=True))
+            self._delivery.announce(f"Proof: {path}")
         # Where it was not written, the report must not describe an older file of that name.
         self._page = replace(self._page, certificate_file=path if written else None)
 

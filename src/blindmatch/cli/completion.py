@@ -2,62 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from importlib import import_module
 
-def solvers(incomplete: str) -> list[str]:
-    """Names of solvers.
+Completion = Callable[[str], list[str]]
+
+
+def _of(module: str, names: Callable[..., Iterable[str]]) -> Completion:
+    """Complete to the names that a function finds in a module of this package.
 
     >>> solvers("branch")
     ['branch-and-bound']
     """
-    from blindmatch.solvers import SOLVERS
 
-    return [name for name in SOLVERS if name.startswith(incomplete)]
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names(import_module(f"blindmatch.{module}")) if name.startswith(incomplete)]
 
-
-def distortions(incomplete: str) -> list[str]:
-    """Names of distortions."""
-    from blindmatch.problem.distortions import DISTORTIONS
-
-    return [name for name in DISTORTIONS if name.startswith(incomplete)]
+    return complete
 
 
-def scales(incomplete: str) -> list[str]:
-    """Names of scales of columns."""
-    from blindmatch.geometry.columns import SCALES
-
-    return [name for name in SCALES if name.startswith(incomplete)]
-
-
-def metrics(incomplete: str) -> list[str]:
-    """Names of metrics."""
-    from blindmatch.geometry.metrics import METRICS
-
-    return [name for name in (*METRICS, "precomputed") if name.startswith(incomplete)]
-
-
-def coordinates(incomplete: str) -> list[str]:
-    """Names of metrics that an aligner takes."""
-    from blindmatch.alignment.metric import COORDINATES
-
-    return [name for name in COORDINATES if name.startswith(incomplete)]
-
-
-def demo_data(incomplete: str) -> list[str]:
-    """Names of bundled data."""
-    from blindmatch.demo import DATASETS
-
-    return [name for name in DATASETS if name.startswith(incomplete)]
-
-
-def experiments(incomplete: str) -> list[str]:
-    """Names of experiments."""
-    from blindmatch.experiments import NAMES
-
-    return [name for name in NAMES if name.startswith(incomplete)]
-
-
-def models(incomplete: str) -> list[str]:
-    """Names of models."""
-    from blindmatch.encoders.registry import list_models
-
-    return [model.name for model in list_models() if model.name.startswith(incomplete)]
+solvers = _of("solvers", lambda module: module.SOLVERS)
+distortions = _of("problem.distortions", lambda module: module.DISTORTIONS)
+scales = _of("geometry.columns", lambda module: module.SCALES)
+metrics = _of("geometry.metrics", lambda module: (*module.METRICS, "precomputed"))
+coordinates = _of("alignment.metric", lambda module: module.COORDINATES)
+demo_data = _of("demo", lambda module: module.DATASETS)
+experiments = _of("experiments", lambda module: module.NAMES)
+models = _of("encoders.registry", lambda module: (model.name for model in module.list_models()))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from blindmatch.cli.console import FAILED, complain, drop_stdout, reason
+from blindmatch.cli.console import FAILED, complain, drop_stdout, output, reason
 from blindmatch.cli.progress import busy
 from blindmatch.io.files import is_stream, write_atomically
 from blindmatch.report import Match, render
@@ -95,6 +95,10 @@ class Delivery:
             drop_stdout()
             self._failed = True
             complain(f"standard output: {reason(error)}")
+
+    def announce(self, text: str) -> None:
+        """Print where something is: a line that is not wrapped, so that the path can be copied."""
+        self.show(lambda: output().print(text, markup=False, soft_wrap=True))
 
     def write(self, path: Path | None, write_it: Callable[[Path], object]) -> bool:
         """Write a file, if there is one to write; returns whether it was written."""

@@ -187,12 +187,7 @@ def _solver_row(name: str, solver: Any) -> dict[str, Any]:
     can: Capabilities = solver.capabilities
     return {
         "name": name,
-        "bound": can.bound,
-        "exact": can.exact,
-        "linear": can.linear,
-        "forbidden": can.forbidden,
-        "asymmetric": can.asymmetric,
-        "unequal": can.unequal,
+        **{ability: getattr(can, ability) for ability in ABILITIES},
         "max_size": can.max_size,
         "installed": can.installed,
         "install": None if can.requires is None else can.requires.install,

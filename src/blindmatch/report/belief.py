@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from blindmatch.report.clusters import Clusters, Scores
+from blindmatch.report.clusters import Clusters
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import at_most, pairs_are, percent
 from blindmatch.trust.report import judge_support
+
+if TYPE_CHECKING:
+    from blindmatch.matching.classifier import ClassifierScores
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
 FEW = 0.25  # a match with a smaller share of right pairs is called wrong, even if it is better than chance
@@ -85,7 +88,7 @@ def _by_truth(match: Match) -> Belief:
     return Belief("no", "No: hardly better than chance", f"{counted} {why} {end}")
 
 
-def _by_labels(match: Match, clusters: Clusters, scores: Scores) -> Belief:
+def _by_labels(match: Match, clusters: Clusters, scores: ClassifierScores) -> Belief:
     """Of a classification whose images have labels: the names may be wrong, or the clusters already."""
     known = sum(j >= 0 for j in match.truth or ())
     text = f"{clusters.sentence()} The labels are known here; neither the clustering nor the matching saw them."

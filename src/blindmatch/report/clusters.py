@@ -9,24 +9,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from blindmatch.matching.classifier import ClassifierScores  # scikit-learn takes a second to import
+
 _MOST_SHOWN = 3  # classes listed for a cluster
 _RARE = 0.05  # classes with a smaller share are not listed
-
-
-class Scores(Protocol):
-    """How well an unsupervised classifier did, as ``BlindClassifier.evaluate`` returns it."""
-
-    @property
-    def accuracy(self) -> float: ...  # noqa: D102
-    @property
-    def matching_accuracy(self) -> float: ...  # noqa: D102
-    @property
-    def ceiling(self) -> float: ...  # noqa: D102
-    def to_dict(self) -> dict[str, float]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +42,7 @@ class Clusters:
     classes: Sequence[int]
     names: Sequence[str]
     labels: Sequence[int] | None = None
-    scores: Scores | None = None
+    scores: ClassifierScores | None = None
 
     @cached_property
     def counts(self) -> list[int]:

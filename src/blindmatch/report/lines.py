@@ -26,7 +26,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Line:
+class PairLine:
     """The line of a pair: the heights of its ends, and its CSS class."""
 
     pair: int
@@ -45,7 +45,7 @@ class Lines:
     inset: tuple[int, int]
     sources: Sequence[Name]
     targets: Sequence[Name]
-    lines: Sequence[Line]
+    lines: Sequence[PairLine]
     straight: str
 
 
@@ -90,7 +90,7 @@ def lines_of(match: Match, columns: Sequence[Column]) -> Lines | None:
         (inset[0], inset[1]),
         sources,
         targets,
-        [Line(at, height[i], place[j], kinds[at]) for at, (i, j) in enumerate(pairs)],
+        [PairLine(at, height[i], place[j], kinds[at]) for at, (i, j) in enumerate(pairs)],
         "" if truth is None else "Solid lines are right, dashed ones are wrong.",
     )
 

@@ -111,8 +111,6 @@ def _run(
     """Align two files of embeddings, write what was asked for, and say how good it is."""
     import time
 
-    from rich.text import Text
-
     from blindmatch.cli.alignments import alignment_json, alignment_text
     from blindmatch.cli.answers import check_certificate
     from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
@@ -145,7 +143,7 @@ def _run(
     for what, path, write in files:
         if delivery.write(path, write) and not json:
             use = f"; in Python: bm.BlindAligner.load({str(path)!r}).transform(X)" if what == "Map" else ""
-            delivery.show(partial(output().print, Text(f"{what}: {path}{use}"), soft_wrap=True))
+            delivery.announce(f"{what}: {path}{use}")
     if proof is not None:
         delivery.write(written["--certificate"], proof.save)
     delivery.end()

@@ -152,14 +152,14 @@ def _assessed(found: Classified, solving: opt.SolverOptions, prior: float | None
 
 def _deliver(found: Classified, writers: dict[str, Any], cut: list[str], json: bool) -> None:
     """Print the answer, write the files that were asked for, and end with the right exit code."""
-    from blindmatch.cli.console import complain, echo_json, interrupted, output
+    from blindmatch.cli.console import complain, echo_json, interrupted
     from blindmatch.cli.outputs import Delivery
 
     delivery = Delivery()
     delivery.show(lambda: echo_json(_as_json(found)) if json else _print(found))
     for what, (path, write) in writers.items():
         if delivery.write(path, write) and not json:
-            delivery.show(partial(output().print, f"{what}: {path}", markup=False, soft_wrap=True))
+            delivery.announce(f"{what}: {path}")
     if cut:
         complain(f"interrupted; {', and '.join(cut)}")
     delivery.end()

@@ -45,7 +45,7 @@ def report(
     from dataclasses import replace
     from functools import partial
 
-    from blindmatch.cli.console import echo_json, output
+    from blindmatch.cli.console import echo_json
     from blindmatch.cli.inputs import task_or_problem
     from blindmatch.cli.items import check_items
     from blindmatch.cli.outputs import Delivery, check_outputs, write_page
@@ -72,6 +72,5 @@ def report(
     delivery = Delivery()
     if delivery.write(out, partial(write_page, match)):
         answer = {"report": str(out), "bytes": out.stat().st_size}
-        text = f"Report: {out}"
-        delivery.show(lambda: echo_json(answer) if json else output().print(text, markup=False, soft_wrap=True))
+        delivery.show(lambda: echo_json(answer)) if json else delivery.announce(f"Report: {out}")
     delivery.end()

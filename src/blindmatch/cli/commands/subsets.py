@@ -90,8 +90,7 @@ def subsets(
         for name, side in sides.items():
             delivery.write(out / name, partial(_write, side, names, found.subsets[0]))
         if not json:
-            text = f"Best subset: {out / 'source.npz'} {out / 'target.npz'}"
-            delivery.show(lambda: output().print(text, markup=False, soft_wrap=True))
+            delivery.announce(f"Best subset: {out / 'source.npz'} {out / 'target.npz'}")
         delivery.end()
     if found.status == "interrupted":
         complain("interrupted; these are the best so far")
