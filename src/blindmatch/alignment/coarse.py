@@ -78,14 +78,10 @@ def screened(
     for i, source in enumerate(sources):
         for j, target in enumerate(targets):
             start = CoarseStart((i, j), source, target, np.arange(len(source)), 0.0)
-            result = _solved(start, _SCREEN, rng=rng, threads=1)
+            result = solved(start, _SCREEN, rng=rng, threads=1)
             yield replace(start, permutation=result.permutation, cost=result.cost / len(source) ** 2)
 
 
-def matched(start: CoarseStart, solver: Solver, time_limit: float | None, seed: int, threads: int | None) -> Result:
-    """The match of the centres with its proof."""
-    return _solved(start, solver, time_limit=time_limit, rng=seed, threads=threads)
-
-
-def _solved(start: CoarseStart, solver: Solver, **options: Any) -> Result:
+def solved(start: CoarseStart, solver: Solver, **options: Any) -> Result:
+    """The match of the centres, with its proof if the solver has one; `options` are those of ``bm.solve``."""
     return complete(solve(start.problem, solver, **options))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blindmatch.alignment.coarse import CoarseStart, clusterings, matched, screened
+from blindmatch.alignment.coarse import CoarseStart, clusterings, screened, solved
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import overlap, procrustes, refine, sample, unit
@@ -156,7 +156,8 @@ def _grown(
     rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
     schedule = _reported(rounds, "refining candidates", turn, report)
     report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
-    result = matched(start, plan.solver, plan.time_limit, int(rng.integers(2**31)), plan.threads)
+    seed = int(rng.integers(2**31))
+    result = solved(start, plan.solver, time_limit=plan.time_limit, rng=seed, threads=plan.threads)
     rough = procrustes(start.source_centres, start.target_centres[result.permutation])
     fresh = min(len(source), len(target)) >= 4 * _QUICK  # otherwise rounds use the same points and keep mistakes
     memory = _MEMORY if fresh else 0.0

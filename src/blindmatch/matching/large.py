@@ -19,7 +19,7 @@ from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.machine import one_blas_thread, usable_cores
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
-from blindmatch.problem.task import Task
+from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray
@@ -164,14 +164,8 @@ def matches(
 
 def completed(partners: IntArray, targets: int, size: int) -> IntArray:
     """A match as a permutation of `size` items: the sources, then dummies; the targets, then dummies."""
-    n = len(partners)
-    full = np.full(size, -1, dtype=np.intp)
-    full[:n] = partners
-    free = np.setdiff1d(np.arange(size), partners)
-    dummies = free[free >= targets]
-    alone = np.flatnonzero(full[:n] < 0)
-    full[alone] = dummies[: len(alone)]
-    full[n:] = np.setdiff1d(np.arange(size), full[:n])
+    full = with_dummies(partners, targets, size)
+    assert full is not None, "a match by coordinates leaves no more items unmatched than there are dummies"
     return full
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +21,6 @@ _DRAWN_PER_SECOND = 2**19
 _BATCHES = 32  # batches of random pairs, whose scatter gives the error of an estimate
 _ROWS = 2**12  # random pairs that are looked at together
 _OTHERS = 512  # items to which an estimate looks at the relations of each item
-
-
-class Side(Protocol):
-    """Relations inside one set, as they come: distances of points or entries of a given kernel."""
-
-    def __len__(self) -> int: ...
-
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Relations of some items to some items."""
-        ...
-
-    def single(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Relations of pairs of items."""
-        ...
 
 
 class PointSide:
@@ -82,6 +68,9 @@ class KernelSide:
     def single(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Some of its entries."""
         return np.asarray(self._kernel[rows, columns])
+
+
+Side = PointSide | KernelSide  # the relations inside one set
 
 
 @dataclass(frozen=True)

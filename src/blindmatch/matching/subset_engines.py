@@ -14,6 +14,8 @@ from blindmatch import _core
 from blindmatch.errors import SolverUnavailable
 from blindmatch.proof.rounding import EPS, TINY
 from blindmatch.solvers.base import Budget
+from blindmatch.solvers.gurobi import GUROBI
+from blindmatch.solvers.scip import PYSCIPOPT
 from blindmatch.validation import FloatArray, IntArray
 
 _TOLERANCE = 1e-9  # of Gurobi and SCIP
@@ -83,10 +85,7 @@ def _exact(task: SubsetTask) -> FoundSubsets:
 
 
 def _gurobi(task: SubsetTask) -> FoundSubsets:
-    try:
-        import gurobipy as gp
-    except ImportError as error:
-        raise SolverUnavailable("engine='gurobi' needs gurobipy: pip install 'blindmatch[gurobi]'") from error
+    gp = GUROBI.load("gurobi", "engine")
     n = len(task.cost)
     try:
         with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
@@ -121,10 +120,7 @@ def _gurobi(task: SubsetTask) -> FoundSubsets:
 
 
 def _scip(task: SubsetTask) -> FoundSubsets:
-    try:
-        import pyscipopt as scip
-    except ImportError as error:
-        raise SolverUnavailable("engine='scip' needs PySCIPOpt: pip install 'blindmatch[scip]'") from error
+    scip = PYSCIPOPT.load("scip", "engine")
     n, cost = len(task.cost), task.scaled
     model = scip.Model()
     model.hideOutput()

@@ -28,7 +28,7 @@ from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]
 
-_SLOWEST = 4.0  # what a run plans with at most: a machine as busy as that may be less so a second later
+_SLOWEST = 4.0  # upper limit of `Budget.slowness`: a machine that is busy now may be idle a second later
 _MOST_THREADS = 1 << 20  # the core counts them in 32 bits; no machine starts as many
 
 
@@ -44,13 +44,13 @@ class Dependency:
         """Whether the module is installed, without importing it."""
         return importlib.util.find_spec(self.module) is not None
 
-    def load(self, solver: str) -> Any:
-        """Import the module; SolverUnavailable says how to install it."""
+    def load(self, name: str, argument: str = "solver") -> Any:
+        """Import the module; SolverUnavailable says which argument needs it, and how to install it."""
         try:
             return importlib.import_module(self.module)
         except ImportError as error:
             raise SolverUnavailable(
-                f"solver={solver!r} needs the module {self.module!r}, which cannot be imported ({error}); "
+                f"{argument}={name!r} needs the module {self.module!r}, which cannot be imported ({error}); "
                 f"to install it: {self.install}"
             ) from error
 
@@ -207,13 +207,13 @@ class Budget(Interruptible):
         self.time_limit = math.inf if time_limit is None else time_limit
         self.threads = min(threads or usable_cores(), _MOST_THREADS)
         self.trace: list[Progress] = []
-        self.best: tuple[float, IntArray] | None = None  # of what solvers found: it depends on the seed alone
-        self.kept: tuple[float, IntArray] | None = None  # of what searches reported on their way
-        self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; all of them were offered
+        self.best: tuple[float, IntArray] | None = None  # the best that solvers offered; depends only on the seed
+        self.kept: tuple[float, IntArray] | None = None  # the best that searches reported; depends on the clock
+        self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; each was offered
         self._callback = callback
         self._bound: float | None = None
         self._bound_name = ""
-        self.naming = ""  # what the bounds that are reported are called
+        self.naming = ""  # name of the bounds that are reported without a name
 
     @property
     def seconds(self) -> float:
@@ -227,7 +227,7 @@ class Budget(Interruptible):
 
     @property
     def slowness(self) -> float:
-        """Seconds of the clock for a second of computing: more than 1 where others use the cores as well."""
+        """Wall-clock seconds per CPU second: above 1 if other programs use the cores too."""
         computed = time.process_time() - self.cpu_start
         return min(max(1.0, self.seconds / computed), _SLOWEST) if computed > 0.1 else 1.0
 
@@ -257,8 +257,8 @@ class Budget(Interruptible):
     def keep(self, permutation: NDArray[np.integer[Any]], cost: float) -> None:
         """Remember what a search has so far, for a run that is stopped.
 
-        The clock decides when a search reports. So a solver that went on from here would depend on the clock: where
-        several matches tie, even on the last digit of a cost.
+        A search reports when the clock says so. No solver may continue from this match, because its result would then
+        depend on the clock.
         """
         if self.kept is None or cost < self.kept[0]:
             self.kept = (cost, np.array(permutation, dtype=np.intp))

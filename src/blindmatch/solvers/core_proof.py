@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from blindmatch import _core
-from blindmatch.proof.certificate import Certificate, DualArray, Node, Stage
+from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.duration import stage_work
 from blindmatch.solvers.base import Proof
-from blindmatch.validation import FloatArray
 
-
-class CoreStage(Protocol):
-    """Duals in the core's order, of the fast sweeps (`_core.Stage`) or of the paper's (`_core.HahnGrantStage`)."""
-
-    @property
-    def u(self) -> DualArray:
-        """u[k, i, j]."""
-        ...
-
-    @property
-    def v(self) -> DualArray:
-        """v[l, i, j]."""
-        ...
-
-    @property
-    def column_duals(self) -> FloatArray:
-        """Of the leaders' assignment problem."""
-        ...
-
-    @property
-    def forbidden(self) -> NDArray[np.uint8]:
-        """1 where a pair was ruled out before."""
-        ...
+CoreStage = _core.Stage | _core.HahnGrantStage  # of the fast sweeps, or of the paper's
 
 
 def tree_proof(size: int, exponent: int, tree: _core.TreeResult) -> Proof:

@@ -148,13 +148,6 @@ class FusedTransport:
         product = 2 * self.source.std() * self.target.std() / np.sqrt(problem.n)
         self.spread = float(np.hypot(2 * product, self.features.std()))
 
-    def loss(self, plan: FloatArray) -> float:
-        """<M, T> + sum_ijkl (X_ik - Y_jl)^2 T_ij T_kl, for any plan with uniform marginals."""
-        n = len(plan)
-        constant = (self.source**2).sum() / n**2 + (self.target**2).sum() / n**2
-        cross = (self.source * (plan @ self.target @ plan.T)).sum()
-        return float((self.features * plan).sum() + constant - 2 * cross)
-
 
 def rounded(plan: FloatArray) -> IntArray:
     """The permutation with the most mass in the plan."""

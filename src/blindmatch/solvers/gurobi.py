@@ -16,7 +16,7 @@ from blindmatch.solvers.mip import CentredCost, round_matrix
 from blindmatch.validation import FloatArray, IntArray
 
 Model = Literal["linear", "quadratic"]
-_GUROBI = Dependency("gurobipy", "pip install 'blindmatch[gurobi]'")
+GUROBI = Dependency("gurobipy", "pip install 'blindmatch[gurobi]'")
 _TOO_LARGE = 10010  # GRB.Error.SIZE_LIMIT_EXCEEDED
 _NO_LICENCE = 10009
 
@@ -44,7 +44,7 @@ class Gurobi(Solver):
         certificate=False,
         exact=True,
         forbidden=True,
-        requires=_GUROBI,
+        requires=GUROBI,
         note="commercial; without a licence up to n = 31",
     )
 
@@ -56,7 +56,7 @@ class Gurobi(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Build the model and let Gurobi solve it."""
-        gurobi = _GUROBI.load(self.name)
+        gurobi = GUROBI.load(self.name)
         try:
             with gurobi.Env(params={"OutputFlag": 0, "LogToConsole": 0}) as env, gurobi.Model(env=env) as model:
                 return self._solve(gurobi, model, problem, budget, int(rng.integers(2**31)))

@@ -14,7 +14,7 @@ from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost, round_matrix
 from blindmatch.validation import IntArray
 
-_SCIP = Dependency("pyscipopt", "pip install 'blindmatch[scip]'")
+PYSCIPOPT = Dependency("pyscipopt", "pip install 'blindmatch[scip]'")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SCIP(Solver):
         exact=True,
         forbidden=True,
         max_size=30,
-        requires=_SCIP,
+        requires=PYSCIPOPT,
         note="open; n^4 / 2 variables",
     )
 
@@ -50,7 +50,7 @@ class SCIP(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Build the model and let SCIP solve it."""
-        scip = _SCIP.load(self.name)
+        scip = PYSCIPOPT.load(self.name)
         start = feasible_permutation(problem)
         cost = CentredCost(problem)
         model = scip.Model()
