@@ -1,6 +1,6 @@
-"""Where the steps of the splitting run: in numpy, or on a device of torch.
+"""Array operations for the steps of the splitting: numpy, or torch on a device.
 
-`Splitting` and `Face` use only operators, indexing and what this file offers. Costs, proofs and checks stay in numpy.
+`Splitting` and `Face` use only operators, indexing and these methods. Costs, proofs and checks stay in numpy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TORCH = Dependency("torch", "pip install 'blindmatch[gpu]'")
 
 
 class Arrays:
-    """numpy's arrays."""
+    """Arrays of numpy."""
 
     xp: Any = np  # for `clip` and `linalg.norm`
 
@@ -34,12 +34,12 @@ class Arrays:
         return whole_spectrum(A)
 
     def upper_spectrum(self, A: Any, cut: float) -> Spectrum | None:
-        """Those above `cut`; None where only all of them can be computed."""
+        """The eigenvalues above `cut` and their eigenvectors; None if only the whole spectrum can be computed."""
         return upper_spectrum(A, cut)
 
 
 class TorchArrays(Arrays):
-    """torch's tensors on a device, such as "cuda" or "cpu"."""
+    """Tensors of torch on a device, such as "cuda" or "cpu"."""
 
     def __init__(self, device: str) -> None:
         self.xp = TORCH.load("semidefinite")
@@ -68,7 +68,7 @@ class TorchArrays(Arrays):
         return responsively(solve, len(A))
 
     def upper_spectrum(self, A: Any, cut: float) -> Spectrum | None:
-        """Torch has no driver for a part."""
+        """None: torch cannot compute a part of the spectrum."""
         return None
 
 

@@ -31,7 +31,7 @@ from blindmatch.validation import as_executor, at_least, positive
 
 @dataclass(frozen=True)
 class BranchAndBound(Solver):
-    """Exact, given enough time: the root is the dual ascent, then a row or column branches on each of its partners.
+    """Exact, given enough time: dual ascent at the root, then branching on the partners of one row or column.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class BranchAndBound(Solver):
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: it is a pipe or a device; expected a file")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Search, ascend, branch; between the first nodes and the others, the semidefinite bound where it may help."""
+        """Search, ascend, branch. After the first nodes, use the semidefinite bound if it may help."""
         executor = None if self.executor is None else as_executor(self.executor)
         if executor is not None:
             greet(executor)
@@ -110,7 +110,7 @@ class BranchAndBound(Solver):
         node_limit: int | None = None,
         patience: Patience | None = None,
     ) -> tuple[Outcome, bool]:
-        """The tree on level 1 alone, and whether the limit or a lack of patience ended it."""
+        """Run the tree on level 1 alone; also return whether the node limit or a lack of patience ended it."""
         shared = self.executor is not None and node_limit is None
         start = first_match(problem, budget, rng, self.swaps)
         if no_time_for_duals(problem, budget):
@@ -123,7 +123,7 @@ class BranchAndBound(Solver):
             if shared and tree.full and not budget.stopped:
                 return self._shared(problem, scaled, options, tree, budget), False
         if node_limit is not None and tree.nodes > max(node_limit, 1) and not budget.stopped:
-            return self.tree(problem, budget, rng)  # a checkpoint of level 1 alone: it goes on there
+            return self.tree(problem, budget, rng)  # resumed from a checkpoint of level 1 alone: continue there
         return self._outcome(problem, scaled, tree, budget), tree.full or (patience is not None and patience.over)
 
     def _shared(
@@ -134,7 +134,7 @@ class BranchAndBound(Solver):
         root: _core.TreeResult,
         budget: Budget,
     ) -> Outcome:
-        """Let the executor finish the tree that the first nodes left open."""
+        """Let the executor finish the tree after its first nodes."""
         work = Work(problem, _may_have_symmetries(problem), self.proof_limit)
         tree = _core.SharedTree(scaled.core, options, root)
         coordinator = Coordinator(tree, as_executor(self.executor), work)

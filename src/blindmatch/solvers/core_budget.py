@@ -1,4 +1,4 @@
-"""What the C++ core uses of a budget: all that `src/core/python/budget.h` reads and calls."""
+"""The part of a budget that the C++ core uses: what `src/core/python/budget.h` reads and calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class CoreBudget(Protocol):
-    """What every run in the core asks for."""
+    """What every run in the core needs."""
 
     @property
     def remaining(self) -> float:
@@ -32,20 +32,20 @@ class CoreBudget(Protocol):
 
 
 class BoundBudget(CoreBudget, Protocol):
-    """What the bounds ask for."""
+    """What the bounds need."""
 
     def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float, /) -> bool:
-        """Take note of progress; False stops the run. A proof of size 1 has one stage for all pairs."""
+        """Record progress; returning False stops the run. A proof of size 1 has one stage for all pairs."""
         ...
 
 
 class SearchBudget(CoreBudget, Protocol):
-    """What the searches ask for."""
+    """What the searches need."""
 
     def keep(self, permutation: NDArray[np.int32], cost: float, /) -> None:
-        """Keep the best permutation so far, in case that the run is stopped."""
+        """Keep the best permutation so far, for a run that is stopped."""
         ...
 
     def report(self, lower_bound: None, cost: float, /) -> bool:
-        """Take note of progress; False stops the run."""
+        """Record progress; returning False stops the run."""
         ...

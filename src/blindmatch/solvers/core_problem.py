@@ -64,7 +64,7 @@ class RescaledProblem:
         return cls(core, target, exponent, problem.n)
 
     def budget(self, budget: Budget, root_lasts: Callable[[float], bool] | None = None) -> RescaledBudget:
-        """The budget, which gets costs on the problem's own scale."""
+        """A budget for the core that converts costs to the problem's own scale."""
         return RescaledBudget(budget, self.exponent, node_seconds(self.size), root_lasts)
 
     def cost(self, cost: float) -> float:
@@ -81,9 +81,9 @@ class RescaledProblem:
 class RescaledBudget:
     """The part of a budget that the core uses, with costs scaled back.
 
-    `check_seconds` is the CPU time that the checker takes for each node of a proof, or each stage of the root. The run
-    ends early enough to check all of them; the time limit already leaves room for one, if nobody else uses the cores.
-    `root_lasts` says whether the root goes on, from the gap that it reports.
+    `check_seconds` is the CPU time to check one node of a proof, or one stage of the root. The run ends early enough to
+    check all of them; on an idle machine, the time limit already leaves room for one. `root_lasts` gets the gap of each
+    report of the root, and says whether to continue.
     """
 
     inner: Budget
@@ -93,7 +93,7 @@ class RescaledBudget:
 
     @property
     def remaining(self) -> float:
-        """Seconds left for the core, which asks when it begins: a sweep of many items may take long."""
+        """Seconds left for the core, which asks once, at the start: one sweep of a large problem may take long."""
         return self.inner.remaining - self._check(1.0)
 
     @property
@@ -107,7 +107,7 @@ class RescaledBudget:
         return self.inner.orphaned
 
     def _check(self, proof_size: float) -> float:
-        """Seconds to keep free for the check; at most half of the time, so that a resumed large tree gets on."""
+        """Seconds to reserve for the check; at most half of the limit, so that a large resumed tree makes progress."""
         seconds = (max(1.0, proof_size) * self.inner.slowness - 1) * self.check_seconds
         return min(seconds, self.inner.time_limit / 2)
 

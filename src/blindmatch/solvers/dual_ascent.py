@@ -19,8 +19,8 @@ from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import IntArray, at_least
 
-SWAPS = 200  # of the first search, for each item
-_AT_ONCE = 100  # items; for 600 of them, preparing the duals takes 6 s
+SWAPS = 200  # swaps of the first search, per item
+_AT_ONCE = 100  # items up to which a first proof takes next to no time; at 600 items, preparing the duals takes 6 s
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class DualAscent(Solver):
 
 
 def no_time_for_duals(problem: QAP, budget: Budget) -> bool:
-    """Whether the run is over before the ascent. For few items a first proof takes next to no time, so it goes on."""
+    """Whether to end the run before the ascent. Small problems continue at the time limit: a first proof is quick."""
     return budget.interrupted or (budget.stopped and problem.n > _AT_ONCE)
 
 

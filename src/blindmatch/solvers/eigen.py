@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors of symmetric matrices; Ctrl-C and other threads do not wait for LAPACK.
 
-numpy computes them in float64 whatever it is given, which takes twice as long as float32, and scipy's functions keep
-other threads from running. So LAPACK's drivers, for all of them (divide and conquer) and for a part (MRRR), are called
-through the pointers that scipy offers to compiled code.
+numpy always computes in float64, which takes twice as long as float32, and scipy's functions hold the GIL. So this
+module calls LAPACK's drivers through the pointers that scipy offers to compiled code: divide and conquer for the whole
+spectrum, MRRR for a part of it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
 
-_SLOW = 1800  # from this size on, LAPACK takes so long that it has to run apart from the thread that Ctrl-C reaches
-_WORK, _INTEGER_WORK = 70, 10  # numbers of workspace, over the size: enough for LAPACK's blocks
-# How the signatures begin, and their number of arguments.
+_SLOW = 1800  # from this size on, LAPACK runs in another thread, so that Ctrl-C need not wait for it
+_WORK, _INTEGER_WORK = 70, 10  # size of the workspaces, divided by n: enough for LAPACK's block sizes
+# The start of each driver's signature, and its number of arguments.
 _SIGNATURES = {"syevr": (b"void (char *, char *, char *, int *, ", 21), "syevd": (b"void (char *, char *, int *, ", 11)}
 
 Floats = NDArray[np.floating[Any]]
@@ -36,12 +36,15 @@ def whole_spectrum(A: Floats) -> Spectrum:
 
 
 def upper_spectrum(A: Floats, cut: float) -> Spectrum | None:
-    """Those with eigenvalues above `cut`; None for numbers that are not finite and, very rarely, where LAPACK fails."""
+    """The eigenvalues above `cut` and their eigenvectors.
+
+    None if a number is not finite or, very rarely, if LAPACK fails.
+    """
     return responsively(lambda: _above(A, cut), len(A))
 
 
 def responsively(work: Callable[[], Result], size: int) -> Result:
-    """The result of `work`, which lets other threads run; where it takes long, Ctrl-C does not wait for it."""
+    """Return the result of `work`, which releases the GIL. Large work runs in a thread, so that Ctrl-C acts at once."""
     if size < _SLOW:
         return work()
     job: Future[Result] = Future()
@@ -73,7 +76,7 @@ def _all_of(A: Floats) -> Spectrum:
 
 def _divide_and_conquer(driver: Any, A: Floats) -> Spectrum | None:
     d = len(A)
-    vectors, values = A.copy(), np.empty(d, A.dtype)  # the eigenvectors take the place of the matrix, row by row
+    vectors, values = A.copy(), np.empty(d, A.dtype)  # LAPACK overwrites the matrix with the eigenvectors, one per row
     work, integers = np.empty(1 + 6 * d + 2 * d * d, A.dtype), np.empty(3 + 5 * d, np.intc)
     size, room, integer_room, info = (ctypes.c_int(k) for k in (d, len(work), len(integers), 0))
     arguments = [b"V", b"L", size, vectors, size, values, work, room, integers, integer_room, info]
@@ -93,7 +96,7 @@ def _above(A: Floats, cut: float) -> Spectrum | None:
         return values, vectors
     d = len(A)
     real: Any = ctypes.c_float if A.dtype.char == "f" else ctypes.c_double
-    matrix = A.copy()  # which LAPACK overwrites; it is symmetric, so the order of its entries does not matter
+    matrix = A.copy()  # LAPACK overwrites it; it is symmetric, so row order and column order are the same
     values, vectors = np.empty(d, A.dtype), np.empty((d, d), A.dtype)  # row by row: the transpose of what LAPACK fills
     work, support = np.empty(_WORK * d, A.dtype), np.empty(2 * d, np.intc)
     integers = np.empty(_INTEGER_WORK * d, np.intc)
@@ -108,7 +111,7 @@ def _above(A: Floats, cut: float) -> Spectrum | None:
 
 @cache
 def _driver(kind: str, name: str) -> Any:
-    """A driver of LAPACK as a function that lets other threads run; None where scipy's has another signature."""
+    """A LAPACK driver as a function that releases the GIL; None if its signature in scipy is not the expected one."""
     capsule = cython_lapack.__pyx_capi__[{"f": "s", "d": "d"}[kind] + name]
     beginning, count = _SIGNATURES[name]
     api = ctypes.pythonapi

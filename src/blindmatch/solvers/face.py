@@ -13,10 +13,10 @@ from blindmatch.validation import BoolArray
 
 
 class Face:
-    """An orthonormal basis V of the y for which every row and every column of x sums up to y_0.
+    """An orthonormal basis V of all y for which every row and every column of x sums to y_0.
 
-    V consists of the last columns of a product of at most 2n Householder reflections, I - U S U' (compact WY form), so
-    a product with it costs O(n) operations for each entry, not O(n^2).
+    V is the last columns of a product of at most 2n Householder reflections, I - U S U' (compact WY form). So a product
+    with V takes O(n) operations per entry, not O(n^2).
     """
 
     def __init__(self, allowed: BoolArray, dtype: type[np.floating[Any]], arrays: Arrays = NUMPY) -> None:

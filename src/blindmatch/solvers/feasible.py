@@ -10,7 +10,7 @@ from blindmatch.validation import IntArray
 
 
 def forced_pairs(problem: QAP) -> list[tuple[int, int]]:
-    """Pairs without an alternative in their row or column, found one after the other; at least one item stays free."""
+    """Pairs without an alternative in their row or column, found one by one; at least one item stays free."""
     if problem.forbidden is None:
         return []
     free = ~problem.forbidden

@@ -11,10 +11,9 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.validation import FloatArray, IntArray
 
-# Bounds of these solvers hold up to their tolerances, 1e-9 in our settings: twice that share of the scale is
-# subtracted.
+# The bounds of these solvers hold up to their tolerances (1e-9 in our settings). This share of the scale is subtracted.
 _MARGIN = 2e-9
-_NOTHING = -5000  # an exponent below that of any number and any product of two
+_NOTHING = -5000  # the exponent of zero: below that of any number and of any product of two numbers
 
 
 class CentredCost:

@@ -11,9 +11,9 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Pair
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
-_SPREAD = 4.0  # the norm counts as at most this multiple of the norm after centring
-_NOISE = 1e-6  # the norm counts as at least this share of the norm before centring: less may be rounding errors
-_LARGEST_SCALE = 2.0**1000  # denormal costs stay small: a larger one may overflow
+_SPREAD = 4.0  # upper limit of the norm, as a multiple of the norm after centring
+_NOISE = 1e-6  # lower limit of the norm, as a share of the norm before centring: less may be rounding errors
+_LARGEST_SCALE = 2.0**1000  # denormal costs stay small, because a larger scale could overflow
 
 Factors = tuple[tuple[FloatArray, FloatArray], ...]
 
@@ -21,14 +21,14 @@ Factors = tuple[tuple[FloatArray, FloatArray], ...]
 class PairCosts:
     """Costs over pairs, scaled so that their norm is about n^2.
 
-    The mean of a factor adds the same to the cost of every permutation. The splitting works on costs without it: where
-    kernels are nearly constant, as those of random vectors are, nothing else would be left of them in float32.
+    The mean of a factor adds the same constant to the cost of every permutation. The splitting works on costs without
+    it. Otherwise, nearly constant kernels (such as those of random vectors) would lose all their digits in float32.
     """
 
     def __init__(self, problem: QAP) -> None:
         form = problem.normal_form
         self.n, self.factors = problem.n, form.factors
-        # Only differences count: a mean of every row and every column would only make the numbers larger.
+        # Row means and column means add a constant to every permutation. Without them the numbers are smaller.
         linear = form.linear
         self.column_means = linear.mean(axis=0)
         self.linear = linear - linear.mean(axis=1, keepdims=True) - self.column_means + linear.mean()
@@ -42,7 +42,7 @@ class PairCosts:
         self.scale = min(problem.n**2 / norm, _LARGEST_SCALE) if norm > 0 else 1.0
 
     def _norm(self, factors: Factors) -> float:
-        """The norm of the costs; of numbers relative to the largest, since squares may over- or underflow."""
+        """The norm of the costs, computed relative to the largest, because squares may overflow or underflow."""
         sizes = [(float(np.abs(A).max()), float(np.abs(B).max())) for A, B in factors]
         unit = max([float(np.abs(self.linear).max()), *(a * b for a, b in sizes)])
         if unit == 0:
@@ -55,7 +55,7 @@ class PairCosts:
         return unit * float(np.sqrt(max(squares, 0.0)))
 
     def reduced(self, fixed: Sequence[Pair], rows: IntArray, columns: IntArray) -> PairCosts:
-        """The costs of the rows and columns that some fixed pairs leave, on the same scale and not centred again."""
+        """The costs of the rows and columns that remain after fixing pairs, on the same scale and not centred again."""
         rest = copy(self)
         rest.n, rest.column_means = len(rows), self.column_means[columns]
         rest.factors, rest.linear = _reduced(self.factors, self.linear, fixed, rows, columns)
@@ -71,10 +71,10 @@ class PairCosts:
         return self.scale * _matrix(self.centred, self.centred_linear, allowed)
 
     def offset(self, allowed: BoolArray) -> FloatArray:
-        """What centring left out, for all entries between two pairs; less its value for a permutation.
+        """What centring removed from the entries between two pairs, minus its total for any permutation.
 
         With B' = B - b off the diagonal, AB = A'B' + ab + aB' + bA'. The sum of the last three terms over the pairs of
-        x depends only on the sums of its rows and columns. So this matrix is zero on the face.
+        x depends only on the row sums and column sums of x. So this matrix is zero on the face.
         """
         rows, columns = np.nonzero(allowed)
         n, value = self.n, 0.0
@@ -82,14 +82,14 @@ class PairCosts:
         for (A, B), (a, b) in zip(self.centred, self.means, strict=True):
             result[1:, 1:] += a * b + a * B[np.ix_(columns, columns)] + b * A[np.ix_(rows, rows)]
             value += a * b * n * n + a * float(B.sum()) + b * float(A.sum())
-        linear = self.linear - self.centred_linear  # of fixed pairs: a function of the row and one of the column
+        linear = self.linear - self.centred_linear  # what fixed pairs add: a term per row and a term per column
         result[0, 1:] = result[1:, 0] = linear[allowed] / 2
         result[0, 0] = -value - float(linear.sum()) / n
         return self.scale * result
 
 
 def _mean(matrix: FloatArray) -> float:
-    """Of what is off the diagonal, which is zero; that of an antisymmetric matrix is zero."""
+    """The mean of the off-diagonal entries; zero for an antisymmetric matrix. The diagonal is zero."""
     n = len(matrix)
     return float(matrix.sum()) / (n * (n - 1)) if n > 1 and np.array_equal(matrix, matrix.T) else 0.0
 
@@ -105,7 +105,7 @@ def _reduced(
 ) -> tuple[Factors, FloatArray]:
     i, j = (np.array([pair[side] for pair in fixed], dtype=np.intp) for side in (0, 1))
     result = linear[np.ix_(rows, columns)]
-    for A, B in factors:  # symmetric both, or antisymmetric both
+    for A, B in factors:  # both symmetric, or both antisymmetric
         result = result + 2 * A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T
     return tuple((A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in factors), result
 

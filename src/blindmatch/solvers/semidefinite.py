@@ -1,4 +1,4 @@
-"""The doubly nonnegative bound with a proof, and the match that its relaxation points to."""
+"""The doubly nonnegative bound with a proof, and the match that its relaxation suggests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.semidefinite_node import Bounded, Relaxation, has_choice
+from blindmatch.solvers.semidefinite_node import Bounded, SplittingState, has_choice
 from blindmatch.solvers.semidefinite_stage import StageMaker
 from blindmatch.solvers.splitting import Splitting
 from blindmatch.solvers.two_opt import improve
@@ -31,12 +31,12 @@ from blindmatch.validation import BoolArray, IntArray, at_least
 
 _ROUND = 20  # steps between two proofs
 _BETA = 1.5  # the first penalty, over n
-_FIX_SHARE = 0.03  # of the allowed pairs: fewer are not worth a stage that has to be checked
-_STALL = 0.002  # of the gap: a round that gains less counts as lost
-_PATIENCE = 4  # rounds
+_FIX_SHARE = 0.03  # least share of the allowed pairs that a stage must rule out to be worth its check
+_STALL = 0.002  # a round that closes less than this share of the gap counts as lost
+_PATIENCE = 4  # lost rounds in a row that end the run
 _MOST_WORK = 1.4e13  # steps times the third power of the dimension: about half an hour
 _PHASE = "semidefinite bound"
-_FINE, _FINE_UP_TO = 1e-3, 1000  # float64 steps: if the gap is below this share of the cost, up to this number of pairs
+_FINE, _FINE_UP_TO = 1e-3, 1000  # steps in float64: for gaps below this share of the cost, up to this many pairs
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,12 @@ class Semidefinite(Solver):
     Parameters
     ----------
     rounds
-        Of 20 steps each at most; None goes on until the bound closes or stalls. Without a time limit, a run also ends
-        after a fixed amount of work, about half an hour; only problems of more than 50 items come to that.
+        Maximum number of rounds, of 20 steps each; None continues until the bound closes or stalls. Without a time
+        limit, a run also ends after a fixed amount of work, about half an hour; only problems of more than 50 items
+        take that long.
     device
-        Where the steps run: None for numpy, else a device of torch such as "cuda" (``pip install 'blindmatch[gpu]'``).
-        Proofs are made and checked on the processor. Bounds differ in the last digits.
+        Where the steps run: None for numpy, or a device of torch such as "cuda" (``pip install 'blindmatch[gpu]'``).
+        Proofs are always made and checked on the CPU. Bounds of different devices differ in the last digits.
     """
 
     rounds: int | None = None
@@ -76,8 +77,8 @@ class Semidefinite(Solver):
             raise ValueError(f"device={self.device!r}; expected None or the name of a device of torch, such as 'cuda'")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Level 1 without its linear program, then the splitting on the pairs that it leaves."""
-        arrays = arrays_on(self.device)  # before the work: an error does not wait for it
+        """Run level 1 without its linear program, then the splitting on the pairs that it does not rule out."""
+        arrays = arrays_on(self.device)  # first, so that an unusable device is reported at once
         first = DualAscent(relaxation=False)(problem, budget=budget, rng=rng)
         if budget.stopped or first.status == "optimal" or problem.n < 2:
             return first
@@ -94,9 +95,9 @@ def root_stages(outcome: Outcome) -> tuple[Stage, ...]:
 class SemidefiniteRun:
     """One run: the splitting, the stages that it leaves, and the pairs that they rule out.
 
-    The checker itself says what a stage proves: `view` is what it makes of the stages that are kept. LAPACK runs on one
-    thread: the bound does not depend on the number of threads then, and two threads of it take 20 times as long where
-    other programs use the cores, for a gain of a third where they do not.
+    The checker decides what a stage proves; `view` is its result for the stages that are kept. LAPACK runs on one
+    thread. Then the bound does not depend on the number of threads. Besides, two threads save only a third of the time
+    on an idle machine, and take 20 times as long where other programs use the cores.
     """
 
     def __init__(
@@ -105,17 +106,17 @@ class SemidefiniteRun:
         budget: Budget,
         stages: tuple[Stage, ...],
         arrays: Arrays = NUMPY,
-        start: Relaxation | None = None,
+        start: SplittingState | None = None,
     ) -> None:
         self.problem, self.budget = problem, budget
         self.effort = Effort(threads=budget.threads)
         self.view = NodeView(problem, Node(), None, ())
         self.stages = list(stages)
         self.view.use_proofs(Node(stages=stages), self.effort)
-        self.last: tuple[float, Stage] | None = None  # a better one that rules out nothing
+        self.last: tuple[float, Stage] | None = None  # bound and stage: better, but rules out no pair
         self.costs = PairCosts(problem)
         self.allowed = self._allowed(self.view)
-        if start is not None:  # of an earlier run
+        if start is not None:  # from a checkpoint
             kept = start.kept(self.allowed)
             start = kept if has_choice(kept.allowed) else start
             self.allowed = start.allowed
@@ -125,9 +126,9 @@ class SemidefiniteRun:
         else:
             self.splitting = Splitting.resumed(cost, self.allowed, start.beta, start.Y, start.Z)
         self.maker = StageMaker(self.costs, self.allowed)
-        self.slowest = 0.0  # seconds of a step
-        self.proof_seconds = 0.0  # of the last proof
-        self.check_seconds = 0.0  # that the checker took for the stages that are kept
+        self.slowest = 0.0  # seconds of the slowest of the latest steps
+        self.proof_seconds = 0.0  # seconds that the last proof took
+        self.check_seconds = 0.0  # seconds that the checker took for the stages that are kept
         self.message = ""
 
     @property
@@ -137,7 +138,7 @@ class SemidefiniteRun:
 
     @property
     def floor(self) -> float:
-        """What permutations that use a pair which has been ruled out cost at least."""
+        """A lower bound for all permutations that use a pair which is ruled out."""
         return float(self.view.pair_bounds[~self.allowed].min(initial=math.inf))
 
     @property
@@ -152,9 +153,9 @@ class SemidefiniteRun:
         branching: float = math.inf,
         on_round: Callable[[SemidefiniteRun], None] | None = None,
     ) -> Outcome:
-        """Rounds of steps, each with a proof, until the bound closes, stalls or the budget ends.
+        """Run rounds of steps, each with a proof, until the bound closes, stalls or the budget ends.
 
-        With a time limit it goes on at a stall while there are more pairs than `branching`.
+        With a time limit, it continues after a stall if there are too many pairs for branching (more than `branching`).
         """
         with self.budget.interruptible():
             self._rounds(math.inf if rounds is None else rounds, branching, on_round)
@@ -196,7 +197,7 @@ class SemidefiniteRun:
         return self.splitting.dtype == np.float32 and gap < _FINE * cost and len(self.splitting.s) <= _FINE_UP_TO
 
     def _steps(self) -> None:
-        """A round of steps, fewer if the time runs out; the last one is not completed, so that its dual can be used."""
+        """Run a round of steps, or fewer if time runs out. The last one ends after `project`: `dual` needs that."""
         for step in range(_ROUND):
             start = time.perf_counter()
             self.splitting.project()
@@ -207,13 +208,13 @@ class SemidefiniteRun:
 
     @property
     def _out_of_time(self) -> bool:
-        """Whether a further step would leave too little time for a proof, and for `solve` to check all of them."""
+        """Whether another step would leave too little time for a proof, and for `solve` to check all proofs."""
         return (
             self.budget.stopped or self.budget.remaining < 1.5 * self.slowest + self.proof_seconds + self.check_seconds
         )
 
     def _prove(self) -> None:
-        """Make a stage of the current dual, take what it proves, and forget the pairs that it rules out."""
+        """Make a stage of the current dual, use what it proves, and drop the pairs that it rules out."""
         start = time.perf_counter()
         self._round_match()
         Z, level = self.splitting.dual()
@@ -222,7 +223,7 @@ class SemidefiniteRun:
         check = time.perf_counter()
         view.use_proofs(Node(stages=(stage,)), self.effort)
         check = time.perf_counter() - check
-        self.proof_seconds = time.perf_counter() - start + check  # the last stage is checked once more as well
+        self.proof_seconds = time.perf_counter() - start + check  # twice, because `solve` checks the last stage again
         left = self._allowed(view)
         closed = view.bound >= self.target
         if closed or left.sum() <= (1 - _FIX_SHARE) * self.allowed.sum():
@@ -250,7 +251,7 @@ class SemidefiniteRun:
         return np.asarray(view.pair_bounds < self.target)
 
     def _round_match(self) -> None:
-        """The permutation next to the relaxation's weights, improved by exchanges."""
+        """Offer the permutation nearest to the weights of the relaxation, improved by 2-opt."""
         weights = np.where(self.allowed, self.splitting.marginals(), -1e3)
         match: IntArray = linear_sum_assignment(weights, maximize=True)[1]
         if self.problem.allows(match):
@@ -259,12 +260,12 @@ class SemidefiniteRun:
 
     @property
     def all_stages(self) -> tuple[Stage, ...]:
-        """What the run has proved so far."""
+        """The stages that prove the best bound so far."""
         last = (self.last[1],) if self.last is not None and self.last[0] > self.view.bound else ()
         return (*self.stages, *last)
 
     def as_root(self) -> Bounded:
-        """What the run has proved, and where the children of a tree start."""
+        """The root of a tree: what the run has proved, and the relaxation from which its children start."""
         view = NodeView(self.problem, Node(), None, ())
         start = time.thread_time()
         view.use_proofs(Node(stages=self.all_stages), self.effort)
@@ -274,11 +275,11 @@ class SemidefiniteRun:
         return root
 
     @property
-    def relaxation(self) -> Relaxation:
-        """Where the splitting is, after a projection."""
+    def relaxation(self) -> SplittingState:
+        """The current point and dual of the splitting, after a projection."""
         splitting = self.splitting
         Z = splitting.dual()[0].astype(np.float32)
-        return Relaxation(splitting.allowed, splitting.point(), Z, splitting.beta)
+        return SplittingState(splitting.allowed, splitting.point(), Z, splitting.beta)
 
     def _outcome(self) -> Outcome:
         assert self.budget.best is not None

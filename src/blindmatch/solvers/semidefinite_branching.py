@@ -1,4 +1,4 @@
-"""Which row or column a node of the semidefinite tree branches on, and which children a symmetry makes superfluous."""
+"""Choose the row or column on which a node of the semidefinite tree branches, and skip symmetric children."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from blindmatch.proof.certificate import COLUMN, ROW, Pair
 from blindmatch.proof.checker import NodeView
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
-_WEIGHT = 3.0  # a child with the whole gap to go counts e^3 times as much as one that is nearly closed
+_WEIGHT = 3.0  # a child with the whole gap left counts e^3 times as much as one that is nearly closed
 
 Symmetry = tuple[int, IntArray]  # (ROW or COLUMN, image)
 Skipped = tuple[int, int, int]  # child, sibling, number of the symmetry
 
 
 @dataclass(frozen=True)
-class Line:
+class BranchingLine:
     """A row or a column to branch on."""
 
     line: Pair  # (ROW or COLUMN, its index in the problem)
     skipped: tuple[Skipped, ...]
-    children: list[Pair]  # pairs of what the node leaves
+    children: list[Pair]  # their pairs, as indices into the rows and columns that the node leaves
 
 
-def best_line(view: NodeView, bounds: FloatArray, target: float, symmetries: tuple[Symmetry, ...]) -> Line:
-    """The line whose children promise the least work; pairs whose bounds reach the target need no child."""
+def best_line(view: NodeView, bounds: FloatArray, target: float, symmetries: tuple[Symmetry, ...]) -> BranchingLine:
+    """The line whose children should take the least work. Pairs whose bounds reach the target need no child."""
     gap = target - float(bounds.min())
     share = np.clip((target - bounds) / gap, 0, 1) if gap < np.inf else np.ones_like(bounds)
     weights = np.where(bounds < target, np.exp(_WEIGHT * share), 0.0)
@@ -40,26 +40,28 @@ def best_line(view: NodeView, bounds: FloatArray, target: float, symmetries: tup
     return _line(view, bounds < target, side, at, skipped)
 
 
-def given_line(view: NodeView, bounds: FloatArray, target: float, symmetries: tuple[Symmetry, ...], line: Pair) -> Line:
-    """The same for a line that has been chosen before."""
+def given_line(
+    view: NodeView, bounds: FloatArray, target: float, symmetries: tuple[Symmetry, ...], line: Pair
+) -> BranchingLine:
+    """The children of a line that an earlier run chose."""
     side, index = line
     at = int(np.flatnonzero((view.rows, view.columns)[side] == index)[0])
     return _line(view, bounds < target, side, at, _skipped(view, side, symmetries))
 
 
-def _line(view: NodeView, open_: BoolArray, side: int, at: int, skipped: tuple[Skipped, ...]) -> Line:
+def _line(view: NodeView, open_: BoolArray, side: int, at: int, skipped: tuple[Skipped, ...]) -> BranchingLine:
     partners = np.flatnonzero(_needed(view, side, skipped) & (open_[at] if side == ROW else open_[:, at]))
     children = [(at, int(other)) if side == ROW else (int(other), at) for other in partners]
-    return Line((side, int((view.rows, view.columns)[side][at])), skipped, children)
+    return BranchingLine((side, int((view.rows, view.columns)[side][at])), skipped, children)
 
 
 def _needed(view: NodeView, side: int, skipped: tuple[Skipped, ...]) -> BoolArray:
-    """Partners of a line that no symmetry makes superfluous."""
+    """The partners of a line that must become children: those that no symmetry maps to a sibling."""
     return ~np.isin((view.columns, view.rows)[side], [child for child, _, _ in skipped])
 
 
 def _skipped(view: NodeView, side: int, symmetries: tuple[Symmetry, ...]) -> tuple[Skipped, ...]:
-    """Children that a symmetry which keeps all fixed pairs maps a sibling to; the first of its orbit stays."""
+    """Children to skip: a symmetry that keeps all fixed pairs maps a sibling to them. The first of each orbit stays."""
     usable = [
         (number, image)
         for number, (of, image) in enumerate(symmetries)

@@ -1,9 +1,9 @@
-"""The checkpoint of a run with the semidefinite bound: a file to which nodes are appended when they are done.
+"""The checkpoint of a run with the semidefinite bound: a file to which finished nodes are appended.
 
-It begins with a line of text and a digest of the problem. One record a node follows, the root first: its length, a
-checksum, and an archive of arrays, which are the node's part of the certificate, the incumbent, and where its children
-start. What a killed run did not write to the end has a wrong length or checksum, and is dropped. While the root is
-being bounded, the file has the root alone, without a line to branch on, and is replaced each time.
+The file begins with a line of text and a digest of the problem. One record per node follows, the root first: its
+length, a checksum, and an archive of arrays (the node's part of the certificate, the incumbent, and the relaxation from
+which its children start). A record that a killed run did not complete has a wrong length or checksum, and is dropped.
+While the root is being bounded, the file holds only the root, without a line to branch on, and is replaced each time.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.certificate_file import FIELDS, certificate_arrays, certificate_of
 from blindmatch.proof.checker import is_symmetry
 from blindmatch.solvers.semidefinite_branching import Symmetry
-from blindmatch.solvers.semidefinite_node import Relaxation
+from blindmatch.solvers.semidefinite_node import SplittingState
 from blindmatch.validation import IntArray, as_permutation
 
 _MAGIC = b"blindmatch semidefinite tree 1\n"
-_HEAD = struct.Struct("<QI")  # of a record: its length and its checksum
+_HEAD = struct.Struct("<QI")  # head of a record: length and checksum
 _START = ("start_allowed", "start_Y", "start_Z", "start_beta")
-_PAUSE = 9.0  # at least, between two writes, over the time that the last one took
-_RATE = 4e6  # bytes a second that are written, on average at most
-_LARGEST = 1e9  # in a relaxation; costs are scaled to n^2
+_PAUSE = 9.0  # least time between two writes, as a multiple of the duration of the last one
+_RATE = 4e6  # upper limit of the bytes written per second, on average
+_LARGEST = 1e9  # upper limit of the numbers of a relaxation; costs are scaled to n^2
 
 
 class TreeFile:
-    """The file of one run. It may have the nodes of an earlier one, in the same order as in the certificate.
+    """The file of one run. It may hold the nodes of an earlier run, in the order of the certificate.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class TreeFile:
 
     def __init__(self, path: Path, problem: QAP, interval: float) -> None:
         self.path, self.problem, self.interval = path, problem, interval
-        self.error = ""  # of the last attempt to write
-        self.torn = False  # whether the end of what an earlier run wrote was dropped
+        self.error = ""  # why the last write failed; empty if it succeeded
+        self.torn = False  # whether an incomplete record of an earlier run was dropped
         self._start = _MAGIC + _digest(problem)
-        self._records: list[tuple[int, int]] = []  # of an earlier run: where they begin and how long they are
-        self._written = 0  # nodes that the file has
-        self._end = 0  # of their records
+        self._records: list[tuple[int, int]] = []  # of an earlier run: start and length of each
+        self._written = 0  # number of nodes in the file
+        self._end = 0  # where their records end
         self._next = time.monotonic() + interval
 
     @property
@@ -76,7 +76,7 @@ class TreeFile:
         return time.monotonic() >= self._next
 
     def __len__(self) -> int:
-        """How many nodes of an earlier run there are."""
+        """The number of nodes of an earlier run."""
         return len(self._records)
 
     def load(self) -> None:
@@ -115,8 +115,8 @@ class TreeFile:
                 raise ValueError("a permutation with a forbidden pair")
         return found
 
-    def relaxation(self, index: int, size: int) -> Relaxation | None:
-        """Where the children of a node start, over the pairs of `size` rows and columns; None if it is not there."""
+    def relaxation(self, index: int, size: int) -> SplittingState | None:
+        """The relaxation from which the children of a node with `size` rows start; None if it is not saved."""
         with self.refusing():
             arrays = self._arrays(index, _START)
             if len(arrays) < len(_START):
@@ -125,11 +125,11 @@ class TreeFile:
             if allowed.dtype != bool or allowed.shape != (size, size) or not 1e-2 < beta < _LARGEST:
                 raise ValueError("no relaxation")
             Y, Z = (_symmetric(arrays[name], 1 + int(allowed.sum())) for name in ("start_Y", "start_Z"))
-        return Relaxation(allowed, Y, Z, beta)
+        return SplittingState(allowed, Y, Z, beta)
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Say of whatever a forged record raises that the file is damaged."""
+        """Turn any error that a damaged or forged record causes into a ValueError."""
         try:
             yield
         except Exception as error:
@@ -140,13 +140,13 @@ class TreeFile:
     def write(
         self,
         nodes: Sequence[Node],
-        starts: Mapping[int, Relaxation],
+        starts: Mapping[int, SplittingState],
         symmetries: tuple[Symmetry, ...],
         incumbent: IntArray,
     ) -> None:
-        """Append the nodes that the file does not have; the first time, a new file takes the place of an old one.
+        """Append the nodes that the file does not hold yet; the first write replaces the file.
 
-        A full disk does not stop the run: `error` says what went wrong.
+        A full disk does not stop the run; `error` records it.
         """
         if len(nodes) <= self._written:
             return
@@ -177,11 +177,11 @@ class TreeFile:
     def write_root(
         self,
         stages: tuple[Any, ...],
-        start: Relaxation,
+        start: SplittingState,
         symmetries: tuple[Symmetry, ...],
         incumbent: IntArray,
     ) -> None:
-        """Write what the root has proved so far; the next write replaces it."""
+        """Write the stages of the root so far; the next write replaces them."""
         self._written = 0
         self.write([Node(stages=stages, spectral=True)], {0: start}, symmetries, incumbent)
         self._written = 0
@@ -209,7 +209,7 @@ def _put(file: IO[bytes], start: bytes, records: Iterator[bytes]) -> None:
 
 
 def _whole_record(file: IO[bytes], size: int) -> int | None:
-    """The length of the next record, which is read; None if there is none that is whole."""
+    """Read the next record and return its length; None if it is missing or incomplete."""
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
@@ -219,7 +219,7 @@ def _whole_record(file: IO[bytes], size: int) -> int | None:
     return int(length)
 
 
-def _record(node: Node, start: Relaxation | None, symmetries: tuple[Symmetry, ...], incumbent: IntArray) -> bytes:
+def _record(node: Node, start: SplittingState | None, symmetries: tuple[Symmetry, ...], incumbent: IntArray) -> bytes:
     arrays = certificate_arrays(Certificate(len(incumbent), (node,), symmetries=symmetries))
     arrays["incumbent"] = incumbent.astype(np.int64)
     if start is not None:

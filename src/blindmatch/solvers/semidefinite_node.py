@@ -1,4 +1,4 @@
-"""A node of the tree of semidefinite bounds: what it inherits from its parent, and what it proves."""
+"""One node of the semidefinite tree: what it inherits from its parent, and what it proves."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from blindmatch.validation import BoolArray, IntArray
 
 _ROUND = 6  # steps between two proofs
 _ROUNDS = 6  # largest number of rounds
-_HOPE = 0.7  # of the gap: a node goes on while its rounds, at the last one's pace, may close that much
-_FIX_SHARE = 0.1  # of the allowed pairs: fewer are not worth a stage of their own
-_ROUNDING = 0.02  # of the gap: what the digits that a matrix does not keep may cost
+_HOPE = 0.7  # a node continues if its remaining rounds, at the last pace, may close this share of the gap
+_FIX_SHARE = 0.1  # least share of the allowed pairs that must be ruled out to start a new stage
+_ROUNDING = 0.02  # share of the gap that may be lost by rounding the matrix of a stage
 _LEAST_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
-    """A point of the relaxation and its dual, (p + 1, p + 1) over 1 and the allowed pairs, with the penalty."""
+class SplittingState:
+    """A point Y of the relaxation and its dual Z, both (p + 1, p + 1) over 1 and the allowed pairs, and the penalty."""
 
     allowed: BoolArray
     Y: Floats
@@ -45,15 +45,15 @@ class Relaxation:
         """Memory of the two matrices."""
         return self.Y.nbytes + self.Z.nbytes
 
-    def kept(self, allowed: BoolArray) -> Relaxation:
-        """The same on fewer pairs."""
+    def kept(self, allowed: BoolArray) -> SplittingState:
+        """The relaxation restricted to fewer pairs."""
         allowed = allowed & self.allowed
         index = np.concatenate(([0], 1 + np.flatnonzero(allowed[self.allowed])))
         square = np.ix_(index, index)
-        return Relaxation(allowed, self.Y[square], self.Z[square], self.beta)
+        return SplittingState(allowed, self.Y[square], self.Z[square], self.beta)
 
-    def fixed(self, i: int, j: int) -> Relaxation:
-        """The same where the pair (i, j) is fixed: y = (1, 1, x), so that its line is added to that of the 1."""
+    def fixed(self, i: int, j: int) -> SplittingState:
+        """The relaxation with the pair (i, j) fixed: its entry of y is 1, so its line is added to that of the 1."""
         rest = self.allowed.copy()
         rest[i, :] = rest[:, j] = False
         pair = int(np.count_nonzero(self.allowed.ravel()[: i * len(rest) + j])) + 1
@@ -66,17 +66,17 @@ class Relaxation:
         Y[0], Y[:, 0] = weights, weights
         np.fill_diagonal(Y, weights)
         Y[0, 0] = 1
-        return Relaxation(np.delete(np.delete(self.allowed, i, 0), j, 1), Y, Z, self.beta)
+        return SplittingState(np.delete(np.delete(self.allowed, i, 0), j, 1), Y, Z, self.beta)
 
 
 @dataclass(eq=False)
 class Bounded:
-    """A node that has been bounded."""
+    """A bounded node."""
 
     pair: Pair | None
     view: NodeView
     stages: tuple[Stage, ...]
-    relaxation: Relaxation | None = None  # where its children start; None if there is nothing to relax
+    relaxation: SplittingState | None = None  # where its children start; None if there is nothing to relax
     index: int = 0  # in the certificate
     match: IntArray | None = None  # a permutation of the whole problem that the relaxation points to
     check_seconds: float = 0.0
@@ -84,18 +84,18 @@ class Bounded:
 
     @property
     def for_children(self) -> Bounded:
-        """The part of it that its children start from."""
+        """What a worker needs of this node to bound its children."""
         return replace(self, stages=(), match=None)
 
 
 class NodeBounder:
-    """Bounds nodes of one problem. The result depends on the arguments alone."""
+    """Bounds the nodes of one problem. The result depends only on the arguments."""
 
     def __init__(self, problem: QAP, costs: PairCosts, budget: Budget, over: Callable[[], bool]) -> None:
         self.problem, self.costs, self.budget, self.over = problem, costs, budget, over
 
     def child(self, parent: Bounded, i: int, j: int, target: float) -> Bounded | None:
-        """Fix the pair (i, j) of what the parent leaves and bound the rest; None if the time is over before."""
+        """Fix the pair (i, j) of what the parent leaves, and bound the rest; None if time runs out."""
         pair = (int(parent.view.rows[i]), int(parent.view.columns[j]))
         view = NodeView(self.problem, Node(pair=pair), parent.view, ())
         if view.complete:
@@ -110,7 +110,7 @@ class NodeBounder:
         return run.result(pair)
 
     def _completed(self, fixed: tuple[Pair, ...]) -> IntArray:
-        """The only permutation that uses all of these pairs, which are all or all but one."""
+        """The permutation with these pairs, of which at most one is missing."""
         match = np.full(self.problem.n, -1, dtype=np.intp)
         for i, j in fixed:
             match[i] = j
@@ -121,7 +121,7 @@ class NodeBounder:
 def children_elsewhere(
     problem: QAP, children: list[tuple[Bounded, int, int]], target: float, seconds: float
 ) -> list[Bounded | None]:
-    """What `NodeBounder.child` returns for each, in the process of a worker."""
+    """Call `NodeBounder.child` for each child, in the process of a worker."""
     budget = Budget(seconds, threads=1)
     bounder = NodeBounder(problem, PairCosts(problem), budget, lambda: budget.stopped)
     with one_blas_thread():
@@ -129,25 +129,25 @@ def children_elsewhere(
 
 
 class _NodeRun:
-    """One node: the splitting from where the parent left it, with a proof after each round of steps."""
+    """The work on one node: continue the parent's splitting, with a proof after each round of steps."""
 
     def __init__(self, bounder: NodeBounder, view: NodeView, target: float) -> None:
         self.bounder, self.target = bounder, target
-        self.kept: list[Stage] = []  # stages that later ones build on
-        self.base = view  # what they prove
-        self.best, self.last = view, None  # with one more stage, if that is better
+        self.kept: list[Stage] = []  # the stages on which later ones build
+        self.base = view  # what the kept stages prove
+        self.best, self.last = view, None  # the best view with one more stage, and that stage
         self.costs = bounder.costs.reduced(view.fixed, view.rows, view.columns)
         self.splitting: Splitting | None = None
-        self.seconds = 0.0  # of the checks
+        self.seconds = 0.0  # CPU time of the checks
 
     last: Stage | None
 
     def prove_plainly(self, allowed: BoolArray) -> None:
-        """Level 1 alone."""
+        """Use a stage of level 1 alone."""
         self._use(StageMaker(self.costs, allowed).plain_stage(self.bounder.budget))
 
-    def relax(self, start: Relaxation) -> bool:
-        """Rounds of steps while they may close the node; False if the time is over."""
+    def relax(self, start: SplittingState) -> bool:
+        """Run rounds of steps as long as they may close the node; False if time runs out."""
         allowed = start.allowed
         self.splitting = Splitting.resumed(self.costs.centred_matrix(allowed), allowed, start.beta, start.Y, start.Z)
         before = -math.inf
@@ -181,7 +181,7 @@ class _NodeRun:
         allowed = self.splitting.allowed
         gap = self.target - max(self.best.bound, self.base.bound)
         grid = 0.0
-        if 0 < gap < math.inf:  # errors of up to half the grid add up to about this norm, times |y|^2
+        if 0 < gap < math.inf:  # rounding each entry to the grid changes y'Wy by at most about this norm times |y|^2
             norm = 0.6 * math.sqrt(len(Z)) * (len(allowed) + 1)
             grid = 2.0 ** math.floor(math.log2(_ROUNDING * gap / norm))
         self._use(StageMaker(self.costs, allowed).stage(Z, level, self.bounder.budget, grid))
@@ -195,7 +195,7 @@ class _NodeRun:
             self.best, self.last = view, stage
 
     def _shrink(self) -> bool:
-        """Forget the pairs that are ruled out; False if that leaves no choice."""
+        """Drop the pairs that are ruled out; False if at most one permutation remains."""
         assert self.splitting is not None
         allowed = self.splitting.allowed & (self.best.pair_bounds < self.target)
         if allowed.sum() > (1 - _FIX_SHARE) * self.splitting.allowed.sum():
@@ -221,7 +221,7 @@ class _NodeRun:
         splitting = self.splitting
         allowed = splitting.allowed & (self.base.pair_bounds < self.target)
         Z = splitting.dual()[0].astype(np.float32)
-        whole = Relaxation(splitting.allowed, splitting.point(), Z, splitting.beta)
+        whole = SplittingState(splitting.allowed, splitting.point(), Z, splitting.beta)
         node.relaxation = whole.kept(allowed)
         node.match = self._rounded(splitting)
         return node
@@ -236,6 +236,6 @@ class _NodeRun:
 
 
 def has_choice(allowed: BoolArray) -> bool:
-    """Whether the allowed pairs leave more than one permutation, as far as a quick look tells."""
+    """Whether the allowed pairs may leave more than one permutation (a quick test, not an exact one)."""
     rows, columns = linear_sum_assignment(~allowed)
     return bool(allowed.sum() > len(allowed) and allowed[rows, columns].all())

@@ -1,6 +1,6 @@
-"""Take up the tree of an earlier run from its checkpoint.
+"""Resume the tree of an earlier run from its checkpoint.
 
-The checker says what each node proves, and each symmetry is tested: a forged file leads to no false bound.
+The checker decides what each node proves, and each symmetry is tested. So a forged file cannot lead to a false bound.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from blindmatch.proof.certificate import COLUMN, ROW, Node, Pair
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.rounding import guarded
 from blindmatch.proof.stage_check import Effort
-from blindmatch.solvers.semidefinite_branching import Line
+from blindmatch.solvers.semidefinite_branching import BranchingLine
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import Bounded
 
 
 @dataclass
 class EarlierNodes:
-    """Nodes of an earlier run, parents before children, and the pairs that their children fix."""
+    """The nodes of an earlier run, parents before children, and the pairs that they fix."""
 
     file: TreeFile
     proofs: list[Node] = field(default_factory=list)
@@ -30,7 +30,7 @@ class EarlierNodes:
     check_seconds: float = 0.0
 
     def read(self, problem: QAP, over: Callable[[float], bool]) -> None:
-        """Read the nodes until there is no more time, given the seconds that their check has taken."""
+        """Read and check the nodes until `over` says that time is up; it gets the seconds spent on checks so far."""
         for index in range(len(self.file)):
             if over(self.check_seconds):
                 return
@@ -61,12 +61,12 @@ class EarlierNodes:
         self.proofs.append(proof)
         self.bounded.append(Bounded(proof.pair, view, proof.stages, check_seconds=seconds))
 
-    def left(self, node: Bounded, line: Line) -> list[Pair]:
-        """The children that have not been bounded; sets where they start."""
+    def left(self, node: Bounded, line: BranchingLine) -> list[Pair]:
+        """The children that are not bounded yet. If there are any, load the relaxation from which they start."""
         rows, columns = node.view.rows, node.view.columns
         left = [(i, j) for i, j in line.children if (node.index, (int(rows[i]), int(columns[j]))) not in self.done]
         if left:
             start = self.file.relaxation(node.index, len(rows))
-            # On another machine, a pair may be allowed now that had just been ruled out.
+            # Bounds differ in the last digits between machines: a pair may be allowed here that was ruled out there.
             node.relaxation = start if start is not None and all(start.allowed[pair] for pair in left) else None
         return left

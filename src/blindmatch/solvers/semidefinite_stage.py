@@ -15,16 +15,16 @@ from blindmatch.solvers.face import Face
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.validation import BoolArray, FloatArray
 
-_EXACT_UP_TO = 800  # pairs: a matrix of more is kept in float32
+_EXACT_UP_TO = 800  # pairs; larger matrices are stored in float32
 _SWEEPS = 12
-_SWEEP_GAIN = 0.003  # of the bound's rise so far: less does not pay for another sweep
-_LEAST_SHIFT = 1e-10  # of the largest entry: what the checker's Cholesky factorisation needs to run through
-_FLOAT32_SHIFT = 1e-7  # the least that steps in float32 ever needed
+_SWEEP_GAIN = 0.003  # the sweeps end when one adds less than this share of the rise of the bound so far
+_LEAST_SHIFT = 1e-10  # share of the largest entry that the checker's Cholesky factorisation needs to succeed
+_FLOAT32_SHIFT = 1e-7  # the same after steps in float32: the smallest share that was ever enough
 _ATTEMPTS = 60
 
 
 class StageMaker:
-    """Makes stages of the duals Z that the splitting offers, for one set of allowed pairs."""
+    """Turns duals Z of the splitting into stages, for one set of allowed pairs."""
 
     def __init__(self, costs: PairCosts, allowed: BoolArray) -> None:
         self.costs, self.allowed = costs, allowed
@@ -35,9 +35,8 @@ class StageMaker:
     def stage(self, Z: FloatArray, level: float, budget: Budget, grid: float = 0.0) -> Stage:
         """The stage of W = level - Z, shifted until it is positive semidefinite on the face, and the duals of C - W.
 
-        Z is a dual of the centred costs, so that W gets what centring left out.
-
-        `grid` rounds W to multiples of a power of two, so that a file of it is small; 0.0 keeps the digits.
+        Z is a dual of the centred costs, so what centring removed is added to W. With a `grid`, a power of two, W is
+        rounded to its multiples, which makes files smaller.
         """
         W = self._offset - (Z + Z.T) / 2
         W[np.diag_indices(len(W))] += level
@@ -46,16 +45,18 @@ class StageMaker:
         exact = len(W) <= _EXACT_UP_TO and not grid > 2.0**-22 * size
         dtype: type[np.floating[Any]] = np.float64 if exact or not self._in_range else np.float32
         W = np.rint(W / grid) * grid if grid > 0.0 else W.astype(dtype).astype(np.float64)
-        W[np.diag_indices(len(W))] += self._missing(W, size) + 2 * np.finfo(dtype).eps * size  # stored with an error
+        W[np.diag_indices(len(W))] += (
+            self._missing(W, size) + 2 * np.finfo(dtype).eps * size
+        )  # for the rounding error of the stored matrix
         return self._with_duals(W.astype(dtype), budget)
 
     def plain_stage(self, budget: Budget) -> Stage:
-        """The stage of level 1 alone: enough where the allowed pairs leave one permutation or none."""
+        """A stage of level 1 alone: enough if the allowed pairs leave at most one permutation."""
         return self._with_duals(None, budget)
 
     @property
     def _in_range(self) -> bool:
-        """Whether float32 keeps its digits: it does so only in the middle of its range."""
+        """Whether the scale is in the middle of the range of float32, where it keeps all its digits."""
         return 2.0**-40 < self.costs.scale < 2.0**40
 
     def _with_duals(self, W: Floats | None, budget: Budget) -> Stage:
@@ -64,13 +65,13 @@ class StageMaker:
         unit = 1.0 / self.costs.scale
         kind: type[np.floating[Any]] = np.float32 if self._in_range else np.float64
         U, V = (np.asarray(unit * x.transpose(1, 2, 0).astype(np.float64), dtype=kind) for x in (duals.u, duals.v))
-        # The dual of a column without partners may be infinite; any number will do.
+        # The dual of a column without partners may be infinite; any finite number is valid.
         column_duals = np.where(np.isfinite(duals.column_duals), duals.column_duals, 0.0) * unit
         column_duals += self.costs.column_means
         return Stage(U, V, column_duals, ~self.allowed, W)
 
     def _missing(self, W: FloatArray, size: float) -> float:
-        """A shift that makes W positive definite on the face: what the eigenvalues' rounding errors take."""
+        """A shift that makes W positive definite on the face, despite the rounding errors of its eigenvalues."""
         G = self._face.restrict(W)
         shift = max(self._shift / 2, (_LEAST_SHIFT if len(W) <= _EXACT_UP_TO else _FLOAT32_SHIFT) * size)
         for _ in range(_ATTEMPTS):

@@ -1,8 +1,8 @@
 """Branch and bound with the doubly nonnegative bound at every node.
 
-A child starts from its parent's dual, with the fixed pair folded in, which proves what the parent knows of that pair. A
-few steps then do what hundreds did at the root, so the trees are small: hundreds of nodes where level 1 takes hundreds
-of thousands.
+A child starts from its parent's dual, with the fixed pair folded in. This dual proves the parent's bound for that pair.
+A few steps then achieve what took hundreds at the root. So the trees are small: hundreds of nodes where level 1 needs
+hundreds of thousands.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.tasks import Tasks
 from blindmatch.solvers.two_opt import improve
 
-_WAVE = 8  # nodes that are bounded at the same time. A constant: the tree must not depend on the number of threads
-_OPEN_BYTES = 1 << 30  # of what open nodes start from; beyond, the tree goes depth first
-CHECKS = 1.3  # the check of the whole proof, over the checks of its nodes
+_WAVE = 8  # nodes that are bounded at the same time; constant, so that the tree does not depend on the threads
+_OPEN_BYTES = 1 << 30  # memory of the relaxations of open nodes; above it, the tree is searched depth first
+CHECKS = 1.3  # time to check the whole proof, divided by the sum over its nodes
 
-# The bound that a child has from its parent, its number, the parent, and the pair in what the parent leaves.
+# The bound that a child inherits, its number, its parent, and its pair among the rows and columns the parent leaves.
 OpenNode = tuple[float, int, Bounded, int, int]
 
 
 class SemidefiniteTree:
-    """The tree below a root that has been bounded already.
+    """The tree below a root that is already bounded.
 
     Parameters
     ----------
     problem, costs, budget
         The problem, its costs over pairs, and the budget, which has an incumbent.
     symmetries
-        Of the problem: (ROW or COLUMN, image).
+        Symmetries of the problem: (ROW or COLUMN, image).
     proof_limit
         Bytes; a larger proof is dropped.
     file
@@ -67,11 +67,11 @@ class SemidefiniteTree:
         self.root_bound = -math.inf
         self._open: list[OpenNode] = []
         self._open_bytes = 0
-        self._parents: dict[int, Bounded] = {}  # of nodes that are open or being bounded
+        self._parents: dict[int, Bounded] = {}  # parents of nodes that are open or being bounded
         self._pushed = 0
-        self._settled = 0  # nodes that are closed or branched on: the last one may be neither yet
-        self._closed = math.inf  # the least bound of what needs no further work
-        self._torn = False  # an exception came in between: nodes may be missing from what is open
+        self._settled = 0  # number of nodes that are closed or branched on; the newest node may be neither
+        self._closed = math.inf  # the least bound of the closed nodes
+        self._torn = False  # whether an exception interrupted a step, so that open nodes may be missing
         self._tasks: Tasks[list[OpenNode]] | None = None
 
     def begin(self, root: Bounded) -> None:
@@ -81,7 +81,7 @@ class SemidefiniteTree:
         self._settle(root)
 
     def take_up(self, earlier: EarlierNodes) -> None:
-        """Go on where an earlier run ended."""
+        """Continue the tree of an earlier run."""
         self.root_bound = earlier.bounded[0].view.bound
         for node, proof in zip(earlier.bounded, earlier.proofs, strict=True):
             self._keep(node, proof.parent)
@@ -96,7 +96,7 @@ class SemidefiniteTree:
 
     @property
     def bound(self) -> float:
-        """Of all permutations: the least of what is open and of what is closed."""
+        """The lower bound for all permutations: the least bound of open and closed nodes."""
         if self._torn:
             return self.root_bound
         out = [] if self._tasks is None else self._tasks.out.values()
@@ -105,12 +105,12 @@ class SemidefiniteTree:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether what is left of the time is needed to check the proof."""
+        """Whether the remaining time is needed to check the proof."""
         return self.budget.stopped or self.budget.remaining < CHECKS * self.check_seconds
 
     @property
     def certificate(self) -> Certificate | None:
-        """The proof of the tree as far as it has grown; None if it was dropped."""
+        """The proof of the tree so far; None if it was dropped."""
         return Certificate(self.problem.n, tuple(self.nodes), symmetries=self.symmetries) if self.nodes else None
 
     @property
@@ -119,7 +119,7 @@ class SemidefiniteTree:
         return not self._open or self.out_of_time
 
     def run(self, most: int | None = None) -> None:
-        """Bound nodes until none is open, the budget ends or there are `most`. LAPACK must be limited to one thread."""
+        """Bound nodes until none is open, the budget ends or there are `most`. LAPACK must run on one thread."""
         pool = ThreadPoolExecutor(max(1, min(self.budget.threads, _WAVE)))
         try:
             while not self.ended and (most is None or self.count < most) and self._wave(pool):
@@ -132,9 +132,9 @@ class SemidefiniteTree:
             self._save()
 
     def run_on(self, tasks: Tasks[list[OpenNode]], largest: int) -> None:
-        """The same on the workers of an executor: groups of nodes go out where there is room, and come in as they end.
+        """The same on the workers of an executor, which get groups of nodes.
 
-        Fewer nodes than the `largest` group where there would not be enough for all workers.
+        A group has at most `largest` nodes, and fewer if there would not be enough groups for all workers.
         """
         self._tasks = tasks
         try:
@@ -167,7 +167,7 @@ class SemidefiniteTree:
             tasks.submit(group, children_elsewhere, self.problem, children, self.target, self.budget.remaining)
 
     def _wave(self, pool: ThreadPoolExecutor) -> bool:
-        """The next few nodes, at the same time; what they give is taken in their order."""
+        """Bound the next few nodes at the same time, and use the results in the order of the nodes."""
         target = self.target
         taken = self._taken(_WAVE)
         jobs = [pool.submit(self.bounder.child, parent, i, j, target) for _, _, parent, i, j in taken]
@@ -190,7 +190,7 @@ class SemidefiniteTree:
         return taken
 
     def _take_in(self, entry: OpenNode, node: Bounded | None) -> bool:
-        """Keep what a node proved; False if it was not bounded, and is open again."""
+        """Add a bounded node to the tree; if it was not bounded, reopen it and return False."""
         if node is None:
             heapq.heappush(self._open, entry)
             return False
@@ -205,14 +205,14 @@ class SemidefiniteTree:
         return self.budget.report(min(self.bound, self.target), None, self.count, phase="semidefinite tree")
 
     def _save(self) -> None:
-        """Bring the checkpoint up to date; a proof that was dropped has none."""
+        """Update the checkpoint. Without a proof there is nothing to write."""
         if self.file is None or not self.nodes or self.budget.best is None:
             return
         starts = {index: node.relaxation for index, node in self._parents.items() if node.relaxation is not None}
         self.file.write(self.nodes[: self._settled], starts, self.symmetries, self.budget.best[1])
 
     def _pop(self) -> OpenNode:
-        """Best bound first, so that the global bound rises; the newest first where they take too much memory."""
+        """Take the node with the lowest bound, so that the global bound rises; the newest if memory is short."""
         if self._open_bytes <= _OPEN_BYTES:
             return heapq.heappop(self._open)
         newest = max(range(len(self._open)), key=lambda at: self._open[at][1])
@@ -222,7 +222,7 @@ class SemidefiniteTree:
         return entry
 
     def _keep(self, node: Bounded, parent: int) -> None:
-        """Put a node into the proof."""
+        """Number a node and append it to the proof; drop the proof if it becomes too large."""
         node.index = self.count
         self.count += 1
         self.check_seconds += node.check_seconds
@@ -235,7 +235,7 @@ class SemidefiniteTree:
             self.check_seconds = 0.0
 
     def _release(self, parent: Bounded) -> None:
-        """A child has been bounded: the last one to be so frees what its parent keeps for it."""
+        """Note that a child is done. After the last one, free the relaxation of the parent."""
         parent.waiting -= 1
         if not parent.waiting:
             del self._parents[parent.index]
@@ -256,7 +256,7 @@ class SemidefiniteTree:
         self._settled = node.index + 1
 
     def _branch(self, node: Bounded, target: float, earlier: EarlierNodes | None) -> None:
-        """Open the children of a node, on the line that an earlier run chose."""
+        """Open the children of a node, on the best line or on the one that an earlier run chose."""
         bounds = np.maximum(node.view.pair_bounds, node.view.bound)
         self._closed = min(self._closed, float(bounds[bounds >= target].min(initial=math.inf)))
         chosen = None if earlier is None else earlier.proofs[node.index].line

@@ -1,4 +1,4 @@
-"""Branch and bound on an executor: pieces of the tree go out to workers, and what they made of them comes back."""
+"""Branch and bound on an executor: workers get pieces of the tree and send back what they proved."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledBudget, RescaledProblem
 from blindmatch.solvers.tasks import Tasks
 
-ROOT_NODES = 64  # bounded by the coordinator before pieces go out
+ROOT_NODES = 64  # nodes that this process bounds before pieces are sent out
 _SHORTEST, _LONGEST = 2.0, 30.0  # seconds of work on a piece
 _SHARE = 0.05  # seconds of work on a piece, as a share of the age of the run
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a worker needs to know besides the piece; the same for all pieces of a run."""
+    """What a worker needs besides the piece; the same for all pieces of a run."""
 
     problem: QAP
     symmetry: bool
@@ -30,8 +30,9 @@ class Work:
     run: str = field(default_factory=lambda: uuid.uuid4().hex)  # tells runs apart
 
 
-_current: dict[str, tuple[RescaledProblem, _core.BranchAndBoundOptions]] = {}  # of a worker: what its run prepared
-atexit.register(_current.clear)  # nanobind complains of objects that outlive the interpreter
+# In a worker: the problem and the options of its current run.
+_current: dict[str, tuple[RescaledProblem, _core.BranchAndBoundOptions]] = {}
+atexit.register(_current.clear)  # nanobind warns of objects that outlive the interpreter
 
 
 def grow(work: Work, piece: bytes, seconds: float) -> bytes:
@@ -52,7 +53,7 @@ def _prepared(work: Work) -> tuple[RescaledProblem, _core.BranchAndBoundOptions]
 
 
 def tree_options(scaled: RescaledProblem, symmetry: bool, proof_limit: int) -> _core.BranchAndBoundOptions:
-    """Depth first, since open nodes that come back have to be sent; one thread."""
+    """Depth first, because open nodes must be sent back; one thread."""
     root = _core.DualAscentOptions(target=scaled.target, memory_limit=0, seed=0, threads=1)
     return _core.BranchAndBoundOptions(root=root, proof_limit=proof_limit, open_limit=0, symmetry=symmetry)
 
@@ -64,11 +65,11 @@ class Coordinator:
         self.tree = tree
         self.tasks: Tasks[int] = Tasks(executor)
         self.work = work
-        self.shortest = _SHORTEST  # seconds of a piece; longer if a node takes longer than that
+        self.shortest = _SHORTEST  # seconds of work on a piece; doubled if one node takes longer
         self.checkpoint_error = ""
 
     def run(self, budget: Budget, scaled: RescaledBudget, checkpoint: Path | None, interval: float) -> None:
-        """Work until the tree is done; what went wrong is kept by the budget, as in every run."""
+        """Work until the tree is done. As in every run, the budget records an error."""
         saved = time.monotonic()
         try:
             while True:
@@ -82,7 +83,7 @@ class Coordinator:
                 if checkpoint is not None and time.monotonic() - saved > interval:
                     self.save(checkpoint)
                     saved = time.monotonic()
-        except BaseException as error:  # Ctrl-C, SIGTERM, a broken executor: the best so far is kept
+        except BaseException as error:  # Ctrl-C, SIGTERM or a broken executor: keep the best match so far
             budget.fail(error)
         finally:
             for number in self.tasks.call_back():
@@ -113,5 +114,5 @@ class Coordinator:
             return
         nodes = self.tree.nodes
         self.tree.absorb(number, piece)
-        if self.tree.nodes == nodes:  # not one node was done in time, and its work is lost
+        if self.tree.nodes == nodes:  # no node was finished in time, so the work was wasted
             self.shortest *= 2

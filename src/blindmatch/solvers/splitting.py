@@ -25,15 +25,12 @@ from blindmatch.solvers.eigen import Floats, Spectrum
 from blindmatch.solvers.face import Face
 from blindmatch.validation import BoolArray, FloatArray
 
-_CHANGE = 1.4  # what the penalty is divided or multiplied by after a round
-_SOFTEN, _HARDEN = (
-    0.15,
-    0.08,
-)  # the penalty falls if the balance is above the first, and rises if it is below the second
+_CHANGE = 1.4  # factor by which the penalty changes after a round
+_SOFTEN, _HARDEN = 0.15, 0.08  # the penalty falls if the ratio of the residuals is above, and rises if it is below
 _SOFTEST = 0.1  # the smallest penalty
-_NEVER = 1e6  # the cost of two pairs that exclude each other: far above all others, so that the box makes them zero
-_FEW, _LARGE = 0.2, 500  # a part of the eigenvalues is faster up to this share of them, from this size on
-_LEAST_MARGIN, _MARGIN = 3e-4, 0.05  # below the last level: where the next one is expected, if steps change it by less
+_NEVER = 1e6  # cost of two pairs that exclude each other: far above all others, so that the box sets them to zero
+_FEW, _LARGE = 0.2, 500  # computing a part of the spectrum is faster up to this share of it, from this size on
+_LEAST_MARGIN, _MARGIN = 3e-4, 0.05  # of the cut below the last level, as shares of it: at least, and at most
 
 
 class Splitting:
@@ -46,7 +43,7 @@ class Splitting:
     allowed
         (n, n).
     beta
-        The penalty. Large values make the two projections agree soon, small ones get to the optimum.
+        The penalty. With a large one the two projections soon agree; a small one is needed to reach the optimum.
     """
 
     def __init__(
@@ -68,7 +65,7 @@ class Splitting:
         self.s: Floats = arrays.put(start, dtype)
         self.Y: Floats = arrays.put(start, dtype)
         self.projection: Floats = self.s
-        self.level, self._drift = 0.0, np.inf  # and by how much a step has changed it
+        self.level, self._drift = 0.0, np.inf  # the drift is the change of the level in the last step
         self.residual, self.movement = np.inf, np.inf
 
     @classmethod
@@ -84,7 +81,7 @@ class Splitting:
         self.face = Face(allowed, self.dtype, self.arrays)
         self._excluded = self.arrays.put(_excluded(allowed), bool)
         self._diagonal = self.arrays.put(np.arange(1, len(cost)), np.int64)
-        self.share = 1.0  # of the eigenvalues that the projection keeps
+        self.share = 1.0  # share of the eigenvalues that the projection keeps
         self._cost: Floats = self.arrays.put(cost, self.dtype)
         self._scale_cost()
 
@@ -105,7 +102,7 @@ class Splitting:
         self.projection = F @ F.T
 
     def _upper_part(self, A: Floats) -> Spectrum | None:
-        """The eigenvalues above the level of the last step and a bit below; None if they turn out to be too few."""
+        """The eigenvalues above a cut just below the last level; None if the new level may be below the cut."""
         size = max(1.0, abs(self.level))
         margin = max(2 * self._drift, _LEAST_MARGIN * size)
         if self.share > _FEW or margin > _MARGIN * size or len(A) < _LARGE:
@@ -118,21 +115,21 @@ class Splitting:
         return _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
 
     def dual(self) -> tuple[FloatArray, float]:
-        """Z, in float64, and a number about its largest eigenvalue on the face."""
+        """Z in float64, and approximately its largest eigenvalue on the face."""
         s, projection = self.arrays.get(self.s), self.arrays.get(self.projection)
         return self.beta * (s.astype(np.float64) - projection), self.beta * self.level
 
     def point(self) -> Floats:
-        """Y, in float32: nonnegative, and nearly positive semidefinite."""
+        """Y in float32: nonnegative, and nearly positive semidefinite."""
         return self.arrays.get(self.Y).astype(np.float32)
 
     def advance(self) -> None:
-        """Q(2 P(s) - s - C / beta), and the step."""
+        """Compute Q(2 P(s) - s - C / beta), and update s."""
         t = self.projection + self.projection
         t -= self.s
         t -= self._scaled
         index, xp = self._diagonal, self.arrays.xp
-        # Average first, clip second: the other way round it is no projection.
+        # Average first, then clip: the reverse order is not a projection.
         arrow = (2 * t[0, 1:] + t[index, index]) / 3
         t[0, 1:] = t[1:, 0] = t[index, index] = arrow
         xp.clip(t, 0, 1, out=t)
@@ -145,7 +142,7 @@ class Splitting:
         self.s += difference
 
     def balance(self) -> None:
-        """Keep the two residuals of a size: a large penalty makes one fall, a small one the other."""
+        """Adjust the penalty so that both residuals stay of similar size: it lowers one and raises the other."""
         ratio = self.movement / max(self.residual * self.n, 1e-30)
         if ratio > _SOFTEN and self.beta > _SOFTEST:
             self.soften(_CHANGE)
@@ -153,21 +150,21 @@ class Splitting:
             self.soften(1 / _CHANGE)
 
     def soften(self, factor: float) -> None:
-        """Divide the penalty; Y and Z stay as they are."""
+        """Divide the penalty by a factor; Y and Z do not change."""
         self.s = self.Y + (self.s - self.Y) * factor
         self.beta /= factor
-        self.level *= factor  # that of Z / beta
+        self.level *= factor  # the level belongs to Z / beta
         self._scale_cost()
 
     def shrink(self, allowed: BoolArray) -> None:
-        """Forget the pairs that are ruled out: the face and the eigenproblem get smaller."""
+        """Drop the pairs that are ruled out, which makes the face and the eigenvalue problem smaller."""
         kept = allowed[self.allowed]
         index = np.concatenate(([0], 1 + np.flatnonzero(kept)))
         self.s, self.Y = self.s[index][:, index], self.Y[index][:, index]
         self._set(self.arrays.get(self._cost[index][:, index]), allowed)
 
     def refine(self, cost: Floats) -> None:
-        """Go on in float64; `cost` is that of the pairs that are left."""
+        """Continue in float64; `cost` is the cost matrix of the remaining pairs."""
         self.dtype = np.float64
         self.s, self.Y = (self.arrays.put(self.arrays.get(matrix), np.float64) for matrix in (self.s, self.Y))
         self._set(cost, self.allowed)
@@ -180,7 +177,7 @@ class Splitting:
 
 
 def _excluded(allowed: BoolArray) -> BoolArray:
-    """(p + 1, p + 1): whether two pairs share one of row and column."""
+    """(p + 1, p + 1): whether two pairs share their row or their column, but not both."""
     rows, columns = np.nonzero(allowed)
     excluded = np.zeros((len(rows) + 1, len(rows) + 1), dtype=bool)
     excluded[1:, 1:] = (rows[:, None] == rows) != (columns[:, None] == columns)
@@ -188,6 +185,6 @@ def _excluded(allowed: BoolArray) -> BoolArray:
 
 
 def _simplex_level(values: NDArray[np.float64], total: float) -> float:
-    """The c for which the positive parts of values - c sum up to the total; `values` descend."""
+    """The number c for which the positive parts of values - c sum to the total; `values` are in descending order."""
     excess = (np.cumsum(values) - total) / np.arange(1, len(values) + 1)
     return float(excess[np.flatnonzero(values > excess)[-1]])

@@ -1,7 +1,7 @@
-"""Branch and bound with the doubly nonnegative bound, where level 1 does not end soon.
+"""Branch and bound with the doubly nonnegative bound, for problems that level 1 does not solve quickly.
 
-Level 1 and a short look at its tree come first, so problems that they settle take no longer. Then the splitting takes
-over at the root, and at every node below it as far as its steps are short enough.
+Level 1 and a few nodes of its tree come first, so problems that they solve take no longer. Then the splitting bounds
+the root again, and every node of a new tree if its steps are short enough.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.semidefinite_tree import CHECKS, OpenNode, SemidefiniteTree
 from blindmatch.solvers.tasks import Tasks
 
-_SMALLEST, _LARGEST = 12, 64  # below, the tree of level 1 is faster; above, a step takes too long
-_LARGEST_TREE = 42  # items; with more pairs than these have, a node takes minutes, and Ctrl-C waits too long
-_LARGE = 26  # items: below, level 1 ends in seconds by itself
-_SLOW = 0.1  # of the gap: a report of level 1 that closes less is slow
-_FEWEST = 3  # reports of level 1 before it may end: the first ones may come before it has really begun
-_FAR, _NEAR = 0.33, 0.03  # shares of the first gap: above, one slow report ends level 1; below, none does
-_STEP = 1e-10  # seconds of a step, over the third power of the dimension
-_STEPS = 40  # number of steps that must be affordable
-_NODE_STEPS = 20  # steps of most nodes, about
-_HERE = 4.0  # seconds, about, of nodes that are bounded in this process before any go to an executor
-_TASK = 0.5  # seconds, about, of a group of nodes that goes to an executor
-_LOOK_NODES = 3e7  # divided by n^4: nodes of the first level-1 tree, a second or two
-_LOOK_SHARE = 0.08  # times n^2: nodes of the first level-1 tree, as long as a few steps
+_SMALLEST, _LARGEST = 12, 64  # items; for fewer, the tree of level 1 is faster; for more, a step takes too long
+_LARGEST_TREE = 42  # items; with more pairs than they have, a node takes minutes, and Ctrl-C would wait too long
+_LARGE = 26  # items; with fewer, level 1 ends within seconds
+_SLOW = 0.1  # a report of level 1 that closes less than this share of the gap is slow
+_FEWEST = 3  # reports before level 1 may be ended: the first ones may come before it makes progress
+_FAR, _NEAR = 0.33, 0.03  # shares of the first gap: above the one, one slow report is enough; below the other, none
+_STEP = 1e-10  # seconds of a step, divided by the cube of the dimension
+_STEPS = 40  # number of steps for which there must be time
+_NODE_STEPS = 20  # approximate number of steps of a node
+_HERE = 4.0  # seconds to bound nodes in this process before any are sent to an executor
+_TASK = 0.5  # seconds of work in a group of nodes that is sent to an executor
+_LOOK_NODES = 3e7  # divided by n^4: number of nodes of the first tree, which take a second or two
+_LOOK_SHARE = 0.08  # times n^2: their least number, which takes as long as a few steps
 
 
 class Patience:
-    """Ends the root of level 1 where it gets nowhere: its linear program takes long, and closes what it can close fast.
+    """Ends the root of level 1 when it makes no more progress: its linear program is slow, and gains most at first.
 
-    What the core reports there depends on the seed alone, so this does as well.
+    The reports of the core depend only on the seed, so this decision does too.
     """
 
     def __init__(self, n: int) -> None:
@@ -52,10 +52,10 @@ class Patience:
         self._endless = n < _LARGE
         self._first = self._last = math.inf
         self._reports = 0
-        self._slow = 0  # of them, one after the other
+        self._slow = 0  # slow reports in a row
 
     def lasts(self, gap: float) -> bool:
-        """Whether to go on after a report of the root."""
+        """Whether to continue after a report of the root."""
         if self._endless or gap <= 0:
             return True
         self._first = gap if self._first == math.inf else self._first
@@ -67,7 +67,7 @@ class Patience:
         return not self.over
 
 
-# The tree of level 1 up to a number of nodes, and whether this limit or a lack of patience ended it.
+# Runs the tree of level 1 up to a number of nodes; also returns whether this limit or a lack of patience ended it.
 Tree = Callable[[QAP, Budget, np.random.Generator, int | None, Patience | None], tuple[Outcome, bool]]
 
 
@@ -88,10 +88,10 @@ def _node_seconds(problem: QAP) -> float:
 
 @dataclass(frozen=True)
 class Strengthened:
-    """A look at the tree of level 1, the splitting at the root, and the tree below it; one proof of all of it.
+    """The first nodes of level 1, the splitting at the root, and the semidefinite tree; one proof covers all of it.
 
-    With an executor, its workers bound the nodes of the tree, but for the first ones. With a file, the last two are
-    kept there, and taken up again.
+    With an executor, its workers bound all but the first nodes of the semidefinite tree. With a file, the root and that
+    tree are saved in it, and an earlier run is resumed from it.
     """
 
     problem: QAP
@@ -101,16 +101,16 @@ class Strengthened:
     file: TreeFile | None = None
 
     def run(self, tree: Tree, rng: np.random.Generator) -> Outcome:
-        """From the beginning, or from what the file has."""
+        """Start from the beginning, or resume from the file."""
         if self.file is not None and self.file.exists:
             return self._resume(self.file)
         problem, budget = self.problem, self.budget
-        # A count and not a clock: the same seed gives the same result.
+        # A number of nodes, not of seconds: the same seed gives the same result.
         nodes = max(_LOOK_NODES / problem.n**4, _LOOK_SHARE * problem.n**2)
         first, full = tree(problem, budget, rng, int(nodes), Patience(problem.n))
         if not full or budget.stopped:
             return first
-        if not worth_a_try(problem, budget):  # the look took the time that the steps would have needed
+        if not worth_a_try(problem, budget):  # the first nodes took the time that the steps need
             return tree(problem, budget, rng, None, None)[0]
         look = Proof.of(first.certificate)
         symmetries = () if look is None else look.make(1).symmetries
@@ -153,7 +153,7 @@ class Strengthened:
         return self._grow(grown, replace(middle, message=note))
 
     def _root(self, run: SemidefiniteRun, symmetries: tuple[Symmetry, ...]) -> Outcome:
-        """The splitting at the root; what it has proved is kept from time to time, and when it ends."""
+        """Run the splitting at the root; save what it has proved regularly and at the end."""
         file, unwritten = self.file, None
         if file is None:
             return run.run(None, _LARGEST_TREE**2)
@@ -193,6 +193,6 @@ def _outcome(tree: SemidefiniteTree, root: Outcome, losses: str = "") -> Outcome
     if tree.nodes:
         return replace(result, certificate=tree.certificate)
     note += f"; the proof of the tree exceeded proof_limit={tree.proof_limit} bytes and was dropped"
-    if not closed:  # the root's proof is worth more than the few per cent that it lacks
+    if not closed:  # a checked proof of the root is worth more than a slightly higher bound without a proof
         return replace(result, message=note)
     return replace(result, certificate=None, lower_bound=tree.problem.round_up(tree.bound), message=note)

@@ -15,7 +15,7 @@ from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.two_opt import improved_starts
 from blindmatch.validation import at_least
 
-_SWAPS = 1000  # minimum number of swaps per item and stream
+_SWAPS = 1000  # least number of swaps per item and stream
 _MORE_SWAPS, _WORK = 20, 4e9  # up to 20 times as many, if that takes no more than a second or two
 
 
@@ -48,7 +48,7 @@ class Tabu(Solver):
         at_least(self.streams, 1, "streams")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
-        """Best of all streams: of the caller's starts, the best one has a stream of its own."""
+        """Return the best of all streams. The best of the caller's starts gets a stream of its own."""
         if self.iterations is None and math.isinf(budget.time_limit):
             raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
         swaps = _enough_swaps(problem.n) if self.iterations == "auto" else (self.iterations or 0)
@@ -60,7 +60,7 @@ class Tabu(Solver):
             iterations=swaps,
             threads=budget.threads,
             target=-math.inf,
-            # An empty start is none: these streams begin as they would without the caller's.
+            # An empty start means none: the other streams run as they would without the caller's starts.
             initial=[np.zeros(0, dtype=np.int32)] * (self.streams if extra and swaps else 0) + extra,
             budget=budget,
         )

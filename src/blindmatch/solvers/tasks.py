@@ -1,4 +1,4 @@
-"""Tasks on the workers of an executor: how many are out, which came back, and which were lost with their worker."""
+"""Tasks on the workers of an executor: submit them, collect results, and notice those lost with their worker."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any, Generic, TypeVar
 from blindmatch.machine import usable_cores
 from blindmatch.proof.parallel import submitted
 
-_FIRST_WORKER = 10.0  # seconds that a Dask scheduler has to get its first worker
-_FIRST_ANSWER = 30.0  # seconds that the workers have to answer
-_AHEAD = 2  # tasks a worker: one is worked on, one waits
-_LOSSES = 10  # tasks lost one after the other, without one that came back
-_TICK = 0.2  # seconds between looks at Ctrl-C and the clock
+_FIRST_WORKER = 10.0  # seconds to wait until a Dask scheduler has a worker
+_FIRST_ANSWER = 30.0  # seconds to wait until a worker answers
+_AHEAD = 2  # tasks per worker: one runs, one waits
+_LOSSES = 10  # tasks that may be lost in a row before the run gives up
+_TICK = 0.2  # seconds between two checks for Ctrl-C and the time limit
 
 Key = TypeVar("Key")
 
 
 class Tasks(Generic[Key]):
-    """The tasks of one run that are out, each with a key that says what it is about."""
+    """The submitted tasks of one run, each with a key that identifies its work."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
         self.out: dict[Future[Any], Key] = {}
         self.redone = 0  # tasks that were lost
-        self._lost = 0  # of them, since the last that came back
+        self._lost = 0  # tasks lost since the last result
 
     @property
     def room(self) -> int:
@@ -39,14 +39,14 @@ class Tasks(Generic[Key]):
         self.out[submitted(self.executor, function, *arguments)] = key
 
     def finished(self) -> Iterator[tuple[Key, Any]]:
-        """Wait a moment; the tasks that have ended since, with what they returned, or None if they were lost."""
+        """Wait a moment, then yield the key and the result of each finished task; None is the result of a lost task."""
         done, _ = wait(self.out, timeout=_TICK, return_when=FIRST_COMPLETED)
         for future in done:
             result = self._result(future)
             yield self.out.pop(future), result
 
     def call_back(self) -> list[Key]:
-        """Cancel all tasks that are out; their keys."""
+        """Cancel all tasks that are still out, and return their keys."""
         keys = list(self.out.values())
         for future in self.out:
             future.cancel()
@@ -54,7 +54,7 @@ class Tasks(Generic[Key]):
         return keys
 
     def losses(self, what: str) -> str:
-        """What to say of tasks that were lost."""
+        """A note about lost tasks; empty if there were none."""
         return f"{self.redone} {what} were lost and done again" if self.redone else ""
 
     def _result(self, future: Future[Any]) -> Any:
@@ -74,7 +74,7 @@ class Tasks(Generic[Key]):
 
 
 def greet(executor: Executor) -> None:
-    """Make sure that workers answer and have this version; a clear error says what is wrong."""
+    """Check that a worker answers and has this version of blindmatch; raise a clear error otherwise."""
     version = importlib.metadata.version("blindmatch")
     client = getattr(executor, "_client", None)  # Dask's
     if client is not None:

@@ -24,8 +24,8 @@ class TwoOpt(Solver):
     restarts
         Number of local searches from random permutations.
     kicks
-        How often each restart perturbs its local optimum and searches again. 0 is textbook 2-opt; None means 4 n times,
-        or fewer: a third of them in a row without a gain ends the restart.
+        How often each restart perturbs its local optimum and searches again. 0 is textbook 2-opt; None means at most
+        4 n times. A restart ends early if a third of its kicks in a row bring no gain.
     """
 
     restarts: int = 100

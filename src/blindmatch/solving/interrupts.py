@@ -1,6 +1,6 @@
-"""What Ctrl-C does outside a solver's run: work is given up, or what is done is kept. SIGTERM does the same there.
+"""What Ctrl-C and SIGTERM do outside a solver's run: finished work is kept if it is of use.
 
-Inside a run `solvers.base.Interruptible` decides: the result is the best match so far, with the status "interrupted".
+Inside a run, `solvers.base.Interruptible` decides: the result is the best match so far, with status "interrupted".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def keep_what_is_done(there_is: Callable[[], bool] = lambda: True) -> Iterator[I
 
 
 def complete(result: Result) -> Result:
-    """Return a result that is one of many parts, unless Ctrl-C cut it short: half of the parts are of no use."""
+    """Return one result of many; raise KeyboardInterrupt if Ctrl-C cut it short, since some of them are of no use."""
     if result.status == "interrupted":
         raise KeyboardInterrupt
     return result

@@ -11,7 +11,7 @@ from typing import Any
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
 
-_UNKNOWN = 1 << 62  # bytes: no limit, or the system does not tell
+_UNKNOWN = 1 << 62  # bytes: there is no limit, or it is not known
 
 
 def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
@@ -39,7 +39,7 @@ def _free_of_machine() -> int:
             return int(line.split()[1]) * 1024
     if sys.platform == "win32":
         return _free_of_windows()
-    if hasattr(os, "sysconf"):  # macOS: all that the machine has
+    if hasattr(os, "sysconf"):  # macOS: the installed memory
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return _UNKNOWN
 
@@ -47,7 +47,7 @@ def _free_of_machine() -> int:
 def _free_of_windows() -> int:
     import ctypes
 
-    status = (ctypes.c_uint64 * 8)()  # MEMORYSTATUSEX: its size and the load in percent, then sizes; the second is free
+    status = (ctypes.c_uint64 * 8)()  # MEMORYSTATUSEX: its size and the load, then sizes; the second is the free memory
     ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0] = ctypes.sizeof(status)
     known = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
     return int(status[2]) if known else _UNKNOWN
@@ -67,7 +67,7 @@ def _free_of_limit() -> int:
     limit = int(resource.getrlimit(resource.RLIMIT_AS)[0])
     if limit == resource.RLIM_INFINITY:
         return _UNKNOWN
-    pages = int("".join([*_lines(Path("/proc/self/statm")), " 0"]).split()[0])  # what it has taken, where that is told
+    pages = int("".join([*_lines(Path("/proc/self/statm")), " 0"]).split()[0])  # pages in use, if the system tells
     return limit - pages * os.sysconf("SC_PAGE_SIZE")
 
 

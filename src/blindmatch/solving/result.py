@@ -16,7 +16,7 @@ from blindmatch.validation import FloatArray, IntArray, at_least
 
 
 class Ranking(Protocol):
-    """Who else could be the partner of each source."""
+    """Ranks all targets as partners of each source."""
 
     @property
     def most(self) -> int:
@@ -58,7 +58,7 @@ class Result:
     confidence
         For such matches: the probability that each pair is right, (n,), nan for sources without a partner.
     ranking
-        Where `candidates` come from.
+        Ranks the partners that `candidates` returns.
     left_out
         How many pairs `min_confidence` left out of the permutation. Cost and bound are those of the whole match.
     """
@@ -101,7 +101,7 @@ class Result:
         It is also None for a match of cost 0 that is not proved optimal, because a share of 0 is undefined.
         """
         gap = relative_gap(self.cost, self.lower_bound)
-        # Such a small cost is itself rounding: a share of it means nothing, and an optimal match has no gap.
+        # The cost is as small as its rounding error, so a relative gap means nothing; an optimal match has none.
         if self.status == "optimal" and self.lower_bound is not None and (gap is None or gap > RELATIVE_TOLERANCE):
             return 0.0
         return gap

@@ -29,13 +29,13 @@ from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.shuffled import Shuffled
 from blindmatch.validation import as_generator, as_permutation, as_sequence, at_least, positive, refuse_other
 
-_HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to n = 70 or so
-_LARGEST_IN_HASTE = 200  # largest size for the projection bound, if that check does not finish
-_LARGEST_ROOT_IN_HASTE = 100  # largest size for a check of the root of a proof tree alone
-_BYTES_A_SECOND = 5.6e7  # of duals: where a certificate takes longer to build, it is built only when it is accessed
-_CHECKING = 0.45  # share of a time limit that is reserved for the check, at most
+_HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to about n = 70
+_LARGEST_IN_HASTE = 200  # largest n for which the projection bound is computed if that check does not finish
+_LARGEST_ROOT_IN_HASTE = 100  # largest n for which only the root of a proof tree is checked if time is short
+_BYTES_A_SECOND = 5.6e7  # duals converted per second; a certificate that takes too long is built on first access
+_CHECKING = 0.45  # largest share of a time limit that is reserved for the check
 _OVERRUN = 0.1  # share of a time limit by which the check may exceed it
-# What the bounds of a solver are called.
+# The name of the bound of each solver.
 BOUNDS = {
     "auto": "branch and bound",
     "branch-and-bound": "branch and bound",
@@ -119,10 +119,10 @@ def solve(
         with budget.interruptible():
             outcome = chosen(shuffled.problem, budget=budget, rng=generator)
         result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
-    if interrupted:  # after the search: the rest is done again, in haste
+    if interrupted:  # during the check: repeat it in a hurry
         budget.interrupted, outcome = True, replace(outcome, status="interrupted")
         result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
-    elif outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # the check was whole
+    elif outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # it was checked
         with keep_what_is_done():
             outcome.on_checked()
     if budget.error is not None:
@@ -146,7 +146,7 @@ def as_solver(solver: str | Solver) -> Solver:
 
 
 def _solving_time(problem: QAP, solver: Solver, time_limit: float, threads: int) -> float:
-    """The time limit minus the time for the check of the certificate, unless that cannot be done within the limit."""
+    """The time limit minus the time to check the certificate, if the check can be done within the limit at all."""
     if time_limit == math.inf or not solver.capabilities.bound:
         return time_limit
     n, most = problem.n, _CHECKING * time_limit
@@ -158,7 +158,7 @@ def _solving_time(problem: QAP, solver: Solver, time_limit: float, threads: int)
 def _checked(
     problem: QAP, proof: Proof, seconds: float, threads: int, executor: Executor | None
 ) -> tuple[Certificate | Proof, float, bool]:
-    """The certificate, its bound, and whether all of it was checked; if time is short, large ones are not built."""
+    """The certificate, its bound, and whether all of it was checked. If time is short, a large one is not built."""
     with keep_what_is_done() as interrupted:
         if proof.nbytes > _BYTES_A_SECOND * seconds:
             in_time = problem.n <= _LARGEST_ROOT_IN_HASTE

@@ -1,4 +1,4 @@
-"""The problem that a solver gets: without forced pairs, and shuffled so that the order of the input decides no ties."""
+"""The problem that a solver gets: without forced pairs, and shuffled so that the input order does not decide ties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from blindmatch.validation import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Shuffled:
-    """A shuffled problem, and the way back.
+    """A shuffled problem, and how to undo the shuffling.
 
     `forced` are the pairs that every permutation has, `rows` and `columns` the others in the caller's order. Row i of
     `problem` is ``rows[shuffled_rows[i]]`` of the caller's problem, which has n rows. `error` is what rounding may add
@@ -52,8 +52,8 @@ class Shuffled:
     def undone(self, outcome: Outcome, budget: Budget) -> Outcome:
         """The outcome in the caller's numbering, with the best match that the budget knows.
 
-        What was reported during the run depends on the clock and on threads. It only counts if it is really better,
-        because a run was stopped early: among costs that differ only by rounding, the solver's own choice stands.
+        What was reported during the run depends on the clock and on threads. So it replaces the solver's own match only
+        if it is better by more than rounding, which happens when a run is stopped early.
         """
         best, cost = outcome.permutation, self.problem.objective(outcome.permutation)
         for found in (budget.best, budget.kept):
