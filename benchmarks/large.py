@@ -26,7 +26,7 @@ from scipy.optimize import linear_sum_assignment, quadratic_assignment
 from scipy.spatial.distance import cdist
 
 import blindmatch as bm
-from blindmatch.alignment.margins import Ranking
+from blindmatch.alignment.margins import SimilarityRanking
 
 CASES = (("mixture", 0.2), ("mixture", 0.5), ("cloud", 0.1))
 SECONDS = 60.0
@@ -205,8 +205,8 @@ def neighbours(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.where(back[forth] == np.arange(len(X)), forth, -1)
 
 
-def turned(ranking: Ranking) -> Ranking:
-    return Ranking(ranking._target, ranking._source)
+def turned(ranking: SimilarityRanking) -> SimilarityRanking:
+    return SimilarityRanking(ranking._target, ranking._source)
 
 
 def precision_recall(partners: np.ndarray, truth: np.ndarray) -> str:

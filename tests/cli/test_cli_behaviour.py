@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from blindmatch.cli.app import EXIT_CODES, PANELS, app
 from blindmatch.cli.console import plain
-from blindmatch.cli.progress import Line
+from blindmatch.cli.progress import ProgressLine
 from blindmatch.solvers.progress import Progress
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()")
@@ -243,7 +243,7 @@ def test_progress_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("blindmatch.cli.progress.time.monotonic", lambda: now[0])
     with Bar(disable=True) as bar:
         bar.add_task("", total=None, left=str)
-        task, line = bar.tasks[0], Line(bar, 60.0)
+        task, line = bar.tasks[0], ProgressLine(bar, 60.0)
         line.step("clustering", 0, 4)
         assert (task.description, task.completed, task.fields["left"]()) == ("clustering, 1 of 4", 0, "")
         now[0] += 5

@@ -21,7 +21,7 @@ from blindmatch.report.content import drawings, moments
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.measures import pair_costs, random_costs
 from blindmatch.report.pairs import columns as pair_columns
-from blindmatch.report.provenance import fingerprint
+from blindmatch.report.provenance import certificate_digest
 from blindmatch.solvers.progress import Progress
 
 
@@ -284,8 +284,8 @@ def test_fingerprint_tells_certificates_apart() -> None:
     U[0, 1, 2] += 1
     node = replace(certificate.nodes[0], stages=(replace(stage, U=U), *certificate.nodes[0].stages[1:]))
     other = replace(certificate, nodes=(node, *certificate.nodes[1:]))
-    assert fingerprint(certificate) == fingerprint(replace(certificate))
-    assert fingerprint(certificate) != fingerprint(other)
+    assert certificate_digest(certificate) == certificate_digest(replace(certificate))
+    assert certificate_digest(certificate) != certificate_digest(other)
 
 
 def test_only_our_own_files_skip_escaping() -> None:

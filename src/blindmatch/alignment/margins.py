@@ -39,7 +39,7 @@ class Margins:
     unit: float
 
 
-class Ranking:
+class SimilarityRanking:
     """The best partners of each source, by CSLS after the rotation; computed when they are asked for.
 
     Parameters

@@ -57,7 +57,7 @@ def chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
     return specs
 
 
-def class_texts(images: ImageSet, source: str, prompts: str | None, wordnet: Path | None) -> TextSet:
+def class_prompts(images: ImageSet, source: str, prompts: str | None, wordnet: Path | None) -> TextSet:
     """The prompts of the class names; the templates are those of the dataset by default."""
     assert images.class_names is not None
     own = source if source in ("cifar10", "cifar100", "cinic10", "imagenet100") else "cifar"

@@ -85,7 +85,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class Line:
+class ProgressLine:
     """A line of progress: the current step, its time so far, and its remaining time."""
 
     def __init__(self, bar: Bar, time_limit: float | None) -> None:
@@ -156,7 +156,7 @@ QUIET_OPTIONS = ProgressOptions()
 class Both:
     """A line on the terminal, and the same progress in lines."""
 
-    def __init__(self, line: Line, lines: ProgressLines) -> None:
+    def __init__(self, line: ProgressLine, lines: ProgressLines) -> None:
         self._all = (line, lines)
 
     def step(self, name: str, done: int, total: int) -> None:
@@ -187,11 +187,11 @@ def live_progress(
 @contextmanager
 def watched(
     what: str, time_limit: float | None = None, options: ProgressOptions = QUIET_OPTIONS
-) -> Iterator[Line | ProgressLines | Both | None]:
+) -> Iterator[ProgressLine | ProgressLines | Both | None]:
     """Show steps on a terminal, or write them in lines; None if there is neither."""
     shown = nullcontext() if options.verbose else _bar(what)
     with progress_lines(options.verbose, options.log) as lines, _quiet_stdout(), shown as bar:
-        line = None if bar is None else Line(bar, time_limit)
+        line = None if bar is None else ProgressLine(bar, time_limit)
         yield Both(line, lines) if line is not None and lines is not None else line or lines
 
 

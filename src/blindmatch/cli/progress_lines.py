@@ -48,7 +48,7 @@ class Listener:
 
 
 class ProgressLines:
-    """Writes the progress of a command to streams; the methods are those of ``progress.Line``."""
+    """Writes the progress of a command to streams; the methods are those of ``progress.ProgressLine``."""
 
     def __init__(self, listeners: list[Listener]) -> None:
         self._listeners, self._begin = listeners, time.monotonic()

@@ -18,7 +18,7 @@ def load_images(split: str, root: Path, download: bool) -> ImageSet:
     if not folder.is_dir():
         if split != "val":
             raise ValueError(f"{folder}: no such folder; only the split 'val' can be downloaded")
-        outer = downloads.unpacked("val2017.zip", root, download, "coco/val2017.unpacked")
+        outer = downloads.unpacked_folder("val2017.zip", root, download, "coco/val2017.unpacked")
         folder = outer / "val2017"
     items = tuple(ImageItem(str(n), -1, folder / captions[n][0]) for n in sorted(captions))
     missing = [item.name for item in items if not Path(str(item.source)).is_file()]
@@ -40,7 +40,7 @@ def _captions(split: str, root: Path, download: bool) -> Captions:
     name = f"captions_{split}2017.json"
     path = root / "coco" / "annotations" / name
     if not path.is_file():
-        outer = downloads.unpacked("annotations_trainval2017.zip", root, download, "coco/annotations.unpacked")
+        outer = downloads.unpacked_folder("annotations_trainval2017.zip", root, download, "coco/annotations.unpacked")
         path = outer / "annotations" / name
     return read_captions(path)
 

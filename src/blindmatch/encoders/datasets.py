@@ -110,7 +110,7 @@ def _listed_classes(path: str | Path | None) -> tuple[str, ...] | None:
 
 def _cinic10(split: str, root: Path, download: bool) -> ImageSet:
     """CINIC-10 as its authors distribute it. The paper kept ImageNet's resolution: for that, pass a folder."""
-    folder = downloads.unpacked("CINIC-10.tar.gz", root, download, "CINIC-10")
+    folder = downloads.unpacked_folder("CINIC-10.tar.gz", root, download, "CINIC-10")
     if not (folder / split).is_dir():
         raise unknown_name("split", split, [path.name for path in folder.iterdir() if path.is_dir()])
     found = read_folder(folder / split)

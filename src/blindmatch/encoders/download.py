@@ -44,7 +44,7 @@ def archive(name: str, root: Path, download: bool) -> Path:
     return path
 
 
-def unpacked(name: str, root: Path, download: bool, folder: str) -> Path:
+def unpacked_folder(name: str, root: Path, download: bool, folder: str) -> Path:
     """The folder of the unpacked archive; unpack it if needed."""
     target = root / folder
     if not target.is_dir():

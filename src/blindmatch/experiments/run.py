@@ -108,7 +108,7 @@ def compute(
 
 def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
     """Write tables, figures and the page from the available results; the page shows `command`."""
-    from blindmatch.experiments.sweep_report import Facts, write_report  # not needed for a sweep
+    from blindmatch.experiments.sweep_report import Facts, write_sweep_report  # not needed for a sweep
 
     records = stored(what, out)
     rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
@@ -121,7 +121,7 @@ def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[li
         data=what.about,
         command=command,
     )
-    return write_report(what.experiment, what.settings, rows, Path(out) / what.experiment.name, facts)
+    return write_sweep_report(what.experiment, what.settings, rows, Path(out) / what.experiment.name, facts)
 
 
 def status(what: Sweep, out: str | Path) -> SweepStatus:

@@ -42,7 +42,7 @@ class Facts:
     command: str | None = None
 
 
-def write_report(
+def write_sweep_report(
     experiment: Experiment, settings: Settings, rows: Sequence[Row], folder: Path, facts: Facts
 ) -> tuple[list[Table], Path]:
     """Write ``table-*.txt/.csv/.tex``, ``figure-*.png/.svg`` and ``report.html``; returns the tables and the page."""

@@ -51,7 +51,7 @@ class Table:
 
     def texts(self, plus_minus: str = "±") -> list[list[str]]:
         """The cells as text."""
-        return [[shown(cell, d, plus_minus) for cell, d in zip(row, self.digits, strict=True)] for row in self.rows]
+        return [[cell_text(cell, d, plus_minus) for cell, d in zip(row, self.digits, strict=True)] for row in self.rows]
 
     def classes(self) -> list[str | None]:
         """The CSS classes of each column, for the page: columns of numbers, columns with the paper's values."""
@@ -94,10 +94,10 @@ def mean(values: Iterable[float | None]) -> float | None:
     return None if found is None else found.mean
 
 
-def shown(cell: Cell, digits: int, plus_minus: str = "±") -> str:
+def cell_text(cell: Cell, digits: int, plus_minus: str = "±") -> str:
     """One cell as text.
 
-    >>> shown(Spread(51.14, 7.11), 1), shown(None, 2), shown(0.25, 2)
+    >>> cell_text(Spread(51.14, 7.11), 1), cell_text(None, 2), cell_text(0.25, 2)
     ('51.1 ± 7.1', '-', '0.25')
     """
     if cell is None:
@@ -148,7 +148,7 @@ def as_latex(item: Table) -> str:
 FORMATS: dict[str, Callable[[Table], str]] = {"txt": as_text, "csv": as_csv, "tex": as_latex}
 
 
-def as_json(item: Table) -> dict[str, Any]:
+def table_json(item: Table) -> dict[str, Any]:
     """Plain values, all digits."""
     rows = [
         {

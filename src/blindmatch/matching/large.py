@@ -12,7 +12,7 @@ from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_co
 from blindmatch.alignment.crew import Crew, Ending, Stopped
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.learn import Pairs
-from blindmatch.alignment.margins import Ranking, confidence, held_out_margins
+from blindmatch.alignment.margins import SimilarityRanking, confidence, held_out_margins
 from blindmatch.alignment.neighbours import NEIGHBOURHOOD
 from blindmatch.alignment.pairing import Given, Pairings, assigned, pairings
 from blindmatch.alignment.refine import procrustes, unit
@@ -99,9 +99,9 @@ class Matches:
         alike = (each for each in self.found.found if float((each.partners == partners)[rows].mean()) >= _SAME)
         return max((each.support for each in alike), default=0)
 
-    def ranking(self, partners: IntArray) -> Ranking:
+    def ranking(self, partners: IntArray) -> SimilarityRanking:
         """The best partners of each source after the rotation that fits this match."""
-        return Ranking(*self._turned(partners), self.threads)
+        return SimilarityRanking(*self._turned(partners), self.threads)
 
     def mutual(self, partners: IntArray, crew: Crew) -> IntArray:
         """After the rotation that fits a match, the pairs that are each other's best by CSLS; -1 for other sources."""

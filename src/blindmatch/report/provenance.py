@@ -30,7 +30,7 @@ def record(match: Match) -> dict[str, Any]:
     }
 
 
-def fingerprint(certificate: Certificate) -> str:
+def certificate_digest(certificate: Certificate) -> str:
     """SHA-256 of the contents of a certificate, whether it was saved or not."""
     digest = hashlib.sha256(repr((certificate.size, certificate.forced)).encode())
     for side, image in certificate.symmetries:
@@ -50,4 +50,4 @@ def _certificate(match: Match) -> dict[str, Any] | None:
         return {"file": path.name, "sha256_of_file": file_digest(path)}
     if certificate is None:
         return None
-    return {"nodes": len(certificate.nodes), "sha256_of_contents": fingerprint(certificate)}
+    return {"nodes": len(certificate.nodes), "sha256_of_contents": certificate_digest(certificate)}

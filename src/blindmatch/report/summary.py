@@ -8,7 +8,7 @@ import numpy as np
 
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
-from blindmatch.report.verdict import assigned, percent, quality, verdict
+from blindmatch.report.verdict import assignment_verdict, percent, quality, verdict
 from blindmatch.trust.report import HIGH
 
 _EXAMPLES = 3  # names shown for each side
@@ -19,7 +19,7 @@ _COST = "The cost says how much the two sets still disagree about what is near w
 def headline(match: Match) -> str:
     """One sentence: what was done, and how good it is known to be."""
     if match.assignment:
-        return assigned(match.result, match.claimed_by)
+        return assignment_verdict(match.result, match.claimed_by)
     if match.clusters is None:
         return verdict(match.result, match.claimed_by)
     images, classes = len(match.clusters.members), len(set(match.clusters.classes))

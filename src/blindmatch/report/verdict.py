@@ -92,7 +92,7 @@ def verdict(result: Result, claimed_by: str | None = None) -> str:
     return f"{counted(pairs, 'pair')} matched, {how}."
 
 
-def assigned(result: Result, claimed_by: str | None = None) -> str:
+def assignment_verdict(result: Result, claimed_by: str | None = None) -> str:
     """The same for an assignment problem."""
     n = len(result.pairs)
     return f"{n} {'facility' if n == 1 else 'facilities'} assigned, {quality(result, claimed_by, ASSIGNMENT)}."

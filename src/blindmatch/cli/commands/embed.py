@@ -173,7 +173,7 @@ def classes(
     """Embed classes of images and their names with one or more models: both sides of a match at once."""
     from blindmatch.cli.encoding import (
         chosen,
-        class_texts,
+        class_prompts,
         extracted,
         place_of,
         quiet_libraries,
@@ -187,7 +187,7 @@ def classes(
     read = load_images(source, limit=which.limit, classes=which.classes, wordnet=words.wordnet, **encoding.data)
     if read.class_names is None:
         raise ValueError(f"{read.name}: no classes; expected a folder with a subfolder for each")
-    names = class_texts(read, source, words.prompts, words.wordnet)
+    names = class_prompts(read, source, words.prompts, words.wordnet)
     out.mkdir(parents=True, exist_ok=True)
     with quiet_libraries(), place_of(encoding.place, engine, out) as place:
         found = [

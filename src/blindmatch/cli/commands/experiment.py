@@ -136,7 +136,7 @@ def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json
     from blindmatch.cli.console import echo_json, plain
     from blindmatch.cli.inputs import command_line
     from blindmatch.experiments.run import compute, report, status
-    from blindmatch.experiments.tables import as_json, as_text
+    from blindmatch.experiments.tables import as_text, table_json
     from blindmatch.solving.interrupts import keep_what_is_done
 
     with keep_what_is_done() as interrupted, _live_sweep() as watch:
@@ -145,7 +145,7 @@ def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json
     tables, page = report(sweep, out, command_line())
     progress = status(sweep, out)
     if json:
-        echo_json({"tables": [as_json(item) for item in tables], "report": str(page), **_counts(progress)})
+        echo_json({"tables": [table_json(item) for item in tables], "report": str(page), **_counts(progress)})
         return bool(interrupted)
     for item in tables:
         typer.echo("\n".join(plain(line) for line in as_text(item).split("\n")))  # model names come from files

@@ -137,9 +137,9 @@ def _near(points: FloatArray, neighbors: int) -> FloatArray:
     return measure.scaled(measure.kernel(points))
 
 
-def percent(rows: Sequence[Row], name: str = "accuracy") -> Spread | None:
-    """Mean and deviation in percent."""
-    return spread(None if row[name] is None else 100 * row[name] for row in rows)
+def accuracy_spread(rows: Sequence[Row]) -> Spread | None:
+    """Mean and deviation of the accuracy in percent."""
+    return spread(100 * row["accuracy"] for row in rows)
 
 
 def _sorted(rows: Sequence[Row], name: str) -> list[str]:
@@ -151,10 +151,12 @@ def _measures(settings: SmallScaleSettings, rows: Sequence[Row]) -> Table:
     for dataset in _sorted(rows, "dataset"):
         for measure in settings.measures:
             of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
-            best = max((percent(part) for part in by_pair(of).values()), key=lambda s: s.mean if s else 0, default=None)
+            best = max(
+                (accuracy_spread(part) for part in by_pair(of).values()), key=lambda s: s.mean if s else 0, default=None
+            )
             paper = paper_value("table-3", "accuracy", dataset=paper_dataset(dataset), measure=measure)
             proved = mean(100.0 * (row["status"] == "optimal") for row in of)
-            lines.append([paper_dataset(dataset), measure, percent(of), best, proved, paper])
+            lines.append([paper_dataset(dataset), measure, accuracy_spread(of), best, proved, paper])
     return table(
         "table-3",
         "Table 3: matching accuracy in percent by measure, over all pairs of models",
@@ -169,7 +171,7 @@ def _pairs(rows: Sequence[Row]) -> Table:
     for (dataset, vision, language), of in by_pair([row for row in rows if row["measure"] == "gw"]).items():
         cost, true = spread(row["cost"] for row in of), spread(row["true_cost"] for row in of)
         knn = spread(row["mutual_knn"] for row in of)
-        lines.append([paper_dataset(dataset), vision, language, percent(of), cost, true, knn, len(of)])
+        lines.append([paper_dataset(dataset), vision, language, accuracy_spread(of), cost, true, knn, len(of)])
     columns = [("dataset", 0), ("vision", 0), ("language", 0), ("accuracy", 1), ("cost", 3), ("cost of the truth", 3)]
     return table(
         "figure-12",
@@ -181,7 +183,7 @@ def _pairs(rows: Sequence[Row]) -> Table:
 
 def _spreads(rows: Sequence[Row], models: list[str], language: str) -> list[Spread | None]:
     """The accuracy of each vision model with a language model."""
-    return [percent([r for r in rows if (r["vision"], r["language"]) == (model, language)]) for model in models]
+    return [accuracy_spread([r for r in rows if (r["vision"], r["language"]) == (model, language)]) for model in models]
 
 
 def _bars(canvas: Any, rows: Sequence[Row]) -> None:
