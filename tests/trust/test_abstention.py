@@ -101,6 +101,16 @@ def test_shares_are_plain_numbers(out_of_time: bm.Trust, p: float, share: str) -
     assert trust.verdict.endswith(f"of all 9, about {9 * (1 - p):.0f} should be right.")
 
 
+@pytest.mark.parametrize(
+    ("p_value", "draws", "level"),
+    [(1 / 3, 2, "open"), (1 / 2, 1, "open"), (2 / 3, 2, "no"), (1 / 20, 19, "care"), (10 / 11, 11, "no")],
+)
+def test_few_draws_do_not_speak_against_a_match(out_of_time: bm.Trust, p_value: float, draws: int, level: str) -> None:
+    judgement = dataclasses.replace(out_of_time, p_value=p_value, p_value_error=0.1, z=1.0, draws=draws).judgement
+    assert judgement.level == level
+    assert ("too few to tell" in judgement.text) == (level == "open")
+
+
 def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.Trust) -> None:
     X, Y, result = related
     confidence = np.array([0.9, 0.85, 0.3, *[0.1] * 6])

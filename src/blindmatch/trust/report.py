@@ -41,10 +41,12 @@ def judge(
     pairs: int,
     left_out: int = 0,
     prior: float | None = None,
+    draws: int = 0,
 ) -> Judgement:
     """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known.
 
     `left_out` further pairs were left out, because their confidence is too low or not known. The prior was stated.
+    The p-value is from so many draws: with few of them it cannot be small.
     """
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
@@ -52,6 +54,12 @@ def judge(
     if p_value is None:
         why = "too little time, or kernels that are not distances between points"
         text = f"The test for structure in common was not made: {why}. {about_pairs}"
+        return Judgement("open", "Not known yet", text)
+    if p_value > LIKELY and draws and p_value * (draws + 1) < 1.5:  # no draw was as good as the match
+        spaces = (
+            "one unrelated space was matched, which is" if draws == 1 else f"{draws} unrelated spaces were matched, all"
+        )
+        text = f"Only {spaces} worse than this match: too few to tell. Allow more time. {about_pairs}"
         return Judgement("open", "Not known yet", text)
     if p_value > LIKELY:
         share = f"unrelated ones match as well in {100 * p_value:.0f} % of cases"
@@ -173,7 +181,7 @@ class Trust:
         left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
             return judge_support(self.support, confidence, pairs, left_out)
-        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out, self.prior)
+        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out, self.prior, self.draws)
 
     def keeping(self, kept: NDArray[np.bool_]) -> Trust:
         """The same about some of the pairs."""
