@@ -13,6 +13,7 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.faq import FAQ, polished
+from blindmatch.solvers.informed_starts import extension_seconds
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least
 
@@ -22,9 +23,7 @@ _BRIEF = 10  # swaps for each item, where the match is believed: a tenth of a se
 _STREAMS = 2  # a constant: the result must not depend on the number of threads
 _BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
 _BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
-_STEP_SECONDS = 1.5e-9  # of a step of FAQ, over n^3
 _DESCENTS = 3  # of FAQ: from samples, from sorted rows and from the barycentre; any of them may be the best
-_STEPS = 3  # of FAQ: with time for fewer, it does not begin
 _CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 
 
@@ -80,7 +79,7 @@ class Auto(Solver):
             assert budget.best is not None
             return Outcome(budget.best[1], "stalled", certificate, message=f"the best start, {bound}: {beyond}")
         free = problem.forbidden is None or not problem.forbidden.any()
-        if free and budget.remaining > _STEPS * _STEP_SECONDS * problem.n**3:
+        if free and budget.remaining > 2 * extension_seconds(problem.n, budget):
             FAQ(restarts=_DESCENTS, polish=False)(problem, budget=budget, rng=rng)
             assert budget.best is not None
             best = polished(problem, [budget.best[1]], int(rng.integers(2**63)), budget)

@@ -15,7 +15,14 @@ _ITEMS, _SHARE = 256, 3  # in a sample: that many, but at most a third of all
 _SAMPLES = 24  # matching them takes as long as a descent with all of 700 items
 _EXTENDED = 8  # of them: the cost of a sample depends on what was drawn, that of its extension does not
 
+_EXTENSION_SECONDS = 2.5e-10  # of an extension, over n^3, on an idle machine
+
 Descend = Callable[[Relaxation, FloatArray, Budget], list[IntArray]]
+
+
+def extension_seconds(n: int, budget: Budget) -> float:
+    """About how long the extension of a sample to n items takes here and now."""
+    return _EXTENSION_SECONDS * n**3 * budget.slowness
 
 
 def by_samples(relaxation: Relaxation, descend: Descend, budget: Budget, rng: np.random.Generator) -> IntArray:
@@ -33,16 +40,16 @@ def by_samples(relaxation: Relaxation, descend: Descend, budget: Budget, rng: np
     n = len(relaxation.linear)
     size = min(_ITEMS, n // _SHARE)
     found: list[tuple[float, IntArray, IntArray]] = []
+    longest = extension_seconds(n, budget)
     for number in range(_SAMPLES):
         rows, columns = (rng.choice(n, size, replace=False) for _ in range(2))
         sample = relaxation.sample(rows, columns)
         start = random_start(size, rng) if number % 2 else barycentre(size)
         [match] = descend(sample, start[None], budget)
         found.append((sample.cost(match), rows, columns[match]))
-        if budget.stopped:
+        if budget.stopped or budget.remaining < 2 * longest:
             break
     extended: list[IntArray] = []
-    longest = 0.0
     for _, rows, columns in sorted(found, key=lambda one: one[0])[:_EXTENDED]:
         begin = budget.seconds
         extended.append(assignment(relaxation.gradient_of_part(rows, columns)))
