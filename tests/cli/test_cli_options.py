@@ -202,7 +202,7 @@ def test_missing_relations_are_refused_or_filled_in():
     gaps[3] = gaps[:, 3] = np.nan
     np.save("lost.npy", gaps)
     for words, message in (
-        (("whole.npy", "lost.npy", *given, "--missing", "path"), "lost.npy: item 0 is not related to all others"),
+        (("whole.npy", "lost.npy", *given, "--missing", "path"), "lost.npy: item 3 is not related to all others"),
         (("whole.npy", "gaps.npy", *given, "--missing", "pth"), "--missing 'pth' is not known; did you mean 'path'?"),
         (("whole.npy", "whole.npy", "--missing", "path"), "with --metric precomputed"),
     ):

@@ -44,10 +44,15 @@ def test_ctrl_c_is_answered(solver: str, n: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["match-100", "classify-100", "align-2000"])
 def test_ctrl_c_is_answered_by_a_command(name: str, tmp_path: Path) -> None:
-    """Long before its time limit of a minute; `press_commands.py` measures how long."""
+    """Long before its time limit of a minute; `press_commands.py` measures how long.
+
+    If the signal comes while Python executes a text, such as the methods of a dataclass in an import, Python ends
+    itself by SIGINT once all is done. A shell shows 130 for both.
+    """
     answer = press_command(arguments_of(name, tmp_path), 2.5)
     assert answer.cpu is not None, answer.output
-    assert answer.code == 130, answer.output
+    assert answer.code in (130, -signal.SIGINT), answer.output
+    assert "interrupted" in answer.output
     assert "Traceback" not in answer.output
     assert answer.cpu / os.cpu_count() < 20, answer
 
