@@ -156,6 +156,7 @@ def test_small_tables(text: str, values: list, names: tuple[str, ...] | None) ->
         ("0.5,1\n,2\n", "line 2, column 1: '' is not a number"),
         # The comma may be decimal or group thousands.
         ("x;y;z\n1;1,5;2\n2;2.5;2\n", r"line 2, column 2 \(y\): '1,5' is not a number; write plain numbers"),
+        ("x;y\n950;1\n1,250;2\n", r"line 3, column 1 \(x\): '1,250' is not a number; write plain numbers"),
         ("x\ty\n1\t1,500\n", r"line 2, column 2 \(y\): '1,500' is not a number"),
         ('x,y\n1,"1,500"\n', r"line 2, column 2 \(y\): '1,500' is not a number; write plain numbers, such as 1234.5"),
         ("name,x,y\na,$3.50,1\n", r"line 2, column 2 \(x\): '\$3.50' is not a number; write plain numbers"),

@@ -18,6 +18,7 @@ from blindmatch.io.files import missing_package, reading, refuse_bomb
 
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[$€£¥]? ?[.,]?\d")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or three decimals
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _SEPARATOR = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # Excel reads such a first line, and does not show it
 _NOTHING = ("", "-", "?", "na", "n/a", "null", "none", "#n/a")
@@ -68,8 +69,12 @@ def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
 
 
 def _with_points(rows: list[list[str]]) -> list[list[str]]:
-    """The cells with a decimal point for each decimal comma; as they are where some numbers have a point already."""
-    if any(_DECIMAL_POINT.fullmatch(cell) for row in rows for cell in row):
+    """The cells with a decimal point for each decimal comma.
+
+    They stay as they are if some number has a point already, and if all commas may separate thousands.
+    """
+    commas = [cell for row in rows for cell in row if _DECIMAL_COMMA.fullmatch(cell)]
+    if any(_DECIMAL_POINT.fullmatch(cell) for row in rows for cell in row) or all(map(_THOUSANDS.fullmatch, commas)):
         return rows
     return [[cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for cell in row] for row in rows]
 
