@@ -33,8 +33,11 @@ class Curve:
 
 
 def price_curve(price: Price | None) -> Curve | None:
-    """The picture of a suggested price; prices are on a logarithmic axis. None if the price was given."""
-    if price is None:
+    """The picture of a suggested price; prices are on a logarithmic axis.
+
+    None if the price was given, or if all prices are zero because every pairing costs nothing.
+    """
+    if price is None or not price.curve[0][0] > 0:
         return None
     least, most = (math.log(price.curve[at][0]) for at in (0, -1))
     greatest = max(pairs for _, pairs in price.curve) or 1
