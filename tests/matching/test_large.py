@@ -195,3 +195,12 @@ def test_coordinates_of_many_items_from_distances_have_these_distances() -> None
     distances = np.linalg.norm(X[:, None] - X[None], axis=-1)
     points = scaled_points(distances, 30, similarities=False)
     np.testing.assert_allclose(np.linalg.norm(points[:50, None] - points[None], axis=-1), distances[:50], atol=1e-6)
+
+
+def test_a_believed_match_that_costs_twice_as_much_as_another_start_does_not_end_the_search():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(301, 5))
+    turned = points @ np.linalg.qr(rng.normal(size=(5, 5)))[0] + 0.45 * rng.normal(size=(301, 5))
+    task = bm.Task.of(points, turned)
+    result = bm.match(task, time_limit=3, rng=0, threads=1)
+    assert result.cost < 1.6 * task.problem.objective(np.arange(301))  # without a search: 3.2 times

@@ -158,3 +158,12 @@ def test_evaluate_gives_the_measures_of_other_fields() -> None:
     exact = bm.evaluate(Y, Y, swapped, np.arange(20), rng=0, neighbors=1, projected=Y)
     assert (exact.top_k, exact.foscttm) == (1.0, (0.0, 0.0))
     assert exact.accuracy == 0.0
+
+
+@pytest.mark.parametrize("alternatives", [2.5, None, "3", [1, 2], [np.arange(12)]])
+def test_alternatives_that_are_no_results_are_refused(alternatives):
+    points = np.linspace(0, 1, 12)[:, None] ** 2
+    task = bm.Task.of(points, points)
+    result = bm.match(task, rng=0)
+    with pytest.raises(ValueError, match=r"expected (a list of results|what bm\.match returns)"):
+        bm.project(result, task, alternatives=alternatives)

@@ -109,6 +109,7 @@ def test_few_draws_do_not_speak_against_a_match(out_of_time: bm.Trust, p_value: 
     judgement = dataclasses.replace(out_of_time, p_value=p_value, p_value_error=0.1, z=1.0, draws=draws).judgement
     assert judgement.level == level
     assert ("too few to tell" in judgement.text) == (level == "open")
+    assert ("Allow more time or draws." in judgement.text) == (level == "open")
 
 
 def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.Trust) -> None:

@@ -12,7 +12,7 @@ from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.problem.task import Task
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solving.result import Result
-from blindmatch.validation import FloatArray, IntArray, as_generator, at_least
+from blindmatch.validation import FloatArray, IntArray, as_generator, as_sequence, at_least, refuse_other
 
 Partners = int | Literal["auto"]
 _SIMILAR = 0.05  # of the cost: what matches that are averaged may cost more than the cheapest
@@ -82,8 +82,9 @@ def project(
     if isinstance(alternatives, int | np.integer):
         matches = similar_matches(result, task, at_least(alternatives, 0, "alternatives"), rng=rng, threads=threads)
     else:
-        matches = [result, *alternatives]
+        matches = [result, *as_sequence(alternatives, "alternatives", "results, or a number")]
     for found in matches:
+        refuse_other(found, Result, "a match", "expected what bm.match returns")
         if found.permutation.shape != task.sizes[:1]:
             raise ValueError(f"a result matches {len(found.permutation)} sources; the task has {task.sizes[0]}")
     matched, ends = mean_partners(matches, task.points[1])

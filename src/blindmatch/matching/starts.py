@@ -24,6 +24,7 @@ from blindmatch.validation import IntArray, as_generator
 FEWEST = 30  # items from which coordinates give starts; fewer are solved in no time
 _BY_COST = 100  # items up to which the cheapest match is the result
 _SAME = 0.5  # least share of pairs that a believed match has in common with the cheapest one
+_DEARER = 0.5  # of the cost of the cheapest start: what a believed match may cost more
 _STARTING, _MOSTLY_STARTING = 0.3, 0.6  # of the time limit; the latter where there are too many items for a tree
 
 
@@ -66,6 +67,9 @@ def solve_from_coordinates(
     with keep_what_is_done() as interrupted:
         if found.found.ended != "interrupted":
             believed = [completed(partners, hints.sizes[1], problem.n) for partners in found.believed(remaining)]
+    if starts:
+        cheapest = min(map(problem.objective, starts))
+        believed = [match for match in believed if problem.objective(match) <= cheapest + _DEARER * abs(cheapest)]
     if interrupted or found.found.ended == "interrupted":
         return _interrupted(problem, starts, time.perf_counter() - begin)
     solver = Auto(search=not believed or problem.n <= _BY_COST)

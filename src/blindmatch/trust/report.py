@@ -59,7 +59,7 @@ def judge(
         spaces = (
             "one unrelated space was matched, which is" if draws == 1 else f"{draws} unrelated spaces were matched, all"
         )
-        text = f"Only {spaces} worse than this match: too few to tell. Allow more time. {about_pairs}"
+        text = f"Only {spaces} worse than this match: too few to tell. Allow more time or draws. {about_pairs}"
         return Judgement("open", "Not known yet", text)
     if p_value > LIKELY:
         share = f"unrelated ones match as well in {100 * p_value:.0f} % of cases"
