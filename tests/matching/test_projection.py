@@ -86,9 +86,18 @@ def test_a_number_asks_for_alternatives() -> None:
     assert matches[-1].cost <= 1.05 * matches[0].cost
     assert len({tuple(one.permutation) for one in matches}) > 1
     soft = bm.project(result, task, partners=1, alternatives=20, rng=0)
+    assert soft.matches == len(matches) == len({tuple(one.permutation) for one in matches})
     assert np.allclose(soft.points, np.mean([task.points[1][one.permutation] for one in matches], axis=0))
     matcher = bm.BlindMatcher(random_state=0, alternatives=20).fit(*task.sides)
     assert np.allclose(matcher.transform(task.sides[0]), soft.points)
+
+
+def test_alternatives_heed_forbidden_pairs() -> None:
+    task = mirrored()
+    forbidden = [(i, i) for i in range(0, 24, 2)]
+    matcher = bm.BlindMatcher(random_state=0, alternatives=5).fit(*task.sides, forbidden_pairs=forbidden)
+    matches = similar_matches(matcher.result_, matcher.task_, 5, rng=0)
+    assert all(one.permutation[i] != i for one in matches for i, _ in forbidden)
 
 
 def test_a_result_that_costs_more_than_its_alternatives_is_left_out() -> None:

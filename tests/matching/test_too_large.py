@@ -43,6 +43,13 @@ class TestTooLarge:
         assert written["support"] >= 1
         assert len(written["confidence"]) == 300
 
+    def test_the_matcher_builds_no_assignment_problem(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        X, Y, truth = mixture(300, 0.2)
+        monkeypatch.setattr(bm.Task, "problem", property(lambda task: pytest.fail("it was built")))
+        matcher = bm.BlindMatcher(random_state=0).fit(X, Y)
+        np.testing.assert_array_equal(matcher.permutation_, truth)
+        np.testing.assert_array_equal(matcher.transform(X[:3]), Y[truth[:3]])
+
     def test_the_same_seed_gives_the_same_match(self) -> None:
         X, Y, _ = mixture(300, 0.8)
         one, two = (bm.match(X, Y, rng=4, threads=threads) for threads in (1, 2))

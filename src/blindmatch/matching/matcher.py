@@ -45,7 +45,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         default, it gives the embedding of the target that `predict` gives; "auto" chooses as ``bm.project`` does.
     alternatives
         Further matches to make for `transform`: a partner is then the mean over those that cost about as much as the
-        cheapest, as in ``bm.project``.
+        cheapest, as in ``bm.project``. `time_limit` does not cover them.
     random_state
         Seed.
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.problem.task import Task
+from blindmatch.solvers.base import Solver
 from blindmatch.solvers.faq import FAQ
+from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray, as_generator, as_sequence, at_least, refuse_other
 
@@ -34,11 +36,14 @@ class Projection:
         For each number that "auto" tried, the mean squared distance between the partner of a source and the mean of the
         partners of its other neighbours, relative to the variance of all partners: below 1, neighbours have partners
         that are neighbours. No true pair is needed for it.
+    matches
+        How many matches the partners are the mean over.
     """
 
     points: FloatArray
     partners: int
     errors: dict[int, float]
+    matches: int = 1
 
 
 def project(
@@ -65,8 +70,9 @@ def project(
         partner best, with the source itself left out.
     alternatives
         Other matches of the same task that cost about as much: a partner is then the mean over all of the matches. A
-        number asks for so many descents of FAQ, of which those within 5 % of the cheapest match are used; if `result`
-        itself costs more than that, it is left out.
+        number asks for so many descents of FAQ (with forbidden pairs: short tabu searches), of which those within 5 %
+        of the cheapest match are used; if `result` itself costs more than that, it is left out. They have no time
+        limit, but Ctrl-C ends them.
     rng, threads
         For these descents, as in ``bm.solve``.
 
@@ -92,7 +98,7 @@ def project(
         raise ValueError("result matches nothing: there is nothing to project")
     apart = distances_to_sources(task)[:, matched]
     count, errors = chosen_count(apart[matched], ends, partners)
-    return Projection(mean_of_nearest(apart, ends, count), count, errors)
+    return Projection(mean_of_nearest(apart, ends, count), count, errors, len(matches))
 
 
 def similar_matches(
@@ -103,19 +109,24 @@ def similar_matches(
     rng: int | np.random.Generator | None = None,
     threads: int | None = None,
 ) -> list[Result]:
-    """The matches, of `result` and some descents of FAQ, that cost about as much as the cheapest; it comes first.
+    """The different matches, of `result` and some searches, that cost about as much as the cheapest; it comes first.
 
-    Where relations tie, a descent depends on the order of the items, which ``bm.solve`` draws anew each time.
+    Where relations tie, a descent of FAQ depends on the order of the items, which ``bm.solve`` draws anew each time.
     """
-    generator, found = as_generator(rng), [result]
-    solver = FAQ(restarts=1, polish=task.problem.n <= _FEW)
+    if not descents:  # the problem of many items would not fit into memory
+        return [result]
+    generator, found, n = as_generator(rng), [result], task.problem.n
+    solver: Solver = FAQ(restarts=1, polish=n <= _FEW)
+    if task.problem.forbidden is not None and task.problem.forbidden.any():  # which FAQ cannot use
+        solver = Tabu(iterations=20 * n)
     for _ in range(descents):
         options = SolveOptions(solver, None, int(generator.integers(2**31)), threads=threads)
         found.append(match_task(task, options))
         if found[-1].status == "interrupted":
             break
-    found.sort(key=lambda one: one.cost)
-    return [one for one in found if one.cost <= found[0].cost + _SIMILAR * abs(found[0].cost)]
+    different = {one.permutation.tobytes(): one for one in reversed(found)}
+    ranked = sorted(different.values(), key=lambda one: one.cost)
+    return [one for one in ranked if one.cost <= ranked[0].cost + _SIMILAR * abs(ranked[0].cost)]
 
 
 def mean_partners(matches: Sequence[Result], targets: FloatArray) -> tuple[IntArray, FloatArray]:
