@@ -10,7 +10,7 @@ from strategies import embeddings, rng_of
 import blindmatch as bm
 from blindmatch.trust.null import _members, clusters, from_background, rotated
 from blindmatch.trust.search import Part, search
-from blindmatch.trust.significance import ENOUGH, significance
+from blindmatch.trust.significance import ENOUGH, _test, significance
 
 
 def task_of(X: np.ndarray, Y: np.ndarray) -> bm.Task:
@@ -187,3 +187,17 @@ def test_outliers_are_seen_and_kept() -> None:
     assert np.abs(lengths[1] - lengths[0]).max() < 0.15 * lengths[0].max()
     assert lengths[2].max() < 2 * lengths[2].min()
     assert spectrum(copy)[:5] == pytest.approx(spectrum(points)[:5], rel=0.25)
+
+
+@pytest.mark.parametrize("draws", [2, 3, 5])
+def test_few_draws_do_not_exaggerate_the_signal(draws: int) -> None:
+    rng = rng_of(4)
+    tests = [_test(rng.standard_normal(draws), float(rng.standard_normal()), 0.0, None) for _ in range(4000)]
+    assert np.mean([test.signal > 1.645 for test in tests]) == pytest.approx(0.05, abs=0.015)
+    assert np.mean([test.z > 1.645 for test in tests]) > 0.08
+
+
+def test_signal_without_a_deviation_and_with_many_draws() -> None:
+    assert _test(np.array([5.0]), 1.0, 0.0, None).signal == 0.0
+    many = _test(rng_of(5).standard_normal(50), -3.0, 0.0, None)
+    assert many.signal == many.z > 2

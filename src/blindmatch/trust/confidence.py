@@ -36,7 +36,7 @@ def features(
     regret = np.clip(extra, 0.0, None) / found.unit if found.unit > 0 else np.zeros(n)
     pair = [stability, np.sqrt(np.log1p(np.minimum(regret, 1e3)))]
     alike = np.arctanh(np.clip(agreement, -0.99, 0.99))
-    whole = [np.log(max(sizes)), np.clip(test.z, -2.0, 10.0), alike, test.p_value]
+    whole = [np.log(max(sizes)), np.clip(test.signal, -2.0, 10.0), alike, test.p_value]
     return np.column_stack([*pair, *(np.full(n, value) for value in whole)])
 
 

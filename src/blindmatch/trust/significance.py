@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri, stdtr
 
 from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.task import Task
@@ -39,6 +40,16 @@ class Significance:
     draws: int
     z: float
     agreement: float | None
+
+    @property
+    def signal(self) -> float:
+        """`z`, allowing for a mean and a deviation from few draws: the normal score of the same tail probability."""
+        if self.draws >= ENOUGH:
+            return self.z
+        if self.draws < 2:
+            return 0.0
+        t = self.z / math.sqrt(1 + 1 / self.draws)
+        return -float(ndtri(stdtr(self.draws - 1, -t)))
 
 
 def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> Significance | None:
