@@ -5,6 +5,7 @@ python benchmarks/trust.py pairs FOLDER                             evidence on 
 python benchmarks/trust.py fit [--only-with-prior]                   coefficients from the CSV's first part
 python benchmarks/trust.py show                                      calibration on the CSV's second part, and the plot
 python benchmarks/trust.py prior                                     the same with stated priors, right and wrong
+python benchmarks/trust.py known FOLDER                              priors that are counted on known pairs
 python benchmarks/trust.py ceiling                                   how well any function of the features could do
 
 FOLDER holds vision__DATASET__MODEL.npz (embeddings, labels) and language__DATASET__MODEL.npz (embeddings with an axis
@@ -19,13 +20,14 @@ from pathlib import Path
 
 import numpy as np
 from trust_calibration import EVIDENCE, ceiling, fit, show
-from trust_prior import prior
+from trust_prior import HEAD, line, prior
 
 import blindmatch as bm
 from blindmatch.trust.alternatives import interchangeable
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, gather
 from blindmatch.trust.confidence import FEATURES
 from blindmatch.trust.null import from_background, rotated
+from blindmatch.trust.prior import KnownPairs
 from blindmatch.trust.search import Part
 from blindmatch.trust.significance import significance
 
@@ -181,6 +183,38 @@ def pairs(options):
     print(f"{time.process_time() - start:.0f} CPU s")
 
 
+# --- priors that are counted on known pairs
+
+
+def known(options):
+    """Random classes, with a prior counted on other classes of the same two models, for all pairs of models."""
+    folder, rows, counted = options.data, [], []
+    models = {name: vision(folder, "tinyimagenet200", name) for name in ("resnet50_keras", "efficientnet_lite0")}
+    words = ("all_minilm_l6_v2", "wordllama_256", "all_mpnet_base_v2", "glove_100d_wink")
+    models |= {name: language(folder, "tinyimagenet200", name) for name in words}
+    for (one, other), n, split in itertools.product(itertools.combinations(models, 2), (10, 20), range(2)):
+        X, Y = models[one], models[other]
+        rng = np.random.default_rng([5, split])
+        seen, rest = np.split(rng.permutation(200), 2)
+        task = bm.Task.of(X[seen[:n]], Y[seen[:n]])
+        share = KnownPairs.of((X[seen], Y[seen]), task).count(task, Part(rng)).share
+        for at in range(4):
+            some, problem = rng.choice(rest, n, replace=False), len(rows)
+            for size, tied, *values in evidence_of("random", X[some], Y[some], np.random.default_rng([split, at, n])):
+                named = dict(zip((*FEATURES, "right"), values, strict=True))
+                rows.append({"n": size, "tied": tied, "problem": problem, **named})
+                counted.append(share)
+        print(f"{one} x {other}, {n} classes: {share:.2f}", flush=True)
+    counted = np.array(counted)
+    groups = {"all": counted > 0, "share above 1/3": counted > 1 / 3, "share below 1/3": counted < 1 / 3}
+    groups |= {f"{n} classes": np.array([row["n"] == n for row in rows]) for n in (10, 20)}
+    print(HEAD)
+    for name, these in groups.items():
+        chosen = [rows[i] for i in np.flatnonzero(these)]
+        line(name, "none", chosen, None)
+        line(name, "counted", chosen, counted[these])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -201,6 +235,9 @@ def main():
     three.set_defaults(run=fit)
     commands.add_parser("show").set_defaults(run=show)
     commands.add_parser("prior").set_defaults(run=prior)
+    four = commands.add_parser("known")
+    four.add_argument("data", type=Path)
+    four.set_defaults(run=known)
     commands.add_parser("ceiling").set_defaults(run=ceiling)
     options = parser.parse_args()
     options.run(options)

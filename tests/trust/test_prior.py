@@ -110,7 +110,9 @@ def test_match_keeps_pairs_by_the_prior(unrelated) -> None:
 def test_a_bad_prior_is_named(unrelated, bad: object) -> None:
     X, Y, result = unrelated
     for call in (lambda: bm.assess(result, X, Y, prior=bad), lambda: bm.match(X, Y, min_confidence=0.5, prior=bad)):
-        with pytest.raises(ValueError, match=r"^prior=.*; expected a number above 0 and below 1$") as error:
+        with pytest.raises(
+            ValueError, match=r"^prior=.*; expected a number above 0 and below 1, or two arrays$"
+        ) as error:
             call()
         assert repr(bad) in str(error.value)
 

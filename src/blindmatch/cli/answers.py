@@ -29,7 +29,7 @@ from blindmatch.solving.run import as_solver
 from blindmatch.trust import Trust
 from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_task
-from blindmatch.trust.confidence import as_prior, refuse_prior
+from blindmatch.trust.prior import as_prior, as_stated_prior, refuse_prior
 from blindmatch.validation import IntArray, as_generator, at_least, positive
 
 
@@ -88,6 +88,7 @@ class Assessment:
 
     min_confidence: float | None = None
     prior: float | None = None
+    prior_from: tuple[Path, Path] | None = None
     background: Path | None = None
     draws: int = 199
     time_limit: float = 60.0
@@ -98,19 +99,27 @@ class Assessment:
         positive(self.time_limit, "--assess-time")
         if self.min_confidence is not None:
             as_share(self.min_confidence, "--min-confidence")
-        as_prior(self.prior, "--prior")
+        as_stated_prior(self.prior, "--prior")
+        if self.prior is not None and self.prior_from is not None:
+            raise ValueError(f"--prior {self.prior:g} and --prior-from are given; expected one of them")
 
     def check_size(self, task: Task, request: Request) -> None:
         """Refuse a prior for a match that will be too large to use it."""
         if by_coordinates(task, request.options):
             refuse_prior(self.prior, max(task.sizes), "--prior")
+            refuse_prior(self.prior_from, max(task.sizes), "--prior-from")
 
     def plan(self, task: Task) -> AssessmentPlan:
         """What to draw from, read before the match."""
         null = None
         if self.background is not None:
             null = as_background(load_embeddings(self.background).values, task, f"--background {self.background}")
-        return AssessmentPlan(null, self.draws, prior=self.prior)
+        known = self.prior_from and (
+            load_embeddings(self.prior_from[0]).values,
+            load_embeddings(self.prior_from[1]).values,
+        )
+        prior = self.prior if known is None else as_prior(known, task, "--prior-from")
+        return AssessmentPlan(null, self.draws, prior=prior)
 
 
 def assess_with_progress(

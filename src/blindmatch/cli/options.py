@@ -205,6 +205,13 @@ Prior = Annotated[
         help="The share of right pairs that you expect in such matches, between 0 and 1; the confidence is for it.",
     ),
 ]
+PriorFrom = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(
+        metavar="SOURCES TARGETS",
+        help="Count that share: embeddings of other items, at least as many, whose partners are in the same row.",
+    ),
+]
 
 
 @dataclass(frozen=True)

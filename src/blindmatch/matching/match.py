@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.errors import shown
 from blindmatch.matching.match_task import SolveOptions, by_coordinates, match_task
 from blindmatch.matching.price import task_with_price
 from blindmatch.problem.distortion import Distortion, Kernels
@@ -18,7 +19,7 @@ from blindmatch.solving.limits import TimeLimit, as_seconds
 from blindmatch.solving.result import Result
 from blindmatch.trust.abstention import abstained_by, assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_share, assess_task
-from blindmatch.trust.confidence import as_prior, refuse_prior
+from blindmatch.trust.prior import Prior, as_prior, refuse_prior
 from blindmatch.validation import as_generator
 
 Pairs = Iterable[tuple[int, int]]
@@ -42,7 +43,7 @@ def match(
     unmatched_cost: float | Literal["auto"] | None = None,
     max_unmatched: int | None = None,
     min_confidence: float | None = None,
-    prior: float | None = None,
+    prior: Prior | None = None,
     time_limit: TimeLimit = "auto",
     start: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
@@ -118,7 +119,8 @@ def match(
         whose confidence is still unknown then become -1 too (with 0 they are kept). Ctrl-C, in the match or in the
         assessment, keeps all pairs: the status is then "interrupted", and the message says so.
     prior
-        With `min_confidence`: the share of right pairs that you expect in such matches, as in ``bm.assess``.
+        With `min_confidence`: the share of right pairs that you expect in such matches, or other items whose partners
+        are known, as in ``bm.assess``.
 
     Examples
     --------
@@ -151,9 +153,9 @@ def match(
     )
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
     options = SolveOptions(solver, time_limit, rng, callback, threads, start)
-    plan = AssessmentPlan(regret=False, prior=as_prior(prior))
+    plan = AssessmentPlan(regret=False, prior=as_prior(prior, task))
     if prior is not None and least is None:
-        raise ValueError(f"prior={prior!r} needs a min_confidence")
+        raise ValueError(f"prior={shown(prior)} needs a min_confidence")
     if by_coordinates(task, options):
         refuse_prior(prior, max(task.sizes))
     task.warn_of_units()

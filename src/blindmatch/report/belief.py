@@ -121,10 +121,10 @@ def chance_sentence(trust: Trust) -> str:
 
 
 def prior_sentence(trust: Trust) -> str:
-    """Which prior the confidences are for, if one was stated."""
+    """Which prior the confidences are for, if there is one."""
     if trust.prior is None:
         return ""
-    return f" The confidences are for a prior of {trust.prior:g}: that share of right pairs was expected beforehand."
+    return f" The confidences are for {trust.prior_text}: that share of right pairs was expected beforehand."
 
 
 def _not_assessed(agreement: float | None) -> Belief:

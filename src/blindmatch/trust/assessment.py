@@ -17,9 +17,10 @@ from blindmatch.problem.task import Task, as_task
 from blindmatch.solving.result import Result
 from blindmatch.trust import regret as regrets
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
-from blindmatch.trust.confidence import as_prior, features, probability, refuse_prior
+from blindmatch.trust.confidence import features, probability
 from blindmatch.trust.large import assess_large
 from blindmatch.trust.null import Null, from_background, rotated
+from blindmatch.trust.prior import KnownPairs, Prior, as_prior, refuse_prior
 from blindmatch.trust.report import Trust
 from blindmatch.trust.search import Part
 from blindmatch.trust.significance import Significance, significance
@@ -29,7 +30,7 @@ from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator,
 Pairs = Iterable[tuple[int, int]]
 Callback = Callable[[str, float], object]
 # The share of the time limit by which each part must end.
-_SHARES = {"alternatives": 0.15, "resampling": 0.3, "unrelated spaces": 0.5, "regret": 1.0}
+_SHARES = {"known pairs": 0.05, "alternatives": 0.15, "resampling": 0.3, "unrelated spaces": 0.5, "regret": 1.0}
 
 
 def assess(
@@ -52,7 +53,7 @@ def assess(
     source_samples: Sequence[ArrayLike] | None = None,
     target_samples: Sequence[ArrayLike] | None = None,
     background: ArrayLike | None = None,
-    prior: float | None = None,
+    prior: Prior | None = None,
     draws: int = 199,
     resamples: int = 40,
     regret: bool = True,
@@ -79,10 +80,11 @@ def assess(
         Other items of the target's space, at least as many as there are targets. Unrelated spaces are then drawn from
         them, which makes the test exact for any geometry; without it they are rotated copies of the target.
     prior
-        The share of right pairs that you expect in matches like this one, before looking at this one: a number between
-        0 and 1. Confidence depends on it, and a single match cannot show it. None: as in the problems that the
-        confidence was fitted to, where few pairs are right. ``docs/trust.md`` says how to choose it, and what a wrong
-        one does.
+        The share of right pairs to expect in matches like this one, which a single match cannot show: confidence
+        depends on it. Either a pair of arrays: other items of the source's and the target's space, row i of one being
+        the partner of row i of the other, at least as many as are matched here. Random sets of them are matched in the
+        same way, and the right pairs are counted. (With `kernels`: the kernels of such items.) Or a number between 0
+        and 1. None: as in the problems that the confidence was fitted to, where few pairs are right.
     draws
         The largest number of unrelated spaces to match. The smallest possible p-value is 1 / (draws + 1).
     resamples
@@ -130,7 +132,7 @@ def assess(
         at_least(resamples, 1, "resamples"),
         regret,
         (source_samples, target_samples),
-        as_prior(prior),
+        as_prior(prior, task),
     )
     limit = None if time_limit is None else positive(time_limit, "time_limit")
     return assess_task(result, task, plan, Schedule(as_generator(rng), threads, limit, callback))
@@ -145,6 +147,10 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         return replace(assess_large(result, match, task, schedule.rng), seconds=schedule.seconds)
     # The matrices are small: on a busy machine two threads of BLAS take many times as long as one.
     with one_blas_thread():
+        prior, count = plan.prior, None
+        if isinstance(prior, KnownPairs):
+            count = prior.count(task, schedule.part("known pairs"))
+            prior = count.share
         problem, evidence = task.problem, gather(match, task, plan, schedule)
     found, test, rows = evidence.found, evidence.test, evidence.rows
     extra = found.without - found.cost
@@ -155,7 +161,7 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         proved = regrets.proved_regret(problem, found, rows, result.lower_bound, part)[:n]
         proved[given] = np.inf
     ambiguous = interchangeable(found, rows, 1e-9 * problem.scale)
-    confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features, plan.prior)
+    confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features, prior)
     for group in ambiguous:
         confidence[group] = np.minimum(confidence[group], 1 / len(group))
     confidence[given] = 1.0
@@ -176,7 +182,8 @@ def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Sche
         ambiguous=ambiguous,
         better=found.better if found.better > tolerance(problem, found.cost) else 0.0,
         seconds=schedule.seconds,
-        prior=plan.prior,
+        prior=prior,
+        prior_count=count,
     )
 
 
@@ -193,7 +200,7 @@ class AssessmentPlan:
     samples
         The embeddings that each row of source and target is the mean of, where there are such.
     prior
-        As in ``bm.assess``.
+        The share of right pairs to expect, or the known pairs to count it on.
     """
 
     null: Null | None = None
@@ -201,7 +208,7 @@ class AssessmentPlan:
     resamples: int = 40
     regret: bool = True
     samples: tuple[Sequence[ArrayLike] | None, Sequence[ArrayLike] | None] = (None, None)
-    prior: float | None = None
+    prior: float | KnownPairs | None = None
 
     def redraws(self, task: Task) -> tuple[Redraw, Redraw]:
         """How the points of source and target are drawn again."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.errors import shown
 from blindmatch.trust.alternatives import Alternatives
 from blindmatch.trust.significance import Significance
 from blindmatch.validation import FloatArray
@@ -57,23 +56,6 @@ def probability(values: FloatArray, prior: float | None = None) -> FloatArray:
         # The signal has told what p tells. 1 - p as a bound would be for a prior of its own.
         return np.asarray(level * share)
     return np.asarray(np.minimum(level * share, 1 - columns["p"]))
-
-
-def as_prior(value: float | None, name: str = "prior") -> float | None:
-    """Return `value` if it is None or a number between 0 and 1."""
-    if value is None:
-        return None
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < value < 1:
-        raise ValueError(f"{name}={shown(value)}; expected a number above 0 and below 1")
-    return float(value)
-
-
-def refuse_prior(prior: float | None, items: int, name: str = "prior") -> None:
-    """Say that a large match has no use for a prior."""
-    if prior is not None:
-        why = "large matches have a confidence of their own"
-        raise ValueError(f"{name}={prior!r} cannot be used for {items} items: {why}")
 
 
 def _logistic(weights: dict[str, float], columns: dict[str, FloatArray], odds: float = 0.0) -> FloatArray:

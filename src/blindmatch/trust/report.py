@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.io.json_values import json_finite
+from blindmatch.trust.prior import Count
 from blindmatch.validation import FloatArray
 
 HIGH = 0.8  # a confidence from here on is called high
@@ -40,13 +41,13 @@ def judge(
     confidence: FloatArray,
     pairs: int,
     left_out: int = 0,
-    prior: float | None = None,
+    prior: str = "",
     draws: int = 0,
 ) -> Judgement:
     """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known.
 
-    `left_out` further pairs were left out, because their confidence is too low or not known. The prior was stated.
-    The p-value is from so many draws: with few of them it cannot be small.
+    `left_out` further pairs were left out, because their confidence is too low or not known. `prior` is the
+    prior in words, if there is one. The p-value is from so many draws: with few of them it cannot be small.
     """
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
@@ -89,9 +90,9 @@ def judge_support(support: int, confidence: FloatArray, pairs: int, left_out: in
     return Judgement("yes", "Yes: other starts agree", text)
 
 
-def _pairs_sentence(known: FloatArray, pairs: int, left_out: int, prior: float | None = None) -> str:
+def _pairs_sentence(known: FloatArray, pairs: int, left_out: int, prior: str = "") -> str:
     """How many pairs can be believed, as far as that is known."""
-    given = "" if prior is None else f", given a prior of {prior:g}"
+    given = f", given {prior}" if prior else ""
     if left_out:
         should = f"; about {known.sum():.0f} of these should be right{given}" if len(known) == pairs > 0 else ""
         return f"{pairs or 'None'} of {pairs + left_out} pairs {'are' if pairs > 1 else 'is'} kept{should}."
@@ -146,7 +147,9 @@ class Trust:
         For large matches, which are judged by it: how many other starts of the search led to the same match. None for
         others.
     prior
-        The share of right pairs that was expected before the match; None if it was not stated.
+        The share of right pairs that was expected before the match; None if it was neither stated nor counted.
+    prior_count
+        The count of right pairs that the prior is from, if it was counted on known pairs.
     kept
         (n,) which pairs `min_confidence` kept; None if it was not asked for. The verdict is about these.
     """
@@ -168,6 +171,7 @@ class Trust:
     seconds: float
     support: int | None = None
     prior: float | None = None
+    prior_count: Count | None = None
     kept: NDArray[np.bool_] | None = None
 
     @cached_property
@@ -181,7 +185,7 @@ class Trust:
         left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
             return judge_support(self.support, confidence, pairs, left_out)
-        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out, self.prior, self.draws)
+        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out, self.prior_text, self.draws)
 
     def keeping(self, kept: NDArray[np.bool_]) -> Trust:
         """The same about some of the pairs."""
@@ -210,6 +214,15 @@ class Trust:
         """(n,) the pairs whose confidence is not known because time ran out."""
         return self._matched & np.isnan(self.confidence)
 
+    @property
+    def prior_text(self) -> str:
+        """The prior in words; empty if there is none."""
+        if self.prior is None:
+            return ""
+        if self.prior_count is None:
+            return f"a prior of {self.prior:g}"
+        return f"a prior of {self.prior:.2g} ({self.prior_count.right} of {self.prior_count.pairs} known pairs found)"
+
     def ambiguities(self, names: Sequence[str] | None = None) -> list[str]:
         """A sentence for each group of interchangeable sources."""
         return [
@@ -226,6 +239,7 @@ class Trust:
             "z": self.z,
             "draws": self.draws,
             "prior": self.prior,
+            "prior_count": None if self.prior_count is None else asdict(self.prior_count),
             "confidence": json_finite(self.confidence),
             "regret": json_finite(self.regret),
             "found_regret": json_finite(self.found_regret),

@@ -38,6 +38,7 @@ def assess(
     assess_time: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of the assessment.")] = 60.0,
     min_confidence: opt.MinConfidence = None,
     prior: opt.Prior = None,
+    prior_from: opt.PriorFrom = None,
     solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
     json: opt.Json = False,
     report: opt.Report = None,
@@ -57,8 +58,8 @@ def assess(
         TaskInput(files[-2], files[-1], what, items),
         Request(solving, opt.OutputOptions(json=json, report=report)),
     )
-    request.check([*files[:-2], *inputs.paths, *([background] if background else [])])
-    assessment = Assessment(min_confidence, prior, background, draws, assess_time)
+    request.check([*files[:-2], *inputs.paths, *([background] if background else []), *(prior_from or ())])
+    assessment = Assessment(min_confidence, prior, prior_from, background, draws, assess_time)
     assessment.check()
     task = inputs.task
     inputs.tables.warn()

@@ -74,9 +74,9 @@ def classify(
     from blindmatch.cli.progress import ProgressOptions
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.solving.run import as_solver
-    from blindmatch.trust.confidence import as_prior
+    from blindmatch.trust.prior import as_stated_prior
 
-    if as_prior(prior, "--prior") is not None and not assess:
+    if as_stated_prior(prior, "--prior") is not None and not assess:
         raise ValueError(f"--prior {prior:g} needs --assess")
     check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
     as_solver(solving.solver)  # an unknown name is refused before the clustering

@@ -33,6 +33,7 @@ def match(
     assess: opt.Assess = False,
     min_confidence: opt.MinConfidence = None,
     prior: opt.Prior = None,
+    prior_from: opt.PriorFrom = None,
     output: Annotated[
         opt.File,
         typer.Option(
@@ -62,22 +63,24 @@ def match(
     inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
     request.check([*inputs.paths, *([start] if start else [])], {"--output": output})
     check_partners(output, candidates, inputs)
-    assessment, assesses = Assessment(min_confidence, prior), assess or min_confidence is not None
+    assessment, assesses = Assessment(min_confidence, prior, prior_from), assess or min_confidence is not None
     assessment.check()
-    if prior is not None and not assesses:
-        raise ValueError(f"--prior {prior:g} needs --assess or --min-confidence")
+    if not assesses and (prior is not None or prior_from is not None):
+        option = "--prior-from" if prior is None else f"--prior {prior:g}"
+        raise ValueError(f"{option} needs --assess or --min-confidence")
     task = inputs.task
     inputs.tables.warn()
     if start is not None:
         request = replace(request, start=read_start(start))
     assessment.check_size(task, request)
+    plan = assessment.plan(task) if assesses else None
     found = request.solved(partial(match_task, task))
     settings = {**inputs.settings, **solving.settings}
     match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
     best = best_partners(match, candidates)
     answer = Answer(match, request, tables=inputs.tables, price=inputs.price, candidates=best)
-    if assesses:
-        answer.assess(task, assessment, assessment.plan(task))
+    if plan is not None:
+        answer.assess(task, assessment, plan)
     answer.write("Partners", output, lambda path: write_partners(answer.match, inputs, best, path))
     if candidates and best is None:
         complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
