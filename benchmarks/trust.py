@@ -16,10 +16,11 @@ import argparse
 import csv
 import itertools
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from trust_calibration import EVIDENCE, ceiling, fit, show
+from trust_calibration import EVIDENCE, ceiling, fit, kinds_of, rows_of, show
 from trust_prior import HEAD, line, prior
 
 import blindmatch as bm
@@ -27,8 +28,8 @@ from blindmatch.trust.alternatives import interchangeable
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, gather
 from blindmatch.trust.confidence import FEATURES
 from blindmatch.trust.null import from_background, rotated
-from blindmatch.trust.prior import KnownPairs
-from blindmatch.trust.search import Part
+from blindmatch.trust.prior import Count, KnownPairs
+from blindmatch.trust.search import Part, search
 from blindmatch.trust.significance import significance
 
 UNRELATED = ("disjoint", "noise")
@@ -117,14 +118,14 @@ def language(folder, data, model):
         return bm.prompt_means(file["embeddings"])
 
 
-def problems(folder, part):
+def problems(folder, part, half=None):
     """Problems (kind, X, Y): subsets of half the classes, noise, and CIFAR-10 halves.
 
-    The truth is the identity, but for the kinds "disjoint" and "noise", where no pair is right.
+    The truth is the identity, but for the kinds "disjoint" and "noise", where no pair is right. The two parts have
+    different classes, unless `half` names the part whose classes are used.
     """
     images, texts = PARTS[part]
-    shuffled = np.random.default_rng(1).permutation(200)
-    classes = shuffled[:100] if part == "fit" else shuffled[100:]
+    classes = np.random.default_rng(1).permutation(200).reshape(2, 100)[int((half or part) == "test")]
     seen = vision(folder, "tinyimagenet200", images)[classes]
     said = [language(folder, "tinyimagenet200", model)[classes] for model in texts]
     sides = {f"{images} x {texts[0]}": (seen, said[0]), f"{images} x {texts[1]}": (seen, said[1])}
@@ -213,6 +214,25 @@ def known(options):
         chosen = [rows[i] for i in np.flatnonzero(these)]
         line(name, "none", chosen, None)
         line(name, "counted", chosen, counted[these])
+    known_by_kind(folder)
+
+
+def known_by_kind(folder):
+    """The held-out problems of `pairs`, with a prior counted on other classes of the same models, kind and size."""
+    right = defaultdict(list)
+    for kind, X, Y in problems(folder, "test", half="fit"):
+        rng = np.random.default_rng([8, len(X)])
+        order = rng.permutation(len(Y))
+        found, _ = search(bm.Task.of(X, Y[order]).problem, Part(rng))
+        unrelated = kind.split(",")[0] in UNRELATED
+        right[kind, str(len(X))] += [int(hit and not unrelated) for hit in order[found] == np.arange(len(X))]
+    shares = {key: Count(sum(hits), len(hits)).share for key, hits in right.items()}
+    rows = [row for row in rows_of("test") if not row["kind"].startswith("cifar10")]  # all of its ten classes are used
+    kinds = kinds_of(rows)
+    for kind in dict.fromkeys(kinds.tolist()):
+        chosen = [row for row, its in zip(rows, kinds, strict=True) if its == kind]
+        line(kind, "none", chosen, None)
+        line(kind, "counted", chosen, np.array([shares[row["kind"], row["n"]] for row in chosen]))
 
 
 def main():
