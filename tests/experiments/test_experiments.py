@@ -53,18 +53,18 @@ def test_class_means_are_those_of_the_package(folder):
     vision, language = catalogue.models("vision", "toy")[0], catalogue.models("language", "toy")[0]
     with np.load(vision.path) as arrays:
         _, means = bm.class_means(arrays["embeddings"], arrays["labels"], fraction=0.5, rng=3)
-    assert np.allclose(half_means(vision.path, vision.digest, 3, 0.5), means, atol=1e-15)
-    texts = class_texts(vision.path, vision.digest, language.path, language.digest)
+    assert np.allclose(half_means(vision, 3, 0.5), means, atol=1e-15)
+    texts = class_texts(vision, language)
     assert bm.match(means, texts, rng=0).permutation.tolist() == list(range(CLASSES))
 
 
 def test_images_are_read_ahead_as_far_as_they_are_few_and_bad_files_are_left_to_the_runs(folder, monkeypatch):
     runs = plan("small-scale", {"seeds": 1}, embeddings=folder).runs
-    paths = list(dict.fromkeys(run.files["vision"] for run in runs))
+    sources = list(dict.fromkeys(run.files["vision"] for run in runs))
     read = []
-    monkeypatch.setattr(data, "images", lambda path, expected: read.append(path))
-    data.read_ahead([replace(runs[0], files={"vision": "nowhere.npz"}), *runs])
-    assert read == paths
+    monkeypatch.setattr(data, "images", read.append)
+    data.read_ahead([replace(runs[0], files={"vision": replace(sources[0], path="nowhere.npz")}), *runs])
+    assert read == sources
     read.clear()
     monkeypatch.setattr(data, "_BYTES_AHEAD", 1)
     data.read_ahead(runs)
@@ -131,12 +131,12 @@ def test_classification_is_the_classifier_of_the_package(folder, tmp_path):
     vision, language = catalogue.models("vision", "toy", ["pixels"])[0], catalogue.models("language", "toy")[0]
     with np.load(vision.path) as arrays:
         images, labels = arrays["embeddings"], arrays["labels"]
-    texts = class_texts(vision.path, vision.digest, language.path, language.digest)
+    texts = class_texts(vision, language)
     model = bm.BlindClassifier(n_init=5, normalize=True, random_state=0).fit(images, texts)
     (ours,) = [row for row in rows if row["solver"] == "auto"]
     assert ours["accuracy"] == float((model.predict(images) == labels).mean()) == 1.0
     assert ours["matching_accuracy"] == ours["ceiling"] == 1.0
-    centres, clusters, _ = clustering(vision.path, vision.digest, 0, 1.0, 5)
+    centres, clusters, _ = clustering(vision, 0, 1.0, 5)
     assert np.allclose(centres, model.centres_)
     assert len(set(clusters.tolist())) == CLASSES
     assert [line[0] for line in tables[1].rows] == ["random", "auto", "ground truth"]

@@ -114,14 +114,14 @@ def test_files_of_embeddings_are_checked(tmp_path):
     np.savez(path, embeddings=np.ones((4, 2)), labels=[0, 1, 2, 7], class_names=["x", "y", "z"])
     (source,) = read_catalogue(tmp_path).sources
     with pytest.raises(ValueError, match="labels from 0 to 7, but 3 class names"):
-        images(source.path, source.digest)
+        images(source)
     np.savez(path, embeddings=np.ones((4, 2)))
     with pytest.raises(ValueError, match="changed since the sweep was planned"):
-        images(source.path, source.digest)
+        images(source)
     np.savez(path, other=np.ones(3))
     (source,) = read_catalogue(tmp_path).sources
     with pytest.raises(ValueError, match="no array 'embeddings' in it; it holds other"):
-        images(source.path, source.digest)
+        images(source)
     with pytest.raises(ValueError, match="these settings leave no run"):
         plan("small-scale", embeddings=tmp_path)
 
@@ -134,7 +134,7 @@ def test_safetensors_and_rows_of_prompts_are_read(tmp_path):
     path = tmp_path / "language__a__m.safetensors"
     save_file({"embeddings": values, "labels": np.array([0, 0, 1, 1])}, path, {"class_names": names, "model": "m"})
     (source,) = read_catalogue(tmp_path).sources
-    means, classes = texts(source.path, source.digest)
+    means, classes = texts(source)
     assert classes == ("cat", "dog")
     unit = values / np.linalg.norm(values, axis=1, keepdims=True)
     expected = unit[2:].mean(axis=0)

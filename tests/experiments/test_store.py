@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from blindmatch.experiments.base import Trial
+from blindmatch.experiments.data import Source
 from blindmatch.experiments.engine.journal import Journal, read_journal
 from blindmatch.experiments.engine.record import Record
 from blindmatch.experiments.engine.store import Store
@@ -30,11 +31,11 @@ def runs(count: int) -> list[Trial]:
 
 
 def test_the_key_depends_on_parameters_inputs_version_and_revision_but_not_on_paths():
-    run = Trial("ablation", {"seed": 0}, {"vision": "a.npz"}, {"vision": "f00"})
-    assert replace(run, files={"vision": "elsewhere/a.npz"}).key == run.key
+    run = Trial("ablation", {"seed": 0}, {"vision": Source("vision", "toy", "m", "a.npz", "f00")})
+    assert replace(run, files={"vision": replace(run.files["vision"], path="elsewhere/a.npz")}).key == run.key
     others = [
         replace(run, parameters={"seed": 1}),
-        replace(run, digests={"vision": "f01"}),
+        replace(run, files={"vision": replace(run.files["vision"], digest="f01")}),
         replace(run, version="0.0"),
         replace(run, revision=2),
         replace(run, experiment="shuffling"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from blindmatch.experiments.settings import Settings
 
 if TYPE_CHECKING:
-    from blindmatch.experiments.data import Catalogue
+    from blindmatch.experiments.data import Catalogue, Source
     from blindmatch.experiments.figures import Figure
     from blindmatch.experiments.tables import Table
 
@@ -32,17 +32,19 @@ class Trial:
     parameters
         Settings of this run, plain JSON values.
     files
-        Inputs by role. Workers get paths, never arrays; paths are not part of the key.
-    digests
-        SHA-256 of each input: the key depends on the content of a file, not on its path.
+        Inputs by role. Workers get paths, never arrays. The key depends on the content of a file, not on its path.
     """
 
     experiment: str
     parameters: Mapping[str, Any]
-    files: Mapping[str, str] = field(default_factory=dict)
-    digests: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Source] = field(default_factory=dict)
     revision: int = 1
     version: str = VERSION
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each input."""
+        return {role: file.digest for role, file in self.files.items()}
 
     @cached_property
     def key(self) -> str:
@@ -51,7 +53,7 @@ class Trial:
             "experiment": self.experiment,
             "revision": self.revision,
             "parameters": dict(self.parameters),
-            "inputs": dict(self.digests),
+            "inputs": self.digests,
             "version": self.version,
         }
         text = json.dumps(decides, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -95,6 +97,6 @@ class Experiment(ABC):
         """The paper's figures."""
         return []
 
-    def run(self, parameters: Mapping[str, Any], files: Mapping[str, str], digests: Mapping[str, str]) -> Trial:
+    def run(self, parameters: Mapping[str, Any], **files: Source) -> Trial:
         """A run of this experiment."""
-        return Trial(self.name, parameters, files, digests, self.revision)
+        return Trial(self.name, parameters, files, self.revision)

@@ -18,7 +18,7 @@ from blindmatch.errors import unknown_name
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import prompt_means
 from blindmatch.io.arrays import read_arrays
-from blindmatch.io.files import file_digest
+from blindmatch.io.files import Arrays, file_digest
 from blindmatch.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -109,38 +109,34 @@ class Images:
         return tuple(np.flatnonzero(self.labels == c) for c in range(self.classes))
 
 
-def images(path: str, expected: str, normalize: bool = True) -> Images:
-    """Embeddings of images from a file, which must still have the digest of the plan."""
-    return _images(path, expected, normalize)  # positional: the cache treats keyword arguments as a different call
-
-
 # A worker uses the same few files repeatedly; reading and scaling them takes longer than many runs.
 @lru_cache(maxsize=_FILES_KEPT)
-def _images(path: str, expected: str, normalize: bool) -> Images:
-    arrays = _unchanged(path, expected)
-    values = _rows(path, arrays["embeddings"], normalize)
-    labels = arrays.get("labels")
-    if labels is None:
+def images(source: Source, normalize: bool = True) -> Images:
+    """Embeddings of images from a file, which must still have the digest of the plan."""
+    arrays = _unchanged(source)
+    values = _rows(source.path, arrays["embeddings"], normalize)
+    parameters = float(arrays["parameters"]) if "parameters" in arrays else None
+    if "labels" not in arrays:
         names = tuple(str(name) for name in arrays.get("names", np.arange(len(values))))
-        return Images(values, np.arange(len(values)), names, True, _parameters(arrays))
-    names, numbers = _class_numbers(path, labels, arrays.get("class_names"))
-    return Images(values, numbers, names, False, _parameters(arrays))
+        return Images(values, np.arange(len(values)), names, True, parameters)
+    names, numbers = _class_numbers(source.path, arrays)
+    return Images(values, numbers, names, False, parameters)
 
 
 def read_ahead(runs: Iterable[Trial]) -> None:
     """Read the images of the first runs, if they are few, so that forked workers already have them."""
-    files = dict.fromkeys((run.files["vision"], run.digests["vision"]) for run in runs if "vision" in run.files)
+    files = dict.fromkeys(run.files["vision"] for run in runs if "vision" in run.files)
     left = _BYTES_AHEAD
-    for path, expected in list(files)[:_FILES_KEPT]:
+    for source in list(files)[:_FILES_KEPT]:
         with contextlib.suppress(OSError, ValueError):  # the runs will report it
-            left -= Path(path).stat().st_size
+            left -= Path(source.path).stat().st_size
             if left < 0:
                 return
-            images(path, expected)
+            images(source)
 
 
 def _rows(path: str, stored: NDArray[Any], normalize: bool) -> FloatArray:
-    """Yield finite rows in float64, a few at a time: copying all of them needs memory and takes longer."""
+    """Finite rows in float64, converted a few at a time: copying all of them takes more memory and time."""
     wrong = ValueError(f"{path}: embeddings of shape {stored.shape}; expected finite numbers (images, d)")
     if stored.ndim != 2 or stored.dtype.kind not in "fiu":
         raise wrong
@@ -154,24 +150,22 @@ def _rows(path: str, stored: NDArray[Any], normalize: bool) -> FloatArray:
 
 
 @lru_cache(maxsize=64)
-def texts(path: str, expected: str, normalize: bool = True) -> tuple[FloatArray, tuple[str, ...] | None]:
+def texts(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
     """One embedding per class, the mean over its prompts, and the class names if the file has them."""
-    arrays = _unchanged(path, expected)
+    arrays = _unchanged(source)
     values = np.asarray(arrays["embeddings"], dtype=np.float64)
-    labels = arrays.get("labels")
-    if values.ndim == 2 and labels is not None:  # one row per prompt
-        names, numbers = _class_numbers(path, labels, arrays.get("class_names"))
-        groups: Any = [values[numbers == c] for c in range(len(names))]
-        return prompt_means(groups, normalize=normalize), names
-    means = prompt_means(values if values.ndim == 3 else values[:, None], normalize=normalize)
+    if values.ndim == 2 and "labels" in arrays:  # one row per prompt
+        names, numbers = _class_numbers(source.path, arrays)
+        return prompt_means([values[numbers == c] for c in range(len(names))]), names
+    means = prompt_means(values if values.ndim == 3 else values[:, None])
     found = arrays.get("class_names", arrays.get("names"))
     return means, None if found is None else tuple(str(name) for name in found)
 
 
 @lru_cache(maxsize=256)
-def half_means(path: str, expected: str, seed: int | None, fraction: float, normalize: bool = True) -> FloatArray:
+def half_means(source: Source, seed: int | None, fraction: float) -> FloatArray:
     """Means over a random share of each class, drawn like in ``bm.class_means``; over all images without a seed."""
-    data = images(path, expected, normalize)
+    data = images(source)
     rng = np.random.default_rng(seed)
     chosen = list(data.members)
     if seed is not None:
@@ -181,19 +175,18 @@ def half_means(path: str, expected: str, seed: int | None, fraction: float, norm
     # Multiplying by a sparse matrix of ones reads the chosen rows in place; copying them would take twice as long.
     ends = np.concatenate([[0], np.cumsum(sizes)])
     picked = csr_array((np.ones(ends[-1]), np.concatenate(chosen), ends), shape=(data.classes, len(data.values)))
-    means = np.asarray(picked @ data.values) / sizes[:, None]
-    return unit_rows(means)
+    return unit_rows(np.asarray(picked @ data.values) / sizes[:, None])
 
 
 @lru_cache(maxsize=64)
-def class_texts(vision: str, vision_digest: str, language: str, language_digest: str) -> FloatArray:
+def class_texts(vision: Source, language: Source) -> FloatArray:
     """Text embeddings in the order of the image classes; classes are matched by name if both files have names."""
-    data = images(vision, vision_digest)
-    values, names = texts(language, language_digest)
+    data = images(vision)
+    values, names = texts(language)
     if names is not None and set(data.class_names) <= set(names):
         return values[[names.index(name) for name in data.class_names]]
     if len(values) != data.classes:
-        raise ValueError(f"{language}: {len(values)} classes, but {vision} has {data.classes}")
+        raise ValueError(f"{language.path}: {len(values)} classes, but {vision.path} has {data.classes}")
     return values
 
 
@@ -203,11 +196,12 @@ def class_count(source: Source) -> int:
     arrays = read_arrays(source.path, ("labels", "class_names"))
     if "class_names" in arrays:
         return len(arrays["class_names"])
-    return len(np.unique(arrays["labels"])) if "labels" in arrays else images(source.path, source.digest).classes
+    return len(np.unique(arrays["labels"])) if "labels" in arrays else images(source).classes
 
 
-def _unchanged(path: str, expected: str) -> dict[str, NDArray[Any]]:
-    if file_digest(path) != expected:
+def _unchanged(source: Source) -> Arrays:
+    path = source.path
+    if file_digest(path) != source.digest:
         raise ValueError(f"{path}: changed since the sweep was planned; run it again")
     arrays = read_arrays(path)
     if "embeddings" not in arrays:
@@ -215,14 +209,11 @@ def _unchanged(path: str, expected: str) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _class_numbers(path: str, labels: NDArray[Any], names: NDArray[Any] | None) -> tuple[tuple[str, ...], Any]:
+def _class_numbers(path: str, arrays: Arrays) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    labels, names = arrays["labels"], arrays.get("class_names")
     if names is not None and labels.dtype.kind in "iu":
         if labels.min() < 0 or labels.max() >= len(names):
             raise ValueError(f"{path}: labels from {labels.min()} to {labels.max()}, but {len(names)} class names")
         return tuple(str(name) for name in names), labels.astype(np.intp)
     found, numbers = np.unique(labels, return_inverse=True)
     return tuple(str(name) for name in found), numbers.astype(np.intp)
-
-
-def _parameters(arrays: dict[str, NDArray[Any]]) -> float | None:
-    return float(arrays["parameters"]) if "parameters" in arrays else None

@@ -53,7 +53,7 @@ def _computed(compute: Any, run: Trial) -> Record:
         experiment=run.experiment,
         version=run.version,
         parameters=dict(run.parameters),
-        inputs=dict(run.digests),
+        inputs=run.digests,
         result=result,
         error=error,
         seconds=time.perf_counter() - start,

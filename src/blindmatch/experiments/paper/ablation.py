@@ -93,9 +93,7 @@ class Ablation(Experiment):
                     "seed": seed,
                     "dimension": settings.dimension,
                     "time_limit": limit * (settings.share if variant in OURS else 1.0),
-                },
-                {},
-                {},
+                }
             )
             for size, limit in zip(settings.sizes, limits, strict=True)
             for seed in range(settings.seeds)

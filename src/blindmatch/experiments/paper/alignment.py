@@ -27,18 +27,18 @@ def repeated_texts(vision: Source) -> bool:
 
 @lru_cache(maxsize=4)
 def _kernels(
-    vision: tuple[str, str], language: tuple[str, str], measure: str, unit: str, most: int, neighbors: int
+    vision: Source, language: Source, measure: str, unit: str, most: int, neighbors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Both kernels of one measure, on their common scale; `vision` and `language` are files with their digests."""
-    data = images(*vision)
+    """Both kernels of one measure, on their common scale."""
+    data = images(vision)
     if data.paired:
-        X, (Y, _) = data.values, texts(*language)
+        X, (Y, _) = data.values, texts(language)
         if len(X) != len(Y):
-            raise ValueError(f"{language[0]}: {len(Y)} texts, but {vision[0]} has {len(X)} images without labels")
+            raise ValueError(f"{language.path}: {len(Y)} texts, but {vision.path} has {len(X)} images without labels")
     elif unit == "classes":
-        X, Y = half_means(*vision, None, 1.0), class_texts(*vision, *language)
+        X, Y = half_means(vision, None, 1.0), class_texts(vision, language)
     else:
-        X, Y = data.values, class_texts(*vision, *language)[data.labels]
+        X, Y = data.values, class_texts(vision, language)[data.labels]
     if len(X) > most:
         chosen = np.sort(np.random.default_rng(0).choice(len(X), most, replace=False))
         X, Y = X[chosen], Y[chosen]
@@ -67,8 +67,7 @@ def partial_shuffle(n: int, level: float, rng: np.random.Generator) -> IntArray:
 def shuffled_values(run: Trial) -> dict[str, Any]:
     """The measure at one level, for all seeds."""
     p = run.parameters
-    vision, language = ((run.files[side], run.digests[side]) for side in ("vision", "language"))
-    K, G = _kernels(vision, language, p["measure"], p["unit"], p["images"], p["neighbors"])
+    K, G = _kernels(run.files["vision"], run.files["language"], p["measure"], p["unit"], p["images"], p["neighbors"])
     n = len(K)
     squares = float((K**2).sum() + (G**2).sum())
     values = []
@@ -83,10 +82,10 @@ def shuffled_values(run: Trial) -> dict[str, Any]:
 
 def lipschitz(run: Trial) -> dict[str, Any]:
     """The density of |f(x) - f(y)| / |x - y| over all pairs of images."""
-    x = images(run.files["inputs"], run.digests["inputs"], False).values
-    y = images(run.files["vision"], run.digests["vision"], False).values
+    inputs, vision = run.files["inputs"], run.files["vision"]
+    x, y = images(inputs, False).values, images(vision, False).values
     if len(x) != len(y):
-        raise ValueError(f"{run.files['vision']}: {len(y)} images, but {run.files['inputs']} has {len(x)}")
+        raise ValueError(f"{vision.path}: {len(y)} images, but {inputs.path} has {len(x)}")
     most = run.parameters["images"]
     before, after = pdist(x[:most]), pdist(y[:most])
     ratios = after[before > 0] / before[before > 0]

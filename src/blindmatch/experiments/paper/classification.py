@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.experiments.base import Experiment, Row, Trial
-from blindmatch.experiments.data import Catalogue, class_texts, images
+from blindmatch.experiments.data import Catalogue, Source, class_texts, images
 from blindmatch.experiments.paper.lineup import (
     PAPER_NAMES,
     check_solvers,
@@ -73,9 +73,9 @@ class Classification(Experiment):
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match the centres; accuracy over images, and over clusters against their best classes."""
         p = run.parameters
-        vision, seen = run.files["vision"], run.digests["vision"]
-        centres, clusters, labels = clustering(vision, seen, p["seed"], p["fraction"], p["starts"])
-        Y = class_texts(vision, seen, run.files["language"], run.digests["language"])
+        vision = run.files["vision"]
+        centres, clusters, labels = clustering(vision, p["seed"], p["fraction"], p["starts"])
+        Y = class_texts(vision, run.files["language"])
         solver = lineup_solver(p["solver"])
         result = match(centres, Y, solver=solver, time_limit=p["time_limit"], rng=p["seed"], threads=1)
         best = cluster_assignment(labels.tolist(), clusters.tolist())
@@ -95,11 +95,9 @@ class Classification(Experiment):
 
 
 @lru_cache(maxsize=16)
-def clustering(
-    path: str, digest: str, seed: int, fraction: float, starts: int
-) -> tuple[FloatArray, IntArray, IntArray]:
+def clustering(source: Source, seed: int, fraction: float, starts: int) -> tuple[FloatArray, IntArray, IntArray]:
     """Centres, and the cluster and class of each image, for a random share of the images."""
-    data = images(path, digest)
+    data = images(source)
     count = max(data.classes, int(fraction * len(data.values)))
     rows = np.sort(np.random.default_rng(seed).choice(len(data.values), count, replace=False))
     X = data.values[rows]

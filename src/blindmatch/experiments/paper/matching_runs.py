@@ -13,8 +13,8 @@ from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
 from blindmatch.experiments.paper.lineup import lineup_solver
 from blindmatch.experiments.settings import Settings
-from blindmatch.problem.distortion import Distortion as AnyDistortion
-from blindmatch.problem.distortions import DISTORTIONS, GromovWasserstein, MutualKNN
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortions import GromovWasserstein
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray
 
@@ -55,12 +55,8 @@ class ModelPair:
 
     def trial(self, experiment: Experiment, **parameters: Any) -> Trial:
         """A run on this pair."""
-        sides = {"vision": self.vision, "language": self.language}
-        return experiment.run(
-            {"dataset": self.dataset, "vision": self.vision.model, "language": self.language.model, **parameters},
-            {role: side.path for role, side in sides.items()},
-            {role: side.digest for role, side in sides.items()},
-        )
+        names = {"dataset": self.dataset, "vision": self.vision.model, "language": self.language.model}
+        return experiment.run({**names, **parameters}, vision=self.vision, language=self.language)
 
 
 def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
@@ -101,23 +97,16 @@ def by_pair(rows: Iterable[Row]) -> dict[tuple[str, str, str], list[Row]]:
     return found
 
 
-def prototypes(run: Trial, seed: int | None) -> tuple[FloatArray, FloatArray]:
+def prototypes(run: Trial) -> tuple[FloatArray, FloatArray]:
     """One image embedding and one text embedding per class, in the same order of classes."""
-    vision, language = run.files["vision"], run.files["language"]
-    seen, read = run.digests["vision"], run.digests["language"]
-    X = half_means(vision, seen, seed, run.parameters.get("fraction", 0.5))
-    return X, class_texts(vision, seen, language, read)
-
-
-def distortion(measure: str, neighbors: int = 5, n: int | None = None) -> AnyDistortion:
-    """A measure by its name; small sets use fewer neighbours."""
-    if measure == "mutual-knn":
-        return MutualKNN(k=neighbors if n is None else min(neighbors, n - 1))
-    return DISTORTIONS[measure]()
+    vision = run.files["vision"]
+    return half_means(vision, run.parameters["seed"], run.parameters["fraction"]), class_texts(
+        vision, run.files["language"]
+    )
 
 
 def matched(
-    X: FloatArray, Y: FloatArray, parameters: Mapping[str, Any], measure: AnyDistortion | None = None
+    X: FloatArray, Y: FloatArray, parameters: Mapping[str, Any], measure: Distortion | None = None
 ) -> dict[str, Any]:
     """Match two sets whose truth is row i with row i (``solve`` shuffles them), and return the result as JSON."""
     n = len(X)

@@ -95,13 +95,10 @@ class Shuffling(Experiment):
             models = {source.model: source for source in catalogue.models("vision", dataset)}
             if settings.inputs not in models:
                 continue
-            source = models[settings.inputs]
             for model, network in models.items():
                 if model != settings.inputs and model.startswith(settings.baselines):
-                    files = {"inputs": source.path, "vision": network.path}
-                    digests = {"inputs": source.digest, "vision": network.digest}
                     parameters = {"dataset": dataset, "vision": model, "measure": LIPSCHITZ, "images": settings.images}
-                    runs.append(self.run(parameters, files, digests))
+                    runs.append(self.run(parameters, inputs=models[settings.inputs], vision=network))
         return runs
 
     def compute(self, run: Trial) -> dict[str, Any]:

@@ -9,21 +9,16 @@ from typing import Any, ClassVar
 
 from blindmatch.errors import unknown_name
 from blindmatch.experiments.base import Experiment, Row, Trial
-from blindmatch.experiments.data import Catalogue, class_texts, half_means, images
+from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images
 from blindmatch.experiments.figures import Figure, heat_map
 from blindmatch.experiments.paper.lineup import check_solvers
-from blindmatch.experiments.paper.matching_runs import (
-    PairSettings,
-    by_pair,
-    distortion,
-    matched,
-    prototypes,
-    seeded_pairs,
-)
+from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset
 from blindmatch.experiments.paper.values import paper_value
 from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Spread, Table, mean, spread, table
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
 from blindmatch.validation import FloatArray
 
 MEASURES = ("mutual-knn", "cka", "gw")
@@ -76,14 +71,14 @@ class SmallScale(Experiment):
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match, and measure the alignment at the true pairing."""
         p = run.parameters
-        X, Y = prototypes(run, p["seed"])
-        found = matched(X, Y, p, distortion(p["measure"], p["neighbors"], len(X)))
-        sides = (run.files["vision"], run.digests["vision"], run.files["language"], run.digests["language"])
-        parameters = images(*sides[:2]).parameters
+        X, Y = prototypes(run)
+        vision = run.files["vision"]
+        near_images = _near_images(vision, p["seed"], p["fraction"], p["neighbors"])
+        near_texts = _near_texts(vision, run.files["language"], p["neighbors"])
         return {
-            **found,
-            "mutual_knn": _overlap(*sides, p["seed"], p["fraction"], p["neighbors"]),
-            "parameters": parameters,
+            **matched(X, Y, p, _distortion(p["measure"], p["neighbors"], len(X))),
+            "mutual_knn": float((near_images * near_texts).sum()),
+            "parameters": images(vision).parameters,
         }
 
     def tables(self, settings: SmallScaleSettings, rows: Sequence[Row]) -> list[Table]:
@@ -114,26 +109,24 @@ class SmallScale(Experiment):
         return drawn
 
 
-def _overlap(vision: str, seen: str, language: str, read: str, seed: int, fraction: float, neighbors: int) -> float:
-    """Mutual k-NN of the true pairing."""
-    images_near = _near_images(vision, seen, seed, fraction, neighbors)
-    texts_near = _near_texts(vision, seen, language, read, neighbors)
-    return float((images_near * texts_near).sum())
+def _distortion(measure: str, neighbors: int, n: int) -> Distortion:
+    """A measure by its name; small sets use fewer neighbours."""
+    return MutualKNN(k=min(neighbors, n - 1)) if measure == "mutual-knn" else DISTORTIONS[measure]()
 
 
 # Many runs share a side: the same images with all texts, the same texts with all seeds.
 @lru_cache(maxsize=64)
-def _near_images(vision: str, seen: str, seed: int, fraction: float, neighbors: int) -> FloatArray:
-    return _near(half_means(vision, seen, seed, fraction), neighbors)
+def _near_images(vision: Source, seed: int, fraction: float, neighbors: int) -> FloatArray:
+    return _near(half_means(vision, seed, fraction), neighbors)
 
 
 @lru_cache(maxsize=64)
-def _near_texts(vision: str, seen: str, language: str, read: str, neighbors: int) -> FloatArray:
-    return _near(class_texts(vision, seen, language, read), neighbors)
+def _near_texts(vision: Source, language: Source, neighbors: int) -> FloatArray:
+    return _near(class_texts(vision, language), neighbors)
 
 
 def _near(points: FloatArray, neighbors: int) -> FloatArray:
-    measure = distortion("mutual-knn", neighbors, len(points))
+    measure = _distortion("mutual-knn", neighbors, len(points))
     return measure.scaled(measure.kernel(points))
 
 

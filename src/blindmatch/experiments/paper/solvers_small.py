@@ -57,7 +57,7 @@ class SolversSmall(Experiment):
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match the classes."""
-        return matched(*prototypes(run, run.parameters["seed"]), run.parameters)
+        return matched(*prototypes(run), run.parameters)
 
     def tables(self, settings: SolversSmallSettings, rows: Sequence[Row]) -> list[Table]:
         """All problems together in the layout of Table 1, then each pair of models as in Table 7."""

@@ -7,20 +7,17 @@ from functools import lru_cache
 from typing import Any
 
 from blindmatch.experiments.base import Trial
-from blindmatch.experiments.data import class_texts, half_means
+from blindmatch.experiments.data import Source, class_texts, half_means
 from blindmatch.experiments.paper.matching_runs import matched, prototypes
 from blindmatch.matching.subsets import best_subsets
 from blindmatch.validation import IntArray
 
 
 @lru_cache(maxsize=32)
-def _subsets(
-    vision: str, vision_digest: str, language: str, language_digest: str, size: int, k: int
-) -> tuple[IntArray, ...]:
+def _subsets(vision: Source, language: Source, size: int, k: int) -> tuple[IntArray, ...]:
     """The k best subsets of one size, based on the means of all images; every worker finds the same ones."""
-    X = half_means(vision, vision_digest, None, 1.0)
-    Y = class_texts(vision, vision_digest, language, language_digest)
-    return best_subsets(X, Y, size=size, k=k, rng=0, threads=1).subsets
+    X = half_means(vision, None, 1.0)
+    return best_subsets(X, class_texts(vision, language), size=size, k=k, rng=0, threads=1).subsets
 
 
 def subset_count(classes: int, size: int, wanted: int) -> int:
@@ -31,7 +28,6 @@ def subset_count(classes: int, size: int, wanted: int) -> int:
 def match_subset(run: Trial) -> dict[str, Any]:
     """Match the classes of one of the best subsets."""
     p = run.parameters
-    X, Y = prototypes(run, p["seed"])
-    files = (run.files["vision"], run.digests["vision"], run.files["language"], run.digests["language"])
-    chosen = _subsets(*files, p["size"], p["subsets"])[p["subset"]]
+    X, Y = prototypes(run)
+    chosen = _subsets(run.files["vision"], run.files["language"], p["size"], p["subsets"])[p["subset"]]
     return {**matched(X[chosen], Y[chosen], p), "classes": [int(c) for c in chosen]}
