@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from blindmatch.errors import unknown_name
 from blindmatch.io.files import reading
@@ -25,6 +25,7 @@ class Settings:
     """
 
     seeds: int = 20
+    choices: ClassVar[Mapping[str, Collection[str]]] = {}  # the known values of settings that are names
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -33,6 +34,11 @@ class Settings:
                 continue
             if not value > 0:
                 raise ValueError(f"{item.name}={value!r}; expected a number above 0")
+        for name, known in self.choices.items():
+            value = getattr(self, name)
+            for word in (value,) if isinstance(value, str) else value:
+                if word not in known:
+                    raise unknown_name(name.removesuffix("s"), word, known)
 
 
 def make_settings(kind: type[S], *layers: Mapping[str, Any]) -> S:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch.errors import unknown_name
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.paper.values import paper_value
@@ -60,12 +59,10 @@ class AblationSettings(Settings):
     dimension: int = 1024
     variants: tuple[str, ...] = tuple(VARIANTS)
     share: float = 0.01
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"variants": VARIANTS}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for variant in self.variants:
-            if variant not in VARIANTS:
-                raise unknown_name("variant", variant, VARIANTS)
         if len(self.time_limits) not in (1, len(self.sizes)):
             raise ValueError(f"time_limits has {len(self.time_limits)} values for {len(self.sizes)} sizes")
         if not min(self.time_limits) > 0 or not min(self.sizes) > 1:

@@ -17,7 +17,6 @@ from blindmatch.problem.distortions import CKA, MutualKNN
 from blindmatch.validation import FloatArray, IntArray
 
 MEASURES = ("mutual-knn", "cka", "gw")
-UNITS = ("images", "classes")
 
 
 def repeated_texts(vision: Source) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -11,14 +11,7 @@ import numpy as np
 
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, images
-from blindmatch.experiments.paper.lineup import (
-    PAPER_NAMES,
-    check_solvers,
-    installed,
-    label,
-    lineup_solver,
-    missing_note,
-)
+from blindmatch.experiments.paper.lineup import KNOWN, PAPER_NAMES, installed, label, lineup_solver, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset, paper_model
 from blindmatch.experiments.paper.values import paper_value
@@ -47,10 +40,7 @@ class ClassificationSettings(PairSettings):
 
     starts: int = 100
     solvers: tuple[str, ...] = _SOLVERS
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_solvers(self.solvers)
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
 
 
 class Classification(Experiment):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_count
 from blindmatch.experiments.figures import Figure, lines
-from blindmatch.experiments.paper.lineup import check_solvers
+from blindmatch.experiments.paper.lineup import KNOWN
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
 from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
 from blindmatch.experiments.settings import Settings
@@ -34,10 +34,7 @@ class LargerScaleSettings(PairSettings):
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     subsets: int = 10
     solver: str = "factorized-hahn-grant"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_solvers([self.solver])
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN}
 
 
 class LargerScale(Experiment):

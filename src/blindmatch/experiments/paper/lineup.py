@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from blindmatch.errors import unknown_name
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.faq import FAQ
@@ -21,23 +20,13 @@ PAPER_NAMES = {
 """Rows of the paper's tables. The paper's "Ours" is the factorised Hahn-Grant solver."""
 
 LINEUP = (*PAPER_NAMES, "faq", "dual-ascent", "branch-and-bound")
-_PUBLISHED = FAQ(centre_diagonals=False, polish=False)
+KNOWN = (*SOLVERS, "faq-published")
 
 
 def lineup_solver(name: str) -> Solver:
     """A solver of ``bm.SOLVERS``, or "faq-published": plain FAQ, best of 100 starts, as the paper ran it."""
-    if name == "faq-published":
-        return _PUBLISHED
-    if name not in SOLVERS:
-        raise unknown_name("solver", name, [*SOLVERS, "faq-published"])
-    solver: Solver = SOLVERS[name]()
+    solver: Solver = FAQ(centre_diagonals=False, polish=False) if name == "faq-published" else SOLVERS[name]()
     return solver
-
-
-def check_solvers(names: Iterable[str]) -> None:
-    """Refuse unknown names."""
-    for name in names:
-        lineup_solver(name)
 
 
 def installed(names: Iterable[str]) -> list[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from blindmatch.errors import unknown_name
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.figures import Figure, lines
-from blindmatch.experiments.paper.alignment import MEASURES, UNITS, lipschitz, repeated_texts, shuffled_values
+from blindmatch.experiments.paper.alignment import MEASURES, lipschitz, repeated_texts, shuffled_values
 from blindmatch.experiments.paper.matching_runs import PairSettings, model_pairs
 from blindmatch.experiments.paper.monotone import steps
 from blindmatch.experiments.settings import Settings
@@ -52,14 +51,10 @@ class ShufflingSettings(PairSettings):
     images: int = 1000
     baselines: tuple[str, ...] = ("random", "pixels")
     inputs: str = "pixels"
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"measures": MEASURES, "unit": ("images", "classes")}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for measure in self.measures:
-            if measure not in MEASURES:
-                raise unknown_name("measure", measure, MEASURES)
-        if self.unit not in UNITS:
-            raise unknown_name("unit", self.unit, UNITS)
         if self.levels < 2:
             raise ValueError(f"levels={self.levels}; expected at least 2")
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
-from blindmatch.errors import unknown_name
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images
 from blindmatch.experiments.figures import Figure, heat_map
-from blindmatch.experiments.paper.lineup import check_solvers
+from blindmatch.experiments.paper.lineup import KNOWN
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset
 from blindmatch.experiments.paper.values import paper_value
@@ -41,13 +40,7 @@ class SmallScaleSettings(PairSettings):
     measures: tuple[str, ...] = MEASURES
     neighbors: int = 5
     solver: str = "branch-and-bound"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_solvers([self.solver])
-        for measure in self.measures:
-            if measure not in MEASURES:
-                raise unknown_name("measure", measure, MEASURES)
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN, "measures": MEASURES}
 
 
 class SmallScale(Experiment):

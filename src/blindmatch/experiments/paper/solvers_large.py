@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_count
 from blindmatch.experiments.figures import Figure
-from blindmatch.experiments.paper.lineup import LINEUP, check_solvers, installed, missing_note
+from blindmatch.experiments.paper.lineup import KNOWN, LINEUP, installed, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
 from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
 from blindmatch.experiments.settings import Settings
@@ -35,10 +35,7 @@ class SolversLargeSettings(PairSettings):
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     solvers: tuple[str, ...] = LINEUP[1:]
     time_limit: float = 5400.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_solvers(self.solvers)
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
 
 
 class SolversLarge(Experiment):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
-from blindmatch.experiments.paper.lineup import LINEUP, PAPER_NAMES, check_solvers, installed, label, missing_note
+from blindmatch.experiments.paper.lineup import KNOWN, LINEUP, PAPER_NAMES, installed, label, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset, paper_model
 from blindmatch.experiments.paper.values import paper_value
@@ -31,10 +31,7 @@ class SolversSmallSettings(PairSettings):
 
     solvers: tuple[str, ...] = LINEUP
     time_limit: float = 5400.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_solvers(self.solvers)
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
 
 
 class SolversSmall(Experiment):
