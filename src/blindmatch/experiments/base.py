@@ -78,7 +78,6 @@ class Experiment(ABC):
     shows: ClassVar[str]
     settings: ClassVar[type[Settings]]
     quick: ClassVar[Mapping[str, Any]]
-    needs_embeddings: ClassVar[bool] = True
     revision: ClassVar[int] = 1
 
     @abstractmethod

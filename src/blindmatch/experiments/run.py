@@ -77,16 +77,16 @@ def plan(
     experiment = experiments.load(name)
     settings = make_settings(experiment.settings, experiment.quick if quick else {}, *layers)
     catalogue = Catalogue()
-    if experiment.needs_embeddings:
+    if not isinstance(settings, PairSettings):
         if embeddings is not None:
-            catalogue = read_catalogue(embeddings)
-            settings = one_pair(settings, catalogue) if quick and isinstance(settings, PairSettings) else settings
-        elif quick:
-            catalogue = write_sample(Path(out) / "sample-embeddings")
-        else:
-            raise ValueError(f"experiment {name!r} needs --embeddings FOLDER; --quick uses bundled ones")
+            raise ValueError(f"embeddings={str(embeddings)!r}: experiment {name!r} uses no embeddings")
     elif embeddings is not None:
-        raise ValueError(f"embeddings={str(embeddings)!r}: experiment {name!r} uses no embeddings")
+        catalogue = read_catalogue(embeddings)
+        settings = one_pair(settings, catalogue) if quick else settings
+    elif quick:
+        catalogue = write_sample(Path(out) / "sample-embeddings")
+    else:
+        raise ValueError(f"experiment {name!r} needs --embeddings FOLDER; --quick uses bundled ones")
     runs = select(experiment.plan(settings, catalogue), only)
     if not runs:
         raise ValueError(f"experiment {name!r}: these settings leave no run")
@@ -108,20 +108,11 @@ def compute(
 
 def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
     """Write tables, figures and the page from the available results; the page shows `command`."""
-    from blindmatch.experiments.sweep_report import Facts, write_sweep_report  # not needed for a sweep
+    from blindmatch.experiments.sweep_report import write_sweep_report  # not needed for a sweep
 
     records = stored(what, out)
     rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
-    failed = [record.error for record in records.values() if record.error is not None]
-    facts = Facts(
-        planned=len(what.runs),
-        failed=len(failed),
-        cpu_seconds=sum(row["cpu_seconds"] for row in rows),
-        errors=Counter(failed),
-        data=what.about,
-        command=command,
-    )
-    return write_sweep_report(what.experiment, what.settings, rows, Path(out) / what.experiment.name, facts)
+    return write_sweep_report(what, rows, _errors(records), Path(out) / what.experiment.name, command)
 
 
 def status(what: Sweep, out: str | Path) -> SweepStatus:
@@ -134,8 +125,7 @@ def status(what: Sweep, out: str | Path) -> SweepStatus:
         entry[1] += run.key in records and records[run.key].result is None
         entry[2] += 1
     done, failed, total = (sum(entry[i] for entry in kinds.values()) for i in range(3))
-    errors = Counter(record.error for record in records.values() if record.error is not None)
-    return SweepStatus(done, failed, total, {kind: (a, b, c) for kind, (a, b, c) in kinds.items()}, errors)
+    return SweepStatus(done, failed, total, {kind: (a, b, c) for kind, (a, b, c) in kinds.items()}, _errors(records))
 
 
 def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
@@ -145,6 +135,10 @@ def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
     with Store(out) as store:
         store.take_in(what.experiment.name)
         return store.get(what.runs)
+
+
+def _errors(records: Mapping[str, Record]) -> Counter[str]:
+    return Counter(record.error for record in records.values() if record.error is not None)
 
 
 def _is_done(records: Mapping[str, Record], run: Trial) -> bool:

@@ -72,12 +72,11 @@ class AblationSettings(Settings):
 class Ablation(Experiment):
     """The effect of each change to Hahn-Grant."""
 
-    name: ClassVar[str] = "ablation"
-    about: ClassVar[str] = "Hahn-Grant with and without each change, on random vectors"
-    shows: ClassVar[str] = "Tables 4 and 5"
-    settings: ClassVar[type[Settings]] = AblationSettings
+    name = "ablation"
+    about = "Hahn-Grant with and without each change, on random vectors"
+    shows = "Tables 4 and 5"
+    settings = AblationSettings
     quick: ClassVar[Mapping[str, Any]] = {"sizes": (16,), "time_limits": (4.0,), "seeds": 2, "share": 0.25}
-    needs_embeddings: ClassVar[bool] = False
 
     def plan(self, settings: AblationSettings, catalogue: Catalogue) -> list[Trial]:
         """Each variant on each instance."""

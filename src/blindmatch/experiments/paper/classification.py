@@ -15,7 +15,6 @@ from blindmatch.experiments.paper.lineup import KNOWN, PAPER_NAMES, installed, l
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset, paper_model
 from blindmatch.experiments.paper.values import paper_value
-from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Cell, Table, spread, table
 from blindmatch.matching.classifier import BlindClassifier
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
@@ -46,10 +45,10 @@ class ClassificationSettings(PairSettings):
 class Classification(Experiment):
     """Classify images without labels."""
 
-    name: ClassVar[str] = "classification"
-    about: ClassVar[str] = "The unsupervised classifier: k-means centres matched with class names"
-    shows: ClassVar[str] = "Tables 2 and 6"
-    settings: ClassVar[type[Settings]] = ClassificationSettings
+    name = "classification"
+    about = "The unsupervised classifier: k-means centres matched with class names"
+    shows = "Tables 2 and 6"
+    settings = ClassificationSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "starts": 10, "time_limit": 10.0}
 
     def plan(self, settings: ClassificationSettings, catalogue: Catalogue) -> list[Trial]:

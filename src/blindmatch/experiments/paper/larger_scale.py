@@ -12,7 +12,6 @@ from blindmatch.experiments.figures import Figure, lines
 from blindmatch.experiments.paper.lineup import KNOWN
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
 from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
-from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Table, mean, spread, table
 
 
@@ -40,10 +39,10 @@ class LargerScaleSettings(PairSettings):
 class LargerScale(Experiment):
     """How well larger numbers of classes can be matched."""
 
-    name: ClassVar[str] = "larger-scale"
-    about: ClassVar[str] = "The best subsets of classes, by size"
-    shows: ClassVar[str] = "Fig. 5"
-    settings: ClassVar[type[Settings]] = LargerScaleSettings
+    name = "larger-scale"
+    about = "The best subsets of classes, by size"
+    shows = "Fig. 5"
+    settings = LargerScaleSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "sizes": (5, 8, 10), "subsets": 3, "time_limit": 5.0}
 
     def plan(self, settings: LargerScaleSettings, catalogue: Catalogue) -> list[Trial]:

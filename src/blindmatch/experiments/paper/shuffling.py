@@ -13,7 +13,6 @@ from blindmatch.experiments.figures import Figure, lines
 from blindmatch.experiments.paper.alignment import MEASURES, lipschitz, repeated_texts, shuffled_values
 from blindmatch.experiments.paper.matching_runs import PairSettings, model_pairs
 from blindmatch.experiments.paper.monotone import steps
-from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Table, table
 
 LIPSCHITZ = "lipschitz"
@@ -62,10 +61,10 @@ class ShufflingSettings(PairSettings):
 class Shuffling(Experiment):
     """Whether the measures distinguish good pairings from bad ones."""
 
-    name: ClassVar[str] = "shuffling"
-    about: ClassVar[str] = "Alignment against the share of the pairing that is shuffled"
-    shows: ClassVar[str] = "Fig. 2, 7, 8 and 9"
-    settings: ClassVar[type[Settings]] = ShufflingSettings
+    name = "shuffling"
+    about = "Alignment against the share of the pairing that is shuffled"
+    shows = "Fig. 2, 7, 8 and 9"
+    settings = ShufflingSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 20, "levels": 6, "images": 200}
 
     def plan(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:

@@ -14,7 +14,6 @@ from blindmatch.experiments.paper.lineup import KNOWN
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset
 from blindmatch.experiments.paper.values import paper_value
-from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Spread, Table, mean, spread, table
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
@@ -46,10 +45,10 @@ class SmallScaleSettings(PairSettings):
 class SmallScale(Experiment):
     """Which models agree."""
 
-    name: ClassVar[str] = "small-scale"
-    about: ClassVar[str] = "All pairs of models on small problems, solved exactly"
-    shows: ClassVar[str] = "Fig. 4, 11, 12, 13 and Table 3"
-    settings: ClassVar[type[Settings]] = SmallScaleSettings
+    name = "small-scale"
+    about = "All pairs of models on small problems, solved exactly"
+    shows = "Fig. 4, 11, 12, 13 and Table 3"
+    settings = SmallScaleSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 5.0}
 
     def plan(self, settings: SmallScaleSettings, catalogue: Catalogue) -> list[Trial]:

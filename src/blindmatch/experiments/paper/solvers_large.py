@@ -14,7 +14,6 @@ from blindmatch.experiments.figures import Figure
 from blindmatch.experiments.paper.lineup import KNOWN, LINEUP, installed, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
 from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
-from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Table, mean, table
 from blindmatch.solvers import SOLVERS
 
@@ -41,10 +40,10 @@ class SolversLargeSettings(PairSettings):
 class SolversLarge(Experiment):
     """Which solver stays near the optimum, and can say so."""
 
-    name: ClassVar[str] = "solvers-large"
-    about: ClassVar[str] = "Solvers against the size of the problem: cost and bound"
-    shows: ClassVar[str] = "Fig. 6"
-    settings: ClassVar[type[Settings]] = SolversLargeSettings
+    name = "solvers-large"
+    about = "Solvers against the size of the problem: cost and bound"
+    shows = "Fig. 6"
+    settings = SolversLargeSettings
     quick: ClassVar[Mapping[str, Any]] = {"sizes": (5, 10), "time_limit": 5.0}
 
     def plan(self, settings: SolversLargeSettings, catalogue: Catalogue) -> list[Trial]:

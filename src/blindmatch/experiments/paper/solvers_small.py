@@ -12,7 +12,6 @@ from blindmatch.experiments.paper.lineup import KNOWN, LINEUP, PAPER_NAMES, inst
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
 from blindmatch.experiments.paper.names import paper_dataset, paper_model
 from blindmatch.experiments.paper.values import paper_value
-from blindmatch.experiments.settings import Settings
 from blindmatch.experiments.tables import Cell, Spread, Table, mean, spread, table
 
 REFERENCE = "brute-force"
@@ -37,10 +36,10 @@ class SolversSmallSettings(PairSettings):
 class SolversSmall(Experiment):
     """Which solver finds the optimum of small problems."""
 
-    name: ClassVar[str] = "solvers-small"
-    about: ClassVar[str] = "Solvers on small problems, against the enumerated optimum"
-    shows: ClassVar[str] = "Tables 1 and 7"
-    settings: ClassVar[type[Settings]] = SolversSmallSettings
+    name = "solvers-small"
+    about = "Solvers on small problems, against the enumerated optimum"
+    shows = "Tables 1 and 7"
+    settings = SolversSmallSettings
     quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "time_limit": 10.0}
 
     def plan(self, settings: SolversSmallSettings, catalogue: Catalogue) -> list[Trial]:
