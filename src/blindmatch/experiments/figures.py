@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+import numpy as np
 
 from blindmatch.experiments.svg import inline_svg
 from blindmatch.io.files import write_atomically
@@ -14,22 +18,12 @@ from blindmatch.io.files import write_atomically
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure.
+    """A figure; `draw` fills a matplotlib figure."""
 
-    Attributes
-    ----------
-    name, title
-        The name of its files, and a title to display.
-    draw
-        Fills a matplotlib figure.
-    size
-        Inches.
-    """
-
-    name: str
+    name: str  # of its files
     title: str
     draw: Callable[[Any], None]
-    size: tuple[float, float] = (7.0, 4.0)
+    size: tuple[float, float] = (7.0, 4.0)  # inches
 
 
 _LOOK: dict[Any, Any] = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
@@ -38,8 +32,6 @@ _INK = "#0d0d0d"  # on a coloured background: pure black would be replaced by th
 
 def available() -> bool:
     """Whether matplotlib is installed."""
-    from importlib.util import find_spec
-
     return find_spec("matplotlib") is not None
 
 
@@ -52,12 +44,8 @@ def save(figure: Figure, folder: Path) -> str:
         canvas = Canvas(figsize=figure.size, layout="constrained")
         figure.draw(canvas)
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = folder / f"{figure.name}.{kind}"
-
-            def write(file: IO[bytes], kind: str = kind, metadata: Mapping[str, None] = metadata) -> None:
-                canvas.savefig(file, format=kind, dpi=150, metadata=metadata)
-
-            write_atomically(path, write)
+            write = partial(canvas.savefig, format=kind, dpi=150, metadata=metadata)
+            write_atomically(folder / f"{figure.name}.{kind}", write)
         drawn = io.BytesIO()
         canvas.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     return inline_svg(drawn.getvalue().decode(), figure.name, figure.title)
@@ -70,18 +58,15 @@ def lines(
     for label, points in series.items():
         if not points:
             continue
-        x, y, deviation = (list(values) for values in zip(*points, strict=True))
+        x, y, deviation = np.transpose(points)
         (line,) = axes.plot(x, y, (styles or {}).get(label, "-"), label=label, marker=".", linewidth=1.2)
-        low = [a - b for a, b in zip(y, deviation, strict=True)]
-        high = [a + b for a, b in zip(y, deviation, strict=True)]
-        if low != high:
-            axes.fill_between(x, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
+        if deviation.any():
+            axes.fill_between(x, y - deviation, y + deviation, alpha=0.2, color=line.get_color(), linewidth=0)
 
 
 def heat_map(axes: Any, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]]) -> None:
     """A heat map with numbers, from 0 to 100."""
-    grid = [[float("nan") if value is None else value for value in row] for row in values]
-    axes.imshow(grid, vmin=0, vmax=100, cmap="viridis", aspect="auto")
+    axes.imshow(np.array(values, dtype=float), vmin=0, vmax=100, cmap="viridis", aspect="auto")
     axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right")
     axes.set_yticks(range(len(rows)), rows)
     for r, row in enumerate(values):

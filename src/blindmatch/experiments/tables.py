@@ -12,11 +12,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean and its standard deviation over `count` values."""
+    """A mean and its standard deviation."""
 
     mean: float
     deviation: float
-    count: int | None = None
 
 
 Cell = str | int | float | Spread | None
@@ -24,34 +23,18 @@ Cell = str | int | float | Spread | None
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
-
-    Attributes
-    ----------
-    name
-        The name of its files, such as ``table-5``.
-    title
-        A human-readable title.
-    columns
-        Column headers.
-    digits
-        Decimals of the numbers in each column.
-    rows
-        Text, numbers, spreads, or None for an empty cell.
-    notes
-        Sentences below it.
-    """
+    """A table with sentences below it; `name` is that of its files, such as ``table-5``."""
 
     name: str
     title: str
     columns: tuple[str, ...]
-    digits: tuple[int, ...]
+    digits: tuple[int, ...]  # decimals of the numbers in each column
     rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
-    def texts(self, plus_minus: str = "±") -> list[list[str]]:
+    def texts(self) -> list[list[str]]:
         """The cells as text."""
-        return [[cell_text(cell, d, plus_minus) for cell, d in zip(row, self.digits, strict=True)] for row in self.rows]
+        return [[cell_text(cell, d) for cell, d in zip(row, self.digits, strict=True)] for row in self.rows]
 
     def classes(self) -> list[str | None]:
         """The CSS classes of each column, for the page: columns of numbers, columns with the paper's values."""
@@ -80,12 +63,12 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     """Mean and standard deviation of the values that are not None; None if there are none.
 
     >>> spread([1.0, None, 3.0])
-    Spread(mean=2.0, deviation=1.4142135623730951, count=2)
+    Spread(mean=2.0, deviation=1.4142135623730951)
     """
     kept = [value for value in values if value is not None]
     if not kept:
         return None
-    return Spread(statistics.fmean(kept), statistics.stdev(kept) if len(kept) > 1 else 0.0, len(kept))
+    return Spread(statistics.fmean(kept), statistics.stdev(kept) if len(kept) > 1 else 0.0)
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -94,7 +77,7 @@ def mean(values: Iterable[float | None]) -> float | None:
     return None if found is None else found.mean
 
 
-def cell_text(cell: Cell, digits: int, plus_minus: str = "±") -> str:
+def cell_text(cell: Cell, digits: int) -> str:
     """One cell as text.
 
     >>> cell_text(Spread(51.14, 7.11), 1), cell_text(None, 2), cell_text(0.25, 2)
@@ -103,7 +86,7 @@ def cell_text(cell: Cell, digits: int, plus_minus: str = "±") -> str:
     if cell is None:
         return "-"
     if isinstance(cell, Spread):
-        return f"{cell.mean:.{digits}f} {plus_minus} {cell.deviation:.{digits}f}"
+        return f"{cell.mean:.{digits}f} ± {cell.deviation:.{digits}f}"
     return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
 
 

@@ -8,33 +8,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Record:
-    """A finished run: its result, or the reason for its failure.
-
-    Attributes
-    ----------
-    key, experiment, version, parameters, inputs
-        As in the run; `inputs` are digests by role.
-    result
-        Its result, as plain JSON values; None if it failed.
-    error
-        Why it failed.
-    seconds, cpu_seconds
-        Its time in the worker.
-    worker, finished
-        The process, and the time at which it ended (UTC).
-    """
+    """A finished run: its result in plain JSON values, or the reason for its failure."""
 
     key: str
     experiment: str
     version: str
     parameters: dict[str, Any]
-    inputs: dict[str, str]
+    inputs: dict[str, str]  # digests by role
     result: dict[str, Any] | None
     error: str | None
     seconds: float
     cpu_seconds: float
     worker: str
-    finished: str
+    finished: str  # UTC
 
     @property
     def flat(self) -> dict[str, Any]:

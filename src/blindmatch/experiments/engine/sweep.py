@@ -87,11 +87,6 @@ def missing(runs: Sequence[Trial], store: Store) -> list[Trial]:
     return list({run.key: run for run in runs if run.key not in done}.values())
 
 
-def chunks(runs: Sequence[Trial], size: int) -> list[list[Trial]]:
-    """Split into chunks of at most `size` adjacent runs."""
-    return [list(runs[first : first + size]) for first in range(0, len(runs), size)]
-
-
 def select(runs: Sequence[Trial], only: Iterable[str]) -> list[Trial]:
     """The runs whose parameters match all ``name=pattern`` texts; patterns of one name are alternatives.
 
@@ -129,8 +124,9 @@ def _until_done(runs: Sequence[Trial], store: Store, engine: Engine, chunk: int 
         size = chunk or max(1, min(MOST_IN_A_CHUNK, len(todo) // (workers * _CHUNKS_PER_WORKER)))
         if isinstance(engine, Local) and engine.forks:
             read_ahead(todo)
+        chunks = [todo[first : first + size] for first in range(0, len(todo), size)]
         with engine.open(store.folder) as executor:
-            error = _collect(chunks(todo, size), store, executor, _Tracker(todo, workers, tried, watch))
+            error = _collect(chunks, store, executor, _Tracker(todo, workers, tried, watch))
     if any(run.key not in tried for run in missing(runs, store)):
         raise ChildProcessError(
             f"workers were lost {_LIVES} times ({type(error).__name__}: {error}); out of memory? "

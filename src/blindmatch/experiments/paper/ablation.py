@@ -104,10 +104,9 @@ class Ablation(Experiment):
         )
         result = solve(problem, VARIANTS[p["variant"]], time_limit=p["time_limit"], rng=p["seed"], threads=1)
         pairs = p["size"] ** 2
-        bound = None if result.lower_bound is None else result.lower_bound / pairs
         return {
             "cost": result.cost / pairs,
-            "bound": bound,
+            "bound": None if result.lower_bound is None else result.lower_bound / pairs,
             "status": result.status,
             "seconds": result.seconds,
         }
@@ -137,8 +136,8 @@ def _table(settings: AblationSettings, size: int, rows: Sequence[Row]) -> Table:
     columns = [("solver", 0), ("cost", 6), ("bound", 6), ("gap", 6), ("CPU s", 1), ("seeds", 0)]
     if paper is not None:
         columns += [("paper: cost", 6), ("paper: bound", 6)]
-    number = {"table-4": "Table 4", "table-5": "Table 5"}.get(paper or "", "Like Tables 4 and 5")
-    limits = ", ".join(f"{row['time_limit']:g}" for row in {row["time_limit"]: row for row in rows}.values())
+    number = "Like Tables 4 and 5" if paper is None else paper.replace("table-", "Table ")
+    limits = ", ".join(f"{limit:g}" for limit in dict.fromkeys(row["time_limit"] for row in rows))
     return table(
         paper or f"ablation-{size}",
         f"{number}: cost and bound per N^2, N={size}",

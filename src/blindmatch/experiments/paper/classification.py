@@ -13,8 +13,7 @@ from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, images
 from blindmatch.experiments.paper.lineup import KNOWN, PAPER_NAMES, installed, label, lineup_solver, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, seeded_pairs
-from blindmatch.experiments.paper.names import paper_dataset, paper_model
-from blindmatch.experiments.paper.values import paper_value
+from blindmatch.experiments.paper.values import paper_dataset, paper_model, paper_value
 from blindmatch.experiments.tables import Cell, Table, spread, table
 from blindmatch.matching.classifier import BlindClassifier
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy

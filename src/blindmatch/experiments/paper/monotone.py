@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -11,37 +10,22 @@ import numpy as np
 SIGNIFICANT = 0.05
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The steps of a curve from one level to the next.
+def steps(levels: Sequence[Sequence[float]], *, rising: bool) -> tuple[int, int, int]:
+    """Test every step of a curve from one level to the next, given the values at each level.
 
-    Attributes
-    ----------
-    wrong
-        Steps whose mean does not go in the expected direction; 0 means strictly monotone.
-    significant, significantly_wrong
-        Steps in the expected and in the opposite direction with p < 0.05 in Welch's one-sided test.
-    """
-
-    wrong: int
-    significant: int
-    significantly_wrong: int
-
-
-def steps(levels: Sequence[Sequence[float]], *, rising: bool) -> Steps:
-    """Test every step of a curve, given the values at each level.
+    Returns the number of steps whose mean does not go in the expected direction (0 means strictly monotone), and of
+    those that go in the expected and in the opposite direction with p < 0.05 in Welch's one-sided test.
 
     >>> steps([[0.0, 0.1, 0.2], [1.0, 1.1, 1.2], [1.0, 1.1, 1.2]], rising=True)
-    Steps(wrong=1, significant=1, significantly_wrong=0)
+    (1, 1, 0)
     """
-    expected = [_p_value(before, after, rising) for before, after in pairwise(levels)]
-    other = [_p_value(before, after, not rising) for before, after in pairwise(levels)]
     differences = np.diff([float(np.mean(values)) for values in levels])
-    return Steps(
-        wrong=int(((differences if rising else -differences) <= 0).sum()),
-        significant=sum(p < SIGNIFICANT for p in expected),
-        significantly_wrong=sum(p < SIGNIFICANT for p in other),
+    wrong = int(((differences if rising else -differences) <= 0).sum())
+    expected, opposite = (
+        sum(_p_value(before, after, up) < SIGNIFICANT for before, after in pairwise(levels))
+        for up in (rising, not rising)
     )
+    return wrong, expected, opposite
 
 
 def _p_value(before: Sequence[float], after: Sequence[float], rising: bool) -> float:

@@ -104,10 +104,9 @@ class Shuffling(Experiment):
         shown = []
         for (dataset, vision, language, measure), of in _curves(rows).items():
             means = [row["mean"] for row in of]
-            test = steps([row["values"] for row in of], rising=measure == "gw")
-            falls = "no" if test.wrong else "yes"
-            counts = [len(of) - 1, test.wrong, test.significant, test.significantly_wrong]
-            shown.append([dataset, vision, language, measure, means[0], means[-1], falls, *counts])
+            counts = steps([row["values"] for row in of], rising=measure == "gw")
+            falls = "no" if counts[0] else "yes"
+            shown.append([dataset, vision, language, measure, means[0], means[-1], falls, len(of) - 1, *counts])
         first = table(
             "figure-2",
             "Fig. 2, 7, 8: alignment at the truth and fully shuffled, and whether every step makes it worse",
@@ -137,13 +136,8 @@ class Shuffling(Experiment):
             of = {key: part for key, part in curves.items() if (key[0], key[3]) == (dataset, measure)}
             number = "Fig. 2" if measure == "mutual-knn" else "Fig. 7"
             title = f"{number}: {measure} against shuffling, {dataset}"
-            drawn.append(
-                Figure(
-                    f"figure-7-{dataset}-{measure}",
-                    title,
-                    partial(_draw, curves=of, measure=measure, settings=settings),
-                )
-            )
+            draw = partial(_draw, curves=of, measure=measure, settings=settings)
+            drawn.append(Figure(f"figure-7-{dataset}-{measure}", title, draw))
         densities = [row for row in rows if row["measure"] == LIPSCHITZ]
         if densities:
             drawn.append(Figure("figure-9", "Fig. 9: empirical Lipschitz constants", partial(_density, rows=densities)))

@@ -10,16 +10,14 @@ from typing import Any, ClassVar
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images
 from blindmatch.experiments.figures import Figure, heat_map
+from blindmatch.experiments.paper.alignment import MEASURES
 from blindmatch.experiments.paper.lineup import KNOWN
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
-from blindmatch.experiments.paper.names import paper_dataset
-from blindmatch.experiments.paper.values import paper_value
+from blindmatch.experiments.paper.values import paper_dataset, paper_value
 from blindmatch.experiments.tables import Spread, Table, mean, spread, table
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
 from blindmatch.validation import FloatArray
-
-MEASURES = ("mutual-knn", "cka", "gw")
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.paper.lineup import KNOWN, LINEUP, PAPER_NAMES, installed, label, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
-from blindmatch.experiments.paper.names import paper_dataset, paper_model
-from blindmatch.experiments.paper.values import paper_value
+from blindmatch.experiments.paper.values import paper_dataset, paper_model, paper_value
 from blindmatch.experiments.tables import Cell, Spread, Table, mean, spread, table
 
 REFERENCE = "brute-force"
@@ -96,10 +95,8 @@ def _lines(solvers: Sequence[str], rows: Sequence[Row], optima: Mapping[tuple[An
             for row in of
             if _problem(row) in optima
         ]
-        proved, seconds = (
-            mean(100.0 * (row["status"] == "optimal") for row in of),
-            mean(row["cpu_seconds"] for row in of),
-        )
+        proved = mean(100.0 * (row["status"] == "optimal") for row in of)
+        seconds = mean(row["cpu_seconds"] for row in of)
         accuracy, cost = spread(100 * row["accuracy"] for row in of), spread(row["cost"] for row in of)
         lines.append([solver, accuracy, cost, spread(found), proved, seconds, len(of)])
     return lines
