@@ -95,11 +95,9 @@ def test_slurm_jobs_get_several_shards(photos, expected, tmp_path):
             return super().submit(fn, *args)
 
     with Counting(1) as pool:
-        place = remote.Remote.of(pool, "pixels", {}, tasks=2)
         from blindmatch.encoders.extract import extract
-        from blindmatch.encoders.work import ImageWork
 
-        extract((ImageWork(photos, place.image_encoder()), place), tmp_path / "x.npz", 4, False, None)
+        extract(remote.Place({}, pool, tasks=2).work("pixels", photos), tmp_path / "x.npz", 4, False, None)
         assert pool.tasks == 2
     assert written(tmp_path, "x.npz") == expected
 

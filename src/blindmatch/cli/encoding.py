@@ -18,9 +18,10 @@ from blindmatch.cli.engines import ShardEngineOptions, opened
 from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
-from blindmatch.encoders.remote import Place, Placed
+from blindmatch.encoders.remote import Place
 from blindmatch.encoders.streaming import OnProgress
 from blindmatch.encoders.texts import of_classes
+from blindmatch.encoders.work import Work
 from blindmatch.io.arrays import write_arrays
 
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
@@ -36,13 +37,13 @@ def place_of(options: dict[str, Any], engine: ShardEngineOptions, folder: Path) 
 
 def works(
     images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: Place
-) -> Iterator[tuple[str, Placed]]:
+) -> Iterator[tuple[str, Work]]:
     """What there is to embed, images and class names with each of their models, and the names of the files."""
     dataset = identifier(images.name)
     for spec in models[0]:
-        yield f"vision__{dataset}__{_file_name(spec)}.npz", place.image_work(spec, images, strict)
+        yield f"vision__{dataset}__{_file_name(spec)}.npz", place.work(spec, images, strict)
     for spec in models[1]:
-        yield f"language__{dataset}__{_file_name(spec)}.npz", place.text_work(spec, names)
+        yield f"language__{dataset}__{_file_name(spec)}.npz", place.work(spec, names)
 
 
 def chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
@@ -82,11 +83,10 @@ def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) 
     return paths
 
 
-def extracted(placed: Placed, out: Path, means: bool, batch_size: int) -> Extracted:
+def extracted(work: Work, out: Path, means: bool, batch_size: int) -> Extracted:
     """Embed into a file, with a bar of progress."""
-    work, _ = placed
     with _bar(f"{work.items.name}, {work.encoder.model.name}") as progress:
-        return extract(placed, out, batch_size, means, progress)
+        return extract(work, out, batch_size, means, progress)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ import numpy as np
 from blindmatch.encoders.datasets import load_images
 from blindmatch.encoders.items import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder
-from blindmatch.encoders.remote import Place, Placed
-from blindmatch.encoders.shards import Shard, ShardStore, digest_of
+from blindmatch.encoders.remote import Place
+from blindmatch.encoders.shards import Shard, ShardStore
 from blindmatch.encoders.streaming import OnProgress, stream
 from blindmatch.encoders.texts import load_texts
 from blindmatch.encoders.vision import ImageEncoder
@@ -102,8 +102,9 @@ def embed_images(
     if means and chosen.class_names is None:
         raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
     place = Place({"device": device, "precision": precision, "download": download}, executor)
-    placed = place.image_work(model, chosen, strict)
-    return extract(placed, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(
+        place.work(model, chosen, strict), None if out is None else Path(out), batch_size, means, progress
+    ).embeddings
 
 
 def embed_texts(
@@ -136,13 +137,13 @@ def embed_texts(
     """
     chosen = texts if isinstance(texts, TextSet) else load_texts(texts, download=download, **options)
     place = Place({"device": device, "precision": precision, "download": download}, executor)
-    placed = place.text_work(model, chosen)
-    return extract(placed, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(
+        place.work(model, chosen), None if out is None else Path(out), batch_size, means, progress
+    ).embeddings
 
 
-def extract(placed: Placed, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
+def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
     """Run a work in shards, here or on workers, and write its result; finished shards are only read."""
-    work, remote = placed
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
     if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
@@ -158,16 +159,16 @@ def extract(placed: Placed, out: Path | None, batch_size: int, means: bool, prog
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "shards" if out is None else out.with_name(f"{out.name}.parts")
         store = ShardStore(folder, plan)
-        if remote is not None:
-            remote.compute(work, store, batch_size, progress)
+        if work.remote is not None:
+            work.remote.compute(work, store, batch_size, progress)
         found = _assembled(work, stream(work, store, batch_size, progress), batch_size)
         if means and "labels" in found.arrays:
             found = averaged(found)
         if out is not None:
             write_arrays(out, found.arrays)
-            _write_manifest(
-                out, found.manifest | {"plan_sha256": _plan_digest(plan, means), "sha256": file_digest(out)}
-            )
+            about = found.manifest | {"plan_sha256": _plan_digest(plan, means), "sha256": file_digest(out)}
+            text = json.dumps(about, indent=1) + "\n"
+            write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
             store.remove()
     return found
 
@@ -195,14 +196,9 @@ def manifest_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.json")
 
 
-def _write_manifest(out: Path, manifest: dict[str, Any]) -> None:
-    text = json.dumps(manifest, indent=1) + "\n"
-    write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
-
-
 def _assembled(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
     filled = [shard for shard in shards if len(shard.rows)]
-    names = work.names
+    names = work.items.names
     skipped = [{"name": names[row], "reason": reason} for shard in shards for row, reason in shard.skipped]
     for entry in skipped:
         logger.warning("%s left out: %s", entry["name"], entry["reason"])
@@ -219,7 +215,7 @@ def _assembled(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
     _check_classes(work, arrays)
     if work.encoder.model.parameters is not None:
         arrays["parameters"] = np.array(work.encoder.model.parameters, dtype=np.int64)
-    digests = [digest for shard in filled for digest in shard.digests]
+    digests = "\n".join(digest for shard in filled for digest in shard.digests)
     manifest = {
         "made_by": f"blindmatch {version('blindmatch')}",
         "model": work.encoder.description,
@@ -227,7 +223,7 @@ def _assembled(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
             "name": work.items.name,
             **work.items.about,
             "items": len(rows),
-            "content_sha256": digest_of(digests),
+            "content_sha256": hashlib.sha256(digests.encode()).hexdigest(),
         },
         "batch_size": batch_size,
         "embeddings": {"shape": list(values.shape), "dtype": "float32", "rows": "items"},

@@ -81,6 +81,16 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.items)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the images."""
+        return tuple(item.name for item in self.items)
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The index of each image's class, or -1."""
+        return tuple(item.label for item in self.items)
+
     def limited(self, limit: int) -> ImageSet:
         """Keep at most the first `limit` images of each class."""
         counts: dict[int, int] = {}

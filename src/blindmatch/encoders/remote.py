@@ -16,53 +16,37 @@ from blindmatch.encoders.registry import Modality, find_model
 from blindmatch.encoders.shards import Shard, ShardStore
 from blindmatch.encoders.streaming import OnProgress, computing, shard_size
 from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
-from blindmatch.encoders.work import ImageWork, TextWork, Work
+from blindmatch.encoders.work import Work
 from blindmatch.validation import as_executor
 
 Items = ImageSet | TextSet
-Placed = tuple[Work, "Remote | None"]  # what to embed, and where, if not here
 T = TypeVar("T")
+_LOADERS: dict[Modality, Any] = {
+    "vision": (ImageEncoder, load_image_encoder),
+    "language": (TextEncoder, load_text_encoder),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Remote:
     """A model that the workers of an executor load.
 
-    Attributes
-    ----------
-    executor
-        Any with the interface of ``concurrent.futures``.
-    spec
-        The name of the model, or its folder, which all workers can read under the same path.
-    place
-        Device, precision and permission to download, for the loaders of models.
-    tasks
-        The largest number of tasks, for executors that start a process for each (Slurm); None is one for each shard.
+    `spec` is its name, or its folder, which all workers can read under the same path. `place` and `tasks` are as in
+    `Place`.
     """
 
     executor: Executor
     spec: str
-    place: Mapping[str, Any]
+    place: tuple[tuple[str, Any], ...]
     tasks: int | None = None
 
-    @classmethod
-    def of(cls, executor: Any, spec: Any, place: Mapping[str, Any], tasks: int | None = None) -> Remote:
-        """Check what the caller gave."""
-        if not isinstance(spec, str):
-            raise ValueError("executor= needs the name of a model: a loaded model cannot be sent to the workers")
-        folder = Path(spec)
-        return cls(as_executor(executor), str(folder.absolute()) if folder.is_dir() else spec, place, tasks)
-
-    def image_encoder(self) -> ImageEncoder:
-        """The vision model as a worker describes it. It encodes nothing here, so nothing is loaded here."""
-        return ImageEncoder(find_model(self.spec, "vision"), _elsewhere, _elsewhere, self._described("vision"))
-
-    def text_encoder(self) -> TextEncoder:
-        """The language model as a worker describes it."""
-        return TextEncoder(find_model(self.spec, "language"), _elsewhere, self._described("language"))
-
-    def _described(self, modality: Modality) -> dict[str, Any]:
-        return _answer(self.executor.submit(describe, self.spec, modality, tuple(self.place.items())))
+    def encoder(self, modality: Modality) -> ImageEncoder | TextEncoder:
+        """The model as a worker describes it. It encodes nothing here, so nothing is loaded here."""
+        model = find_model(self.spec, modality)
+        about = _answer(self.executor.submit(describe, self.spec, modality, self.place))
+        if modality == "vision":
+            return ImageEncoder(model, _elsewhere, _elsewhere, about)
+        return TextEncoder(model, _elsewhere, about)
 
     def compute(self, work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> None:
         """Write the missing shards of a work into a store, in the order in which the workers finish them."""
@@ -71,7 +55,7 @@ class Remote:
         total, size = len(work.items), shard_size(batch_size)
         missing = [start for start in range(0, total, size) if store.read(start // size) is None]
         a_task = -(-len(missing) // self.tasks) if self.tasks and missing else 1
-        task = ShardTask(self.spec, tuple(self.place.items()), work.encoder.description, batch_size, _strict(work))
+        task = ShardTask(self.spec, self.place, work.encoder.description, batch_size, work.strict)
         done = total - sum(min(size, total - start) for start in missing)
         waiting = []
         try:
@@ -96,29 +80,33 @@ class Remote:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where models run: here, or on the workers of an executor. `options` and `tasks` are those of `Remote`."""
+    """Where models run: here, or on the workers of an executor.
+
+    Attributes
+    ----------
+    options
+        Device, precision and permission to download, for the loaders of models.
+    executor
+        Any with the interface of ``concurrent.futures``, or a Dask client. None: models run here.
+    tasks
+        The largest number of tasks, for executors that start a process for each (Slurm); None is one for each shard.
+    """
 
     options: Mapping[str, Any]
     executor: Any = None
     tasks: int | None = None
 
-    def image_work(self, model: str | ImageEncoder, images: ImageSet, strict: bool) -> Placed:
-        """Images to embed with a model, by its name or loaded."""
-        if (remote := self._remote(model)) is not None:
-            return ImageWork(images, remote.image_encoder(), strict), remote
-        encoder = model if isinstance(model, ImageEncoder) else load_image_encoder(model, **self.options)
-        return ImageWork(images, encoder, strict), None
-
-    def text_work(self, model: str | TextEncoder, texts: TextSet) -> Placed:
-        """Texts to embed with a model, by its name or loaded."""
-        if (remote := self._remote(model)) is not None:
-            return TextWork(texts, remote.text_encoder()), remote
-        return TextWork(
-            texts, model if isinstance(model, TextEncoder) else load_text_encoder(model, **self.options)
-        ), None
-
-    def _remote(self, model: Any) -> Remote | None:
-        return None if self.executor is None else Remote.of(self.executor, model, self.options, self.tasks)
+    def work(self, model: str | ImageEncoder | TextEncoder, items: Items, strict: bool = False) -> Work:
+        """Items to embed with a model, by its name or loaded."""
+        modality = _modality(items)
+        if self.executor is None:
+            kind, load = _LOADERS[modality]
+            return Work(items, model if isinstance(model, kind) else load(model, **self.options), strict)
+        if not isinstance(model, str):
+            raise ValueError("executor= needs the name of a model: a loaded model cannot be sent to the workers")
+        spec = str(Path(model).absolute()) if Path(model).is_dir() else model
+        remote = Remote(as_executor(self.executor), spec, tuple(self.options.items()), self.tasks)
+        return Work(items, remote.encoder(modality), strict, remote)
 
 
 @dataclass(frozen=True)
@@ -142,15 +130,9 @@ def embed_shards(task: ShardTask, pieces: Sequence[tuple[int, Items]]) -> list[t
     made = []
     for start, items in pieces:
         _refuse_missing_files(items)
-        modality: Modality = "vision" if isinstance(items, ImageSet) else "language"
-        encoder = _loaded(task.spec, modality, task.place)
+        encoder = _loaded(task.spec, _modality(items), task.place)
         _refuse_another_model(encoder.description, task.description)
-        work = (
-            ImageWork(items, encoder, task.strict)
-            if isinstance(items, ImageSet) and isinstance(encoder, ImageEncoder)
-            else TextWork(items, encoder)  # type: ignore[arg-type]
-        )
-        with computing(work, task.batch_size) as compute:
+        with computing(Work(items, encoder, task.strict), task.batch_size) as compute:
             made.append((start, compute(0, len(items)).moved(start)))
     return made
 
@@ -158,8 +140,12 @@ def embed_shards(task: ShardTask, pieces: Sequence[tuple[int, Items]]) -> list[t
 @lru_cache(maxsize=1)
 def _loaded(spec: str, modality: Modality, place: tuple[tuple[str, Any], ...]) -> ImageEncoder | TextEncoder:
     """The model, loaded once in each process."""
-    load = load_image_encoder if modality == "vision" else load_text_encoder
-    return load(spec, **dict(place))
+    encoder: ImageEncoder | TextEncoder = _LOADERS[modality][1](spec, **dict(place))
+    return encoder
+
+
+def _modality(items: Items) -> Modality:
+    return "vision" if isinstance(items, ImageSet) else "language"
 
 
 def _answer(future: Future[T]) -> T:
@@ -178,10 +164,6 @@ def _part(items: Items, start: int, stop: int) -> Items:
         for item in items.items[start:stop]
     ]
     return ImageSet(items.name, tuple(here), items.class_names)
-
-
-def _strict(work: Work) -> bool:
-    return isinstance(work, ImageWork) and work.strict
 
 
 def _refuse_functions(items: Items) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,24 +17,12 @@ SHARD = 256  # items; a kill loses at most this many
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """The results of some consecutive items.
+    """The results of some consecutive items."""
 
-    Attributes
-    ----------
-    embeddings
-        (kept, d) float32.
-    rows
-        The indices of the items in the set.
-    digests
-        SHA-256 of the content of each item.
-    skipped
-        (row, reason) of the items that could not be read.
-    """
-
-    embeddings: Any
-    rows: Any
-    digests: list[str]
-    skipped: list[tuple[int, str]]
+    embeddings: Any  # (kept, d) float32
+    rows: Any  # the indices of the items in the set
+    digests: list[str]  # SHA-256 of the content of each item
+    skipped: list[tuple[int, str]]  # row and reason of the items that could not be read
 
     def moved(self, start: int) -> Shard:
         """The same items, the first of which has another row."""
@@ -82,20 +68,6 @@ class ShardStore:
         self.folder.mkdir(parents=True)
         write_atomically(plan, lambda file: file.write(text.encode()))
 
-    def run(
-        self, total: int, size: int, compute: Callable[[int, int], Shard], progress: Callable[[int, int], None] | None
-    ) -> Iterator[Shard]:
-        """Yield all shards in order; read them if they exist, otherwise compute and write them."""
-        for number, start in enumerate(range(0, total, size)):
-            stop = min(start + size, total)
-            shard = self.read(number)
-            if shard is None:
-                shard = compute(start, stop)
-                self.write(number, shard)
-            if progress is not None:
-                progress(stop, total)
-            yield shard
-
     def read(self, number: int) -> Shard | None:
         """A shard; None if it is missing or damaged and has to be computed."""
         if not self._path(number).exists():
@@ -115,8 +87,3 @@ class ShardStore:
     def remove(self) -> None:
         """Delete the shards."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def digest_of(values: Sequence[str]) -> str:
-    """Combine many hashes into one."""
-    return hashlib.sha256("\n".join(values).encode()).hexdigest()

@@ -25,8 +25,19 @@ def shard_size(batch_size: int) -> int:
 def stream(work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> list[Shard]:
     """Return all shards of a work in order; those that the store has are only read."""
     store.open()
+    total, size = len(work.items), shard_size(batch_size)
+    shards = []
     with computing(work, batch_size, progress) as compute:
-        return list(store.run(len(work.items), shard_size(batch_size), compute, progress))
+        for number, start in enumerate(range(0, total, size)):
+            stop = min(start + size, total)
+            shard = store.read(number)
+            if shard is None:
+                shard = compute(start, stop)
+                store.write(number, shard)
+            if progress is not None:
+                progress(stop, total)
+            shards.append(shard)
+    return shards
 
 
 @contextmanager

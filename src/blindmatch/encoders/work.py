@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,22 +15,28 @@ from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.vision import ImageEncoder
 from blindmatch.io.files import Arrays
 
+if TYPE_CHECKING:
+    from blindmatch.encoders.remote import Remote
+
 
 @dataclass(frozen=True, eq=False)
-class ImageWork:
-    """Images and the model that embeds them."""
+class Work:
+    """Images or texts and the model that embeds them, here or on the workers of `remote`.
 
-    items: ImageSet
-    encoder: ImageEncoder
+    If `strict`, an image that cannot be read is an error.
+    """
+
+    items: ImageSet | TextSet
+    encoder: ImageEncoder | TextEncoder
     strict: bool = False
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the images."""
-        return [item.name for item in self.items.items]
+    remote: Remote | None = None
 
     def read(self, row: int) -> tuple[str, Any] | str:
-        """The hash and the prepared image, or the reason why it cannot be read."""
+        """The hash and the text or the prepared image, or the reason why it cannot be read."""
+        if isinstance(self.items, TextSet):
+            text = self.items.texts[row]
+            return hashlib.sha256(text.encode()).hexdigest(), text
+        assert isinstance(self.encoder, ImageEncoder)
         item = self.items.items[row]
         try:
             content = item.content()
@@ -42,41 +48,12 @@ class ImageWork:
             return reason
 
     def about_rows(self, rows: Sequence[int]) -> Arrays:
-        """Names and labels of the remaining images."""
-        kept = [self.items.items[row] for row in rows]
-        arrays: Arrays = {"names": np.array([item.name for item in kept], dtype=str)}
-        if self.items.class_names is not None:
-            arrays["labels"] = np.array([item.label for item in kept], dtype=np.int64)
-            arrays["class_names"] = np.array(self.items.class_names, dtype=str)
-        return arrays
-
-
-@dataclass(frozen=True, eq=False)
-class TextWork:
-    """Texts and the model that embeds them."""
-
-    items: TextSet
-    encoder: TextEncoder
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the texts."""
-        return self.items.names
-
-    def read(self, row: int) -> tuple[str, Any] | str:
-        """The hash and the text."""
-        text = self.items.texts[row]
-        return hashlib.sha256(text.encode()).hexdigest(), text
-
-    def about_rows(self, rows: Sequence[int]) -> Arrays:
-        """Names and labels of the texts."""
-        arrays: Arrays = {"names": np.array(self.items.names, dtype=str)}
-        if self.items.labels is not None and self.items.class_names is not None:
-            arrays["labels"] = np.array(self.items.labels, dtype=np.int64)
-            arrays["class_names"] = np.array(self.items.class_names, dtype=str)
-        if self.items.templates is not None:
+        """Names and labels of the remaining items."""
+        names, labels, classes = self.items.names, self.items.labels, self.items.class_names
+        arrays: Arrays = {"names": np.array([names[row] for row in rows], dtype=str)}
+        if labels is not None and classes is not None:
+            arrays["labels"] = np.array([labels[row] for row in rows], dtype=np.int64)
+            arrays["class_names"] = np.array(classes, dtype=str)
+        if isinstance(self.items, TextSet) and self.items.templates is not None:
             arrays["templates"] = np.array(self.items.templates, dtype=str)
         return arrays
-
-
-Work = ImageWork | TextWork

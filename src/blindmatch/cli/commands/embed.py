@@ -114,7 +114,7 @@ def images(
     if class_means and read.class_names is None:
         raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
     with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
-        work = place.image_work(encoder.model, read, which.strict)
+        work = place.work(encoder.model, read, which.strict)
         found = extracted(work, encoder.out, class_means, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
@@ -145,7 +145,7 @@ def texts(
     find_model(encoder.model, "language")
     read = load_texts(source, prompts=words.prompts, column=column, wordnet=words.wordnet, **encoding.data)
     with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
-        work = place.text_work(encoder.model, read)
+        work = place.work(encoder.model, read)
         found = extracted(work, encoder.out, not all_prompts, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
