@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from blindmatch.errors import unknown_name
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-_IMAGES_AT_A_TIME = 4  # on the CPU
+IMAGES_AT_A_TIME = 4  # on the CPU
 Item = TypeVar("Item")
 
 
@@ -54,18 +55,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 @dataclass(frozen=True)
 class Device:
-    """A torch device and the precision of the computation on it.
+    """A torch device and the precision of the computation on it."""
 
-    Attributes
-    ----------
-    name
-        "cpu", "cuda", "cuda:1", "mps".
-    precision
-        "float32", or the type that autocast uses where possible.
-    """
-
-    name: str
-    precision: str
+    name: str  # "cpu", "cuda", "cuda:1", "mps"
+    precision: str  # "float32", or the type that autocast uses where possible
 
     @property
     def description(self) -> dict[str, str]:
@@ -87,7 +80,7 @@ class Device:
         torch = require("torch")
         # The activations of many images are so large that the C library allocates fresh memory for each layer: on a CPU
         # that can take longer than the network itself.
-        pieces = batch.split(_IMAGES_AT_A_TIME) if self.name == "cpu" and batch.ndim == 4 else (batch,)
+        pieces = batch.split(IMAGES_AT_A_TIME) if self.name == "cpu" and batch.ndim == 4 else (batch,)
         with torch.inference_mode(), self.autocast():
             outputs = [network(piece.to(self.name)).float().cpu() for piece in pieces]
         rows: NDArray[np.float32] = torch.cat(outputs).numpy()
@@ -138,8 +131,6 @@ def _out_of_memory(error: BaseException) -> bool:
 
 
 def _free_memory() -> None:
-    import sys
-
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from pathlib import Path
+from typing import IO
 from urllib.request import Request, urlopen
 
 from blindmatch.encoders.archives import check_hash, unpack
+from blindmatch.io.files import write_atomically
 
 # Published by the authors of the datasets, or reported identically by many users.
 FILES = {
@@ -55,15 +56,15 @@ def unpacked_folder(name: str, root: Path, download: bool, folder: str) -> Path:
 def fetch(url: str, path: Path, expected: str) -> None:
     """Download a file, check its hash, and only then rename it to its final name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        request = Request(url, headers={"User-Agent": "blindmatch"})  # some servers refuse Python's user agent
-        with urlopen(request, timeout=60) as answer, scratch.open("xb") as file:  # nosec B310 (our own list of https)
+    request = Request(url, headers={"User-Agent": "blindmatch"})  # some servers refuse Python's user agent
+
+    def write(file: IO[bytes]) -> None:
+        with urlopen(request, timeout=60) as answer:  # nosec B310 (our own list of https)
             shutil.copyfileobj(answer, file)
+        file.flush()
         try:
-            check_hash(scratch, expected)
+            check_hash(Path(file.name), expected)
         except ValueError as error:
             raise ValueError(f"{url}: {error}") from None
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
+
+    write_atomically(path, write)

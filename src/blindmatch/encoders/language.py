@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.encoders.devices import Device, as_device, hub_access, hub_revision, require, weights_digest
+from blindmatch.encoders.offline import packaged_folder, word_vectors
 from blindmatch.encoders.registry import Model, find_model
 from blindmatch.errors import unknown_name
 
@@ -45,10 +46,7 @@ def load_text_encoder(
     model = find_model(spec, "language")
     if "size" in model.options or "seed" in model.options:
         raise ValueError(f"model={spec!r}: size and seed are options of vision models")
-    about: dict[str, Any]
     if model.library == "numpy":
-        from blindmatch.encoders.offline import word_vectors
-
         encode, about = word_vectors(model)
         return TextEncoder(model, encode, model.description(**about))
     from blindmatch.encoders.onnx_models import exported_folder, onnx_text_encoder
@@ -94,8 +92,6 @@ def sentence_network(model: Model, device: str, download: bool) -> tuple[Any, st
     library = require("sentence_transformers", "offline-models")
     name = model.library_name
     if model.package is not None:
-        from blindmatch.encoders.offline import packaged_folder
-
         name = str(packaged_folder(model))
     elif "/" not in name and not Path(name).is_dir():
         name = f"sentence-transformers/{name}"

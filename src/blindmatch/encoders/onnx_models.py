@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.encoders.devices import require
+from blindmatch.encoders.devices import IMAGES_AT_A_TIME, require
 from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.offline import cache_folder
 from blindmatch.encoders.onnx_images import preparation
@@ -21,11 +20,11 @@ from blindmatch.encoders.registry import Model
 from blindmatch.encoders.vision import ImageEncoder
 from blindmatch.errors import first_line
 from blindmatch.io.files import file_digest
+from blindmatch.io.json_values import read_json
 
 FILES = ("model.onnx", "onnx/model.onnx")  # in a folder of ours, and in one made for transformers.js
 EMBEDDINGS = ("sentence_embedding", "embedding", "image_embeds", "text_embeds", "pooler_output")
 LONGEST = 512  # tokens, where the folder does not say it
-_IMAGES_AT_A_TIME = 4  # as with torch on a CPU
 
 
 def exports_folder() -> Path:
@@ -61,7 +60,7 @@ def onnx_image_encoder(model: Model, folder: Path, device: str, precision: str) 
     output = _output(session, file)
 
     def encode(prepared: Sequence[Any]) -> NDArray[np.float32]:
-        pieces = [prepared[at : at + _IMAGES_AT_A_TIME] for at in range(0, len(prepared), _IMAGES_AT_A_TIME)]
+        pieces = [prepared[at : at + IMAGES_AT_A_TIME] for at in range(0, len(prepared), IMAGES_AT_A_TIME)]
         found = [session.run([output], {name: np.stack(list(piece))})[0] for piece in pieces]
         rows = np.concatenate(found).astype(np.float32)
         # (images, d), or (images, positions, d), or (images, d, height, width)
@@ -185,11 +184,3 @@ def _output(session: Any, file: Path) -> str:
 def _description(model: Model, file: Path, about: dict[str, Any]) -> dict[str, Any]:
     runtime = {"library": "onnxruntime", "device": "cpu", "precision": "float32", "onnxruntime": version("onnxruntime")}
     return model.description(**runtime, revision=None, weights_sha256=file_digest(file), **about)
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file, or a ValueError with its name."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except ValueError:
-        raise ValueError(f"{path}: not a JSON file") from None

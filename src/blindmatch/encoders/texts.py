@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from blindmatch.encoders import coco
+from blindmatch.encoders.datasets import DATASETS
 from blindmatch.encoders.items import TextSet
 from blindmatch.encoders.prompts import (
     check_unique,
@@ -19,10 +20,10 @@ from blindmatch.encoders.prompts import (
     templates,
 )
 from blindmatch.errors import unknown_name
-from blindmatch.io.files import missing_package, reading
+from blindmatch.io.files import reading
+from blindmatch.io.table_files import parquet_table
 
 TEXT_COLUMNS = ("text", "texts", "caption", "sentence", "name", "label")
-NAMED = ("cifar10", "cifar100", "cinic10", "imagenet100", "coco")
 
 
 def load_texts(
@@ -53,7 +54,7 @@ def load_texts(
     """
     if not isinstance(source, str | Path):
         found = TextSet("texts", tuple(source), tuple(source))
-    elif str(source) in NAMED and not Path(source).exists():
+    elif str(source) in DATASETS and not Path(source).exists():
         if source == "coco":
             return coco.load_captions(split or "val", Path(root), download)
         return of_classes(str(source), class_names(str(source)), prompts or str(source), wordnet=wordnet)
@@ -114,7 +115,7 @@ def _from_path(path: Path, column: str | None) -> TextSet:
     elif kind == ".parquet":
         columns = _read_parquet(path)
     elif not path.exists() and "/" not in str(path) and not kind:
-        raise unknown_name("texts", str(path), [*NAMED, "hf:NAME", "a file", "a folder"])
+        raise unknown_name("texts", str(path), [*DATASETS, "hf:NAME", "a file", "a folder"])
     else:
         path.open("rb").close()  # raises the usual error if the file is missing
         raise ValueError(f"{path}: unknown file type {kind!r}; expected .txt, .csv, .tsv, .parquet or a folder")
@@ -148,16 +149,10 @@ def _read_csv(path: Path) -> dict[str, list[str]]:
 
 
 def _read_parquet(path: Path) -> dict[str, list[str]]:
-    try:
-        from pyarrow import parquet, types
-    except ImportError:
-        raise missing_package(path, "pyarrow") from None
+    table = parquet_table(path)
+    from pyarrow import types
+
+    kinds = {field.name: field.type for field in table.schema}
+    texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
     with reading(path, ".parquet"):
-        path.open("rb").close()
-        table = parquet.ParquetFile(str(path)).read()
-        texts = [
-            n
-            for n in table.column_names
-            if types.is_string(table.schema.field(n).type) or types.is_large_string(table.schema.field(n).type)
-        ]
         return {name: table.column(name).to_pylist() for name in texts}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 
 from blindmatch.encoders.devices import as_device, hub_access, hub_revision, require, weights_digest
 from blindmatch.encoders.images import pillow
+from blindmatch.encoders.offline import efficientnet_lite
 from blindmatch.encoders.registry import Model, find_model
 from blindmatch.errors import unknown_name
+from blindmatch.io.json_values import read_json
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -72,17 +75,17 @@ def load_image_encoder(
 
 def load_network(model: Model, spec: str, download: bool) -> Loaded:
     """The torch network of a vision model, its preprocessing, and a description of both."""
-    loaders = {
-        "timm": _timm,
+    loaders: dict[str, Callable[[Model], Loaded]] = {
+        "timm": partial(_timm, download=download),
         "random": _random,
         "open_clip": _open_clip,
         "transformers": _transformers,
         "folder": _folder,
-        "efficientnet-lite-pytorch": _efficientnet_lite,
+        "efficientnet-lite-pytorch": efficientnet_lite,
     }
     require("huggingface_hub")
     with hub_access(spec, download):
-        network, prepare, about = loaders[model.library](model, download)
+        network, prepare, about = loaders[model.library](model)
     network.eval().requires_grad_(False)
     return network, prepare, about
 
@@ -133,7 +136,7 @@ def _timm_preprocessing(model: Model, network: Any) -> tuple[Callable[[Image], A
     return timm.data.create_transform(**shown, is_training=False), about
 
 
-def _random(model: Model, download: bool) -> Loaded:
+def _random(model: Model) -> Loaded:
     torch, timm = require("torch"), require("timm")
     if model.library_name not in timm.list_models():
         near = unknown_name("model", model.library_name, timm.list_models())
@@ -147,7 +150,7 @@ def _random(model: Model, download: bool) -> Loaded:
     return network, prepare, about | {"revision": None, "seed": seed}
 
 
-def _open_clip(model: Model, download: bool) -> Loaded:
+def _open_clip(model: Model) -> Loaded:
     open_clip = require("open_clip")
     name, _, weights = model.library_name.partition("/")
     if name not in open_clip.list_models():
@@ -158,7 +161,7 @@ def _open_clip(model: Model, download: bool) -> Loaded:
     return network, prepare, about
 
 
-def _transformers(model: Model, download: bool) -> Loaded:
+def _transformers(model: Model) -> Loaded:
     transformers, torch = require("transformers"), require("torch")
     processor = transformers.AutoImageProcessor.from_pretrained(model.library_name, trust_remote_code=False)
     whole = transformers.AutoModel.from_pretrained(model.library_name, trust_remote_code=False)
@@ -188,15 +191,12 @@ def _transformers(model: Model, download: bool) -> Loaded:
     return Pooled(), prepare, about
 
 
-def _folder(model: Model, download: bool) -> Loaded:
+def _folder(model: Model) -> Loaded:
     """A model saved by timm (config.json with an architecture) or by transformers."""
     folder = Path(model.library_name)
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except ValueError:
-        raise ValueError(f"{folder / 'config.json'}: not a JSON file") from None
+    config = read_json(folder / "config.json")
     if "architecture" not in config:
-        return _transformers(model, download)
+        return _transformers(model)
     timm, safetensors = require("timm"), require("safetensors.torch")
     options = dict(config.get("model_args") or {})
     options["num_classes"] = config.get("num_classes", 0)
@@ -207,12 +207,6 @@ def _folder(model: Model, download: bool) -> Loaded:
     if not model.keep_head:
         network.reset_classifier(0)
     return network, *_timm_preprocessing(model, network)
-
-
-def _efficientnet_lite(model: Model, download: bool) -> Loaded:
-    from blindmatch.encoders.offline import efficientnet_lite
-
-    return efficientnet_lite(model)
 
 
 def _pixels(model: Model) -> ImageEncoder:

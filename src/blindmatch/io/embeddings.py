@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from blindmatch.io.arrays import read_arrays
 from blindmatch.io.cells import read_cells, split_key
-from blindmatch.io.columns import NamedRows
 from blindmatch.io.files import Arrays, read_npy
 from blindmatch.io.table_files import read_parquet, read_text
 from blindmatch.validation import FloatArray, as_floats
@@ -47,6 +46,7 @@ class Embeddings:
 
 
 Complete = Callable[[ArrayLike], ArrayLike]
+SUFFIXES = (".npy", ".npz", ".safetensors", ".parquet", ".csv", ".tsv", ".h5ad")
 
 
 def load_embeddings(path: str | Path, complete: Complete | None = None) -> Embeddings:
@@ -66,24 +66,23 @@ def load_embeddings(path: str | Path, complete: Complete | None = None) -> Embed
         Gets the numbers, nan where one is missing or a cell is empty, and returns them without gaps, such as
         ``bm.fill_missing`` for relations. Without it, files with gaps are refused.
     """
-    readers: dict[str, Callable[[Path], Embeddings]] = {
-        ".npy": lambda file: _checked(file, complete, read_npy(file)),
-        ".npz": lambda file: _from_arrays(file, complete, read_arrays(file)),
-        ".safetensors": lambda file: _from_arrays(file, complete, read_arrays(file)),
-        ".parquet": lambda file: _from_table(file, complete, read_parquet(file)),
-        ".csv": lambda file: _from_table(file, complete, read_text(file, gaps=complete is not None)),
-        ".tsv": lambda file: _from_table(file, complete, read_text(file, gaps=complete is not None)),
-    }
     path, key = split_key(path)
-    readers[".h5ad"] = lambda file: _checked(file, complete, *read_cells(file, key))
     suffix = path.suffix.lower()
-    if path.is_dir() and suffix not in readers:
-        raise ValueError(f"{path}: it is a folder; expected a file ({', '.join(readers)})")
+    if path.is_dir() and suffix not in SUFFIXES:
+        raise ValueError(f"{path}: it is a folder; expected a file ({', '.join(SUFFIXES)})")
     if suffix == ".dat":
         raise ValueError(f"{path}: a problem in QAPLIB format, not embeddings; 'blindmatch solve' and bm.solve take it")
-    if suffix not in readers:
-        raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(readers)}")
-    return readers[suffix](path)
+    if suffix not in SUFFIXES:
+        raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(SUFFIXES)}")
+    if suffix == ".npy":
+        return _checked(path, complete, read_npy(path))
+    if suffix in (".npz", ".safetensors"):
+        return _from_arrays(path, complete, read_arrays(path))
+    if suffix == ".h5ad":
+        return _checked(path, complete, *read_cells(path, key))
+    table = read_parquet(path) if suffix == ".parquet" else read_text(path, gaps=complete is not None)
+    read = _checked(path, complete, table.values, table.names, table.labels)
+    return replace(read, columns=table.used if len(table.used) == read.values.shape[1] else None, ignored=table.ignored)
 
 
 def _checked(
@@ -114,8 +113,3 @@ def _from_arrays(path: Path, complete: Complete | None, arrays: Arrays) -> Embed
             raise ValueError(f"{path}: expected an array 'embeddings' or a single one with two axes; it holds {found}")
         values = arrays[candidates[0]]
     return _checked(path, complete, values, arrays.get("names"), arrays.get("labels"))
-
-
-def _from_table(path: Path, complete: Complete | None, table: NamedRows) -> Embeddings:
-    read = _checked(path, complete, table.values, table.names, table.labels)
-    return replace(read, columns=table.used if len(table.used) == read.values.shape[1] else None, ignored=table.ignored)

@@ -1,10 +1,20 @@
-"""Values that every JSON parser accepts."""
+"""Read JSON, and make values that every JSON parser accepts."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file, or a ValueError with its name."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError:
+        raise ValueError(f"{path}: not a JSON file") from None
 
 
 def json_finite(value: Any) -> Any:

@@ -113,8 +113,8 @@ def _advice(cell: str, only_first: bool) -> str:
     return "if it belongs to a second row of titles, remove that row"
 
 
-def read_parquet(path: Path) -> NamedRows:
-    """Read numeric columns or one column of lists, with the index if pandas wrote the file."""
+def parquet_table(path: Path) -> Any:
+    """The pyarrow table of a parquet file, which may not unpack to an absurd size."""
     try:
         from pyarrow import parquet
     except ImportError:
@@ -123,7 +123,13 @@ def read_parquet(path: Path) -> NamedRows:
         path.open("rb").close()  # raises the usual error if the file is missing
         file = parquet.ParquetFile(str(path))
         refuse_bomb(_decoded_bytes(file.metadata), path.stat().st_size)
-        table = file.read()
+        return file.read()
+
+
+def read_parquet(path: Path) -> NamedRows:
+    """Read numeric columns or one column of lists, with the index if pandas wrote the file."""
+    table = parquet_table(path)
+    with reading(path, ".parquet"):
         indices = (table.schema.pandas_metadata or {}).get("index_columns", [])
         columns = [
             _arrow_column(title, table.column(place), title in indices or UNNAMED.fullmatch(title) is not None)
