@@ -133,12 +133,12 @@ def test_workers_are_forked_unless_openmp_is_loaded(tmp_path, before, expected):
     code = (
         f"{before}\n"
         "import sys\n"
-        "from blindmatch.experiments.engine.engines import Local\n"
+        "from blindmatch.experiments.engine.engines import Local, forkable\n"
         "from blindmatch.experiments.run import compute, plan, status\n"
         "if __name__ == '__main__':\n"
         "    settings = {'sizes': (14,), 'seeds': 4, 'time_limits': (60.0,), 'variants': ('+ Jonker-Volgenant',)}\n"
         "    what = plan('ablation', settings)\n"
-        "    forks = Local(2).forks\n"
+        "    forks = forkable()\n"
         "    compute(what, sys.argv[1], engine=Local(2))\n"
         "    print(forks, status(what, sys.argv[1]).done)\n"
     )

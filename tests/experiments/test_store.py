@@ -9,10 +9,9 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from blindmatch.experiments.base import Trial
+from blindmatch.experiments.base import Record, Trial
 from blindmatch.experiments.data import Source
 from blindmatch.experiments.engine.journal import Journal, read_journal
-from blindmatch.experiments.engine.record import Record
 from blindmatch.experiments.engine.store import Store
 
 

@@ -156,9 +156,15 @@ def hub_revision(repository: str | None) -> str | None:
     return reference.read_text().strip() if reference.is_file() else None
 
 
+def advice(download: bool) -> str:
+    """What to add to an error where the cause may be that downloads were not allowed."""
+    return "" if download else "; if it is not on this machine yet, allow downloads (download=True, --download)"
+
+
 @contextmanager
 def hub_access(spec: str, download: bool) -> Iterator[None]:
     """Allow the libraries to reach the hub, or not; if not, a missing model raises a ValueError that says so."""
+    require("huggingface_hub")
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
@@ -171,7 +177,6 @@ def hub_access(spec: str, download: bool) -> Iterator[None]:
         text = " ".join(str(error).split())[:200]
         if isinstance(error, ValueError) and text.startswith("model="):
             raise
-        advice = "" if download else "; if it is not on this machine yet, allow downloads (download=True, --download)"
-        raise ValueError(f"model={spec!r} could not be loaded: {text}{advice}") from error
+        raise ValueError(f"model={spec!r} could not be loaded: {text}{advice(download)}") from error
     finally:
         constants.HF_HUB_OFFLINE = before

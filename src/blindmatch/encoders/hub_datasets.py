@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.encoders.devices import advice
 from blindmatch.encoders.items import ImageItem, ImageSet, TextSet
 
 
@@ -20,8 +21,7 @@ def _split(name: str, split: str, download: bool) -> Any:
     try:
         return datasets.load_dataset(name, split=split, download_config=config)  # nosec B615 (the user names it)
     except Exception as error:  # its errors for "not cached", "no such name" and "no such split" have no common class
-        advice = "" if download else "; if it is not on this machine yet, allow downloads (download=True, --download)"
-        raise ValueError(f"hf:{name}: {' '.join(str(error).split())[:200]}{advice}") from None
+        raise ValueError(f"hf:{name}: {' '.join(str(error).split())[:200]}{advice(download)}") from None
 
 
 def set_name(name: str) -> str:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.encoders.images import pillow
+
 
 @dataclass(frozen=True, eq=False)
 class ImageItem:
@@ -35,8 +37,6 @@ class ImageItem:
         """The bytes of the image; pixels are encoded losslessly as PNG."""
         if isinstance(self.source, Path):
             return self.source.read_bytes()
-        from blindmatch.encoders.images import pillow
-
         buffer = io.BytesIO()
         pixels = self.source if isinstance(self.source, np.ndarray) else self.source()
         pillow().fromarray(pixels).save(buffer, "PNG", compress_level=0)

@@ -54,10 +54,8 @@ def load_text_encoder(
     folder = exported_folder(model)
     if folder is not None:
         return onnx_text_encoder(model, folder, device, precision)
-    require("torch")
     place = as_device(device, precision)
     loader = _open_clip if model.library == "open_clip" else _sentence_transformers
-    require("huggingface_hub")
     with hub_access(spec, download):
         encode, about = loader(model, place, download)
     return TextEncoder(model, encode, model.description(**about, **place.description))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.encoders.devices import hub_access, require
+from blindmatch.encoders.images import pillow
 from blindmatch.encoders.language import sentence_network
 from blindmatch.encoders.onnx_images import FILE, processor_config
 from blindmatch.encoders.onnx_models import export_name, exports_folder, onnx_image_encoder, onnx_text_encoder
@@ -88,7 +89,6 @@ def _export_language(model: Model, spec: str, folder: Path, download: bool) -> f
     torch = require("torch")
     if model.library in ("numpy", "open_clip"):
         raise ValueError(f"model={spec!r}: a model of {model.library} cannot be exported; sentence-transformers can")
-    require("huggingface_hub")
     with hub_access(spec, download):
         whole, _ = sentence_network(model, "cpu", download)
 
@@ -131,7 +131,5 @@ def _difference(expected: NDArray[Any], found: NDArray[Any]) -> float:
 
 
 def _image(width: int, height: int, seed: int) -> Any:
-    from blindmatch.encoders.images import pillow
-
     pixels = np.random.default_rng(seed).integers(0, 256, (height // 8 + 1, width // 8 + 1, 3), dtype=np.uint8)
     return pillow().fromarray(pixels).resize((width, height))

@@ -187,8 +187,7 @@ def _library_model(spec: str, prefix: str, name: str, modality: Modality | None,
         raise ValueError(f"model={spec!r} may be a vision or a language model; say which with modality=")
     if prefix == "openclip" and "/" not in name:
         name = f"{name}/openai"
-    size = int(options["size"]) if "size" in options else None
-    return Model(spec, kind, PREFIXES[prefix], PREFIXES[prefix], name, input_size=size, options=options)
+    return _with_options(Model(spec, kind, PREFIXES[prefix], PREFIXES[prefix], name), options)
 
 
 def _folder_modality(folder: Path) -> Modality:

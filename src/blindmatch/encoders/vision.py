@@ -83,7 +83,6 @@ def load_network(model: Model, spec: str, download: bool) -> Loaded:
         "folder": _folder,
         "efficientnet-lite-pytorch": efficientnet_lite,
     }
-    require("huggingface_hub")
     with hub_access(spec, download):
         network, prepare, about = loaders[model.library](model)
     network.eval().requires_grad_(False)

@@ -10,17 +10,7 @@ from blindmatch.errors import unknown_name
 if TYPE_CHECKING:
     from blindmatch.experiments.base import Experiment
 
-# A worker imports only the module that it needs: importing k-means and plotting takes longer than many runs.
-_MODULES = {
-    "shuffling": "shuffling",
-    "small-scale": "small_scale",
-    "larger-scale": "larger_scale",
-    "solvers-small": "solvers_small",
-    "solvers-large": "solvers_large",
-    "classification": "classification",
-    "ablation": "ablation",
-}
-NAMES = tuple(_MODULES)
+NAMES = ("shuffling", "small-scale", "larger-scale", "solvers-small", "solvers-large", "classification", "ablation")
 
 
 def load(name: str) -> Experiment:
@@ -29,7 +19,8 @@ def load(name: str) -> Experiment:
     >>> load("ablation").about
     'Hahn-Grant with and without each change, on random vectors'
     """
-    if name not in _MODULES:
-        raise unknown_name("experiment", name, _MODULES)
-    experiment: Experiment = import_module(f"blindmatch.experiments.paper.{_MODULES[name]}").EXPERIMENT
+    if name not in NAMES:
+        raise unknown_name("experiment", name, NAMES)
+    # A worker imports only the module that it needs: importing k-means and plotting takes longer than many runs.
+    experiment: Experiment = import_module(f"blindmatch.experiments.paper.{name.replace('-', '_')}").EXPERIMENT
     return experiment

@@ -1,4 +1,4 @@
-"""The protocol of an experiment: settings, a plan of runs, the work of one run, and its tables and figures."""
+"""The protocol of an experiment: settings, a plan of runs, the work and the record of one run, tables and figures."""
 
 from __future__ import annotations
 
@@ -23,22 +23,12 @@ VERSION = version("blindmatch")
 
 @dataclass(frozen=True)
 class Trial:
-    """One planned run: everything that determines its result.
-
-    Attributes
-    ----------
-    experiment, revision
-        The name of the experiment and its revision, which is raised whenever its computation changes.
-    parameters
-        Settings of this run, plain JSON values.
-    files
-        Inputs by role. Workers get paths, never arrays. The key depends on the content of a file, not on its path.
-    """
+    """One planned run: everything that determines its result."""
 
     experiment: str
-    parameters: Mapping[str, Any]
-    files: Mapping[str, Source] = field(default_factory=dict)
-    revision: int = 1
+    parameters: Mapping[str, Any]  # settings of this run, plain JSON values
+    files: Mapping[str, Source] = field(default_factory=dict)  # inputs by role: workers get paths, never arrays
+    revision: int = 1  # of the experiment, raised whenever its computation changes
     version: str = VERSION
 
     @property
@@ -48,7 +38,7 @@ class Trial:
 
     @cached_property
     def key(self) -> str:
-        """Hash of inputs, settings and version: identifies this run in the store."""
+        """Hash of settings, version and contents of the inputs (not their paths): identifies this run in the store."""
         decides = {
             "experiment": self.experiment,
             "revision": self.revision,
@@ -64,6 +54,29 @@ class Trial:
         """The kind of the run; runs of one kind differ only in inputs and seeds and take about the same time."""
         kept = {k: v for k, v in self.parameters.items() if k in ("variant", "solver", "size", "measure", "unit")}
         return json.dumps(kept, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished run: its result in plain JSON values, or the reason for its failure."""
+
+    key: str
+    experiment: str
+    version: str
+    parameters: dict[str, Any]
+    inputs: dict[str, str]  # digests by role
+    result: dict[str, Any] | None
+    error: str | None
+    seconds: float
+    cpu_seconds: float
+    worker: str
+    finished: str  # UTC
+
+    @property
+    def flat(self) -> dict[str, Any]:
+        """Parameters and results in one mapping."""
+        taken = {"run_seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
+        return {**self.parameters, **(self.result or {}), **taken}
 
 
 Row = Mapping[str, Any]

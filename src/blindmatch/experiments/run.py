@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from blindmatch import experiments
-from blindmatch.experiments.base import Experiment, Trial
+from blindmatch.experiments.base import Experiment, Record, Trial
 from blindmatch.experiments.data import Catalogue, read_catalogue
 from blindmatch.experiments.engine.engines import Engine, Local
-from blindmatch.experiments.engine.record import Record
 from blindmatch.experiments.engine.store import Store
 from blindmatch.experiments.engine.sweep import Watch, select, sweep
 from blindmatch.experiments.paper.matching_runs import PairSettings, one_pair

@@ -21,33 +21,15 @@ UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # pandas' names
 
 @dataclass(frozen=True, eq=False)
 class TableColumn:
-    """One column of a table.
+    """One column of a table."""
 
-    Attributes
-    ----------
-    title
-        In lower case; empty if there is none.
-    cells
-        As they are in the file.
-    numbers
-        The cells as numbers; None if they are not numeric.
-    text
-        Whether it holds text: it may name the rows and is not a dimension of the embedding.
-    index
-        Whether pandas wrote it as the index of a data frame.
-    fault
-        Why a column that should be numeric is not.
-    heading
-        Its title as it is in the file.
-    """
-
-    title: str
-    cells: Sequence[Any]
-    numbers: FloatArray | None
-    text: bool
-    index: bool = False
-    fault: str = ""
-    heading: str = ""
+    title: str  # in lower case; empty if there is none
+    cells: Sequence[Any]  # as they are in the file
+    numbers: FloatArray | None  # the cells as numbers; None if they are not numeric
+    text: bool  # whether it holds text: it may name the rows and is not a dimension of the embedding
+    index: bool = False  # whether pandas wrote it as the index of a data frame
+    fault: str = ""  # why a column that should be numeric is not
+    heading: str = ""  # its title as it is in the file
 
     @property
     def role(self) -> str:
@@ -71,21 +53,13 @@ class TableColumn:
 
 @dataclass(frozen=True, eq=False)
 class NamedRows:
-    """The columns of a table, sorted by role.
-
-    Attributes
-    ----------
-    names, labels, values
-        What the rows are called, their classes, and their embedding.
-    used, ignored
-        The columns of the embedding, and what became of the others: "continent (text)".
-    """
+    """The names, classes and embedding of the rows of a table."""
 
     names: list[str] | None
     labels: list[Any] | None
     values: FloatArray
-    used: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    used: tuple[str, ...]  # the columns of the embedding
+    ignored: tuple[str, ...]  # what became of the others: "continent (text)"
 
 
 def named_rows(columns: Sequence[TableColumn]) -> NamedRows:

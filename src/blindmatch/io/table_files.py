@@ -27,7 +27,7 @@ _NOTHING = ("", "-", "?", "na", "n/a", "null", "none", "#n/a")
 def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
     """Read a text table separated by commas, semicolons or tabs; with `gaps`, an empty cell is a missing number.
 
-    Between semicolons, numbers may have a decimal comma, if none has a decimal point: so do spreadsheets export them
+    Between semicolons, numbers may have a decimal comma if none has a decimal point: spreadsheets export them like this
     where the comma is the decimal sign.
     """
     try:
@@ -56,12 +56,11 @@ def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
         if not rows:
             raise ValueError("it is empty: no row of numbers in it")
         lines = [line for line, _ in rows]
+        columns = zip(zip(*(row for _, row in rows), strict=True), zip(*plain, strict=True), strict=True)
         return named_rows(
             [
-                _text_column(place, None if titles is None else titles[place], (cells, numbers), lines, gaps)
-                for place, (cells, numbers) in enumerate(
-                    zip(zip(*(row for _, row in rows), strict=True), zip(*plain, strict=True), strict=True)
-                )
+                _text_column(place, None if titles is None else titles[place], both, lines, gaps)
+                for place, both in enumerate(columns)
             ]
         )
     except ValueError as error:

@@ -41,16 +41,11 @@ class Local:
         wanted = self.processes or usable_cores()
         return min(wanted, _MOST_ON_WINDOWS) if sys.platform == "win32" else wanted
 
-    @property
-    def forks(self) -> bool:
-        """Whether workers inherit the memory of this process."""
-        return forkable()
-
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
         """A pool of processes; leaving the context stops the current runs."""
         before = set(multiprocessing.active_children())
-        context = multiprocessing.get_context("fork" if self.forks else "spawn")
+        context = multiprocessing.get_context("fork" if forkable() else "spawn")
         pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=start_local_worker)
         with _environment(dict.fromkeys(_ONE_THREAD, "1")), warnings.catch_warnings():
             # Python 3.12 warns of every thread, even those that OpenBLAS stops before a fork.
@@ -198,17 +193,17 @@ def make_engine(
         raise unknown_name("engine", name, ENGINES)
     if workers is not None:
         at_least(workers, 1, "workers")
-    if name == "dask" and address is None:
-        raise ValueError("engine='dask' needs an address, such as address='tcp://host:8786'")
-    if name != "dask" and address is not None:
+    chosen = dict(options or {})
+    if name == "dask":
+        if address is None:
+            raise ValueError("engine='dask' needs an address, such as address='tcp://host:8786'")
+        return Dask(address, resources=_amounts(chosen))
+    if address is not None:
         raise ValueError(f"address={address!r} with engine={name!r}; only 'dask' takes an address")
-    if options and name == "local":
-        raise ValueError(f"job options {sorted(options)} with engine={name!r}; only 'slurm' and 'dask' take them")
-    if name == "dask" and address is not None:
-        return Dask(address, resources=_amounts(options or {}))
     if name == "slurm":
-        chosen = dict(options or {})
         return Slurm(str(chosen.pop("cluster", "slurm")), workers or 64, chosen)
+    if chosen:
+        raise ValueError(f"job options {sorted(chosen)} with engine={name!r}; only 'slurm' and 'dask' take them")
     return Local(workers)
 
 

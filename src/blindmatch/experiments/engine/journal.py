@@ -10,7 +10,7 @@ import secrets
 import time
 from pathlib import Path
 
-from blindmatch.experiments.engine.record import Record
+from blindmatch.experiments.base import Record
 
 _OPEN_SECONDS = 1.0
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)  # Windows translates line ends otherwise

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from blindmatch.experiments.base import Trial
+from blindmatch.experiments.base import Record, Trial
 from blindmatch.experiments.engine.journal import read_journal
-from blindmatch.experiments.engine.record import Record
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (

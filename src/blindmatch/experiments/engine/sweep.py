@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
 
-from blindmatch.experiments.base import Trial
+from blindmatch.experiments.base import Record, Trial
 from blindmatch.experiments.data import read_ahead
-from blindmatch.experiments.engine.engines import Engine, Local
-from blindmatch.experiments.engine.record import Record
+from blindmatch.experiments.engine.engines import Engine, Local, forkable
 from blindmatch.experiments.engine.store import Store
 from blindmatch.experiments.engine.worker import run_chunk
 from blindmatch.validation import at_least
@@ -27,45 +26,24 @@ _LIVES = 3  # how often the pool may break before the sweep gives up
 
 @dataclass(frozen=True)
 class Moment:
-    """The progress of a sweep.
-
-    Attributes
-    ----------
-    done, failed, total
-        Runs of this sweep: succeeded, failed, all.
-    seconds_left
-        An estimate from runs of the same kind; None before the first run has ended.
-    """
+    """The progress of a sweep: runs that succeeded, that failed, and all."""
 
     done: int
     failed: int
     total: int
-    seconds_left: float | None
+    seconds_left: float | None  # estimated from runs of the same kind; None before the first run has ended
 
 
 Watch = Callable[[Moment], object]
 
 
 def sweep(
-    runs: Sequence[Trial],
-    store: Store,
-    engine: Engine,
-    *,
-    chunk: int | None = None,
-    watch: Watch | None = None,
+    runs: Sequence[Trial], store: Store, engine: Engine, *, chunk: int | None = None, watch: Watch | None = None
 ) -> None:
-    """Compute the runs that are not in the store. Ctrl-C ends the sweep; finished runs are kept.
+    """Compute the runs of one experiment that have no result in the store. Ctrl-C ends it; finished runs are kept.
 
-    Parameters
-    ----------
-    runs
-        Runs of one experiment. Runs with a stored result are not computed again; failed ones are.
-    store, engine
-        Where results are stored, and where they are computed.
-    chunk
-        Number of runs that are sent together; by default each worker gets several chunks.
-    watch
-        Called with a `Moment` about twice a second.
+    `chunk` runs are sent together; by default each worker gets several chunks. `watch` is called with a `Moment` about
+    twice a second.
     """
     if chunk is not None:
         at_least(chunk, 1, "chunk")
@@ -122,7 +100,7 @@ def _until_done(runs: Sequence[Trial], store: Store, engine: Engine, chunk: int 
             return
         workers = engine.workers
         size = chunk or max(1, min(MOST_IN_A_CHUNK, len(todo) // (workers * _CHUNKS_PER_WORKER)))
-        if isinstance(engine, Local) and engine.forks:
+        if isinstance(engine, Local) and forkable():
             read_ahead(todo)
         chunks = [todo[first : first + size] for first in range(0, len(todo), size)]
         with engine.open(store.folder) as executor:

@@ -17,9 +17,8 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from blindmatch import experiments
-from blindmatch.experiments.base import Trial
+from blindmatch.experiments.base import Record, Trial
 from blindmatch.experiments.engine.journal import Journal
-from blindmatch.experiments.engine.record import Record
 from blindmatch.io.json_values import json_finite
 
 

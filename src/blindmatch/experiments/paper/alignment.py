@@ -1,9 +1,11 @@
-"""The computations of the shuffling study: measures under partial shuffling, and Lipschitz constants."""
+"""The computations of the shuffling study: measures under partial shuffling, their steps, Lipschitz constants."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from blindmatch.problem.distortions import CKA, MutualKNN
 from blindmatch.validation import FloatArray, IntArray
 
 MEASURES = ("mutual-knn", "cka", "gw")
+SIGNIFICANT = 0.05
 
 
 def repeated_texts(vision: Source) -> bool:
@@ -77,6 +80,34 @@ def shuffled_values(run: Trial) -> dict[str, Any]:
         values.append((squares - 2 * product) / n**2 if p["measure"] == "gw" else product)
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     return {"mean": float(np.mean(values)), "deviation": deviation, "values": values, "items": n}
+
+
+def steps(levels: Sequence[Sequence[float]], *, rising: bool) -> tuple[int, int, int]:
+    """Test every step of a curve from one level to the next, given the values at each level.
+
+    Returns the number of steps whose mean does not go in the expected direction (0 means strictly monotone), and of
+    those that go in the expected and in the opposite direction with p < 0.05 in Welch's one-sided test.
+
+    >>> steps([[0.0, 0.1, 0.2], [1.0, 1.1, 1.2], [1.0, 1.1, 1.2]], rising=True)
+    (1, 1, 0)
+    """
+    differences = np.diff([float(np.mean(values)) for values in levels])
+    wrong = int(((differences if rising else -differences) <= 0).sum())
+    expected, opposite = (
+        sum(_p_value(before, after, up) < SIGNIFICANT for before, after in pairwise(levels))
+        for up in (rising, not rising)
+    )
+    return wrong, expected, opposite
+
+
+def _p_value(before: Sequence[float], after: Sequence[float], rising: bool) -> float:
+    from scipy.stats import ttest_ind_from_stats
+
+    first, second = ((np.mean(v), np.std(v, ddof=1) if len(v) > 1 else 0.0, len(v)) for v in (before, after))
+    if first[1] == second[1] == 0:  # level 0 has a single pairing, and a single seed has no deviation
+        return 0.0 if (second[0] > first[0] if rising else second[0] < first[0]) else 1.0
+    test = ttest_ind_from_stats(*second, *first, equal_var=False, alternative="greater" if rising else "less")
+    return float(test.pvalue)
 
 
 def lipschitz(run: Trial) -> dict[str, Any]:

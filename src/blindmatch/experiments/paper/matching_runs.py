@@ -49,13 +49,12 @@ class PairSettings(Settings):
 class ModelPair:
     """A dataset with the embeddings of its images by one model and of its texts by another."""
 
-    dataset: str
     vision: Source
     language: Source
 
     def trial(self, experiment: Experiment, **parameters: Any) -> Trial:
         """A run on this pair."""
-        names = {"dataset": self.dataset, "vision": self.vision.model, "language": self.language.model}
+        names = {"dataset": self.vision.dataset, "vision": self.vision.model, "language": self.language.model}
         return experiment.run({**names, **parameters}, vision=self.vision, language=self.language)
 
 
@@ -81,7 +80,7 @@ def seeded_pairs(
         for vision in catalogue.models("vision", dataset, settings.vision):
             for seed in range(settings.seeds) if seeds is None else seeds:
                 for language in languages:
-                    yield ModelPair(dataset, vision, language), seed
+                    yield ModelPair(vision, language), seed
 
 
 def model_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[ModelPair]:

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.figures import Figure, lines
-from blindmatch.experiments.paper.alignment import MEASURES, lipschitz, repeated_texts, shuffled_values
+from blindmatch.experiments.paper.alignment import MEASURES, lipschitz, repeated_texts, shuffled_values, steps
 from blindmatch.experiments.paper.matching_runs import PairSettings, model_pairs
-from blindmatch.experiments.paper.monotone import steps
 from blindmatch.experiments.tables import Table, table
 
 LIPSCHITZ = "lipschitz"
