@@ -12,10 +12,12 @@ import numpy as np
 
 from blindmatch.validation import FloatArray
 
-NAMES = ("name", "names")
-LABELS = ("label", "labels", "class")
-IDS = ("id", "index")
-WORDS = (*NAMES, *LABELS, *IDS)
+# Titles that decide what a column is for, in lower case.
+ROLES = {
+    **dict.fromkeys(("name", "names"), "name"),
+    **dict.fromkeys(("label", "labels", "class"), "label"),
+    **dict.fromkeys(("id", "index"), "id"),
+}
 UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # pandas' names for an unnamed index
 
 
@@ -34,16 +36,13 @@ class TableColumn:
     @property
     def role(self) -> str:
         """The role of the column: "name", "label", "id", "text" or "number"."""
-        words = {**dict.fromkeys(NAMES, "name"), **dict.fromkeys(LABELS, "label"), **dict.fromkeys(IDS, "id")}
-        if self.title in words:
-            return words[self.title]
-        return "text" if self.text else "id" if self.index else "number"
+        return ROLES.get(self.title) or ("text" if self.text else "id" if self.index else "number")
 
     @property
     def counts_rows(self) -> bool:
         """Whether it is an unnamed index that only counts the rows: 0, 1, 2, ..."""
-        plain = self.index and not self.title
-        return plain and [str(cell) for cell in self.cells] == [str(row) for row in range(len(self.cells))]
+        counted = [str(row) for row in range(len(self.cells))]
+        return self.index and not self.title and [str(cell) for cell in self.cells] == counted
 
     @property
     def tells_rows_apart(self) -> bool:
@@ -85,18 +84,18 @@ def named_rows(columns: Sequence[TableColumn]) -> NamedRows:
         raise ValueError(f"it has no numeric column; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
     labels = next(iter(found["label"]), None)
     read = {id(column) for column in (names, labels, *dimensions)}
+    why = {"number": "beside numbered columns", "id": "an index"}
     return NamedRows(
         None if names is None else [_name(cell, row) for row, cell in enumerate(names.cells)],
         None if labels is None else list(labels.cells),
         vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1),
         tuple(column.heading or str(place) for place, column in enumerate(dimensions)),
-        tuple(f"{column.heading or '?'} ({_why(column)})" for column in columns if id(column) not in read),
+        tuple(
+            f"{column.heading or '?'} ({why.get(column.role, column.role)})"
+            for column in columns
+            if id(column) not in read
+        ),
     )
-
-
-def _why(column: TableColumn) -> str:
-    """Why a column is not part of the embedding."""
-    return {"number": "beside numbered columns", "id": "an index"}.get(column.role, column.role)
 
 
 def _numbered(columns: list[TableColumn]) -> list[TableColumn]:
@@ -131,7 +130,7 @@ def has_titles(rows: list[list[str]]) -> bool:
     integers = all(_is_integer(cell) for cell in cells)
     if not places:
         return True
-    if first[0] == "" or any(cell.lower() in WORDS for cell in first):
+    if first[0] == "" or any(cell.lower() in ROLES for cell in first):
         return ascending or (integers and len(set(cells)) == len(cells))
     if not below or not integers or not ascending:
         return False

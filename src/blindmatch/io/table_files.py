@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.io.columns import UNNAMED, WORDS, NamedRows, TableColumn, as_number, has_titles, named_rows
+from blindmatch.io.columns import ROLES, UNNAMED, NamedRows, TableColumn, as_number, has_titles, named_rows
 from blindmatch.io.files import missing_package, reading, refuse_bomb
 
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[$€£¥]? ?[.,]?\d")
@@ -86,7 +86,7 @@ def _text_column(
     values = [math.nan if gaps and not cell else as_number(cell) for cell in plain]
     bad = [row for row, value in enumerate(values) if value is None]
     filled = [cells[row] for row in bad if cells[row]]
-    if (title or "").lower() in WORDS:
+    if (title or "").lower() in ROLES:
         text = bool(filled)
     elif place == 0:
         text = 2 * len(filled) > len(cells)  # a single bad cell in a numeric column is an error, not a name
@@ -144,18 +144,14 @@ def read_parquet(path: Path) -> NamedRows:
         )
     dropped = [f"{title} (type)" for title, column in zip(table.column_names, columns, strict=False) if column is None]
     if lists:
-        dropped += [f"{column.heading} (beside lists)" for column in ordered if _beside(column, lists)]
-        ordered = [column for column in ordered if not _beside(column, lists)]
+        beside = [column for column in ordered if column not in lists and column.role == "number"]
+        dropped += [f"{column.heading} (beside lists)" for column in beside]
+        ordered = [column for column in ordered if column not in beside]
     try:
         rows = named_rows(ordered)
         return replace(rows, ignored=(*rows.ignored, *dropped))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def _beside(column: TableColumn, lists: list[TableColumn]) -> bool:
-    """Whether it is a column of numbers beside the column of lists that is the embedding."""
-    return column not in lists and column.role == "number"
 
 
 def _arrow_column(title: str, column: Any, index: bool) -> TableColumn | None:
@@ -165,7 +161,7 @@ def _arrow_column(title: str, column: Any, index: bool) -> TableColumn | None:
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     text = any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_boolean))
     called = "" if UNNAMED.fullmatch(title) else title.strip().lower()
-    if text or index or called in WORDS:
+    if text or index or called in ROLES:
         return TableColumn(called, column.to_pylist(), None, text, index, heading=title)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         rows = np.array(column.to_pylist(), dtype=np.float64)
