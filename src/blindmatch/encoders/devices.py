@@ -118,22 +118,15 @@ def shrinking(
             parts.append(encode(items[start : start + batch]))
             start += batch
         except (RuntimeError, MemoryError) as error:
-            if batch == 1 or not _out_of_memory(error):
+            text = str(error).lower()
+            full = isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
+            if batch == 1 or not full:
                 raise
-            batch = max(1, batch // 2)
-            _free_memory()
+            batch //= 2
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.cuda.is_available():
+                torch.cuda.empty_cache()
     return np.concatenate(parts), batch
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
-
-
-def _free_memory() -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 def weights_digest(network: Any) -> str:

@@ -50,7 +50,8 @@ class Remote:
 
     def compute(self, work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> None:
         """Write the missing shards of a work into a store, in the order in which the workers finish them."""
-        _refuse_functions(work.items)
+        if isinstance(work.items, ImageSet) and any(callable(item.source) for item in work.items.items):
+            raise ValueError(f"{work.items.name}: its images cannot be sent to workers; save them as files of a folder")
         store.open()
         total, size = len(work.items), shard_size(batch_size)
         missing = [start for start in range(0, total, size) if store.read(start // size) is None]
@@ -164,11 +165,6 @@ def _part(items: Items, start: int, stop: int) -> Items:
         for item in items.items[start:stop]
     ]
     return ImageSet(items.name, tuple(here), items.class_names)
-
-
-def _refuse_functions(items: Items) -> None:
-    if isinstance(items, ImageSet) and any(callable(item.source) for item in items.items):
-        raise ValueError(f"{items.name}: its images cannot be sent to workers; save them as files of a folder")
 
 
 def _refuse_missing_files(items: Items) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from blindmatch.experiments.base import Experiment, Row, Trial
-from blindmatch.experiments.data import Catalogue, class_count
+from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
 from blindmatch.experiments.figures import Figure, lines
 from blindmatch.experiments.paper.lineup import KNOWN
-from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
-from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
+from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, model_pairs, prototypes
 from blindmatch.experiments.tables import Table, mean, spread, table
+from blindmatch.matching.subsets import best_subsets
+from blindmatch.validation import IntArray
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,26 @@ class LargerScale(Experiment):
     def figures(self, settings: LargerScaleSettings, rows: Sequence[Row]) -> list[Figure]:
         """Accuracy against size."""
         return [Figure("figure-5", "Fig. 5: accuracy on the best subsets", lambda canvas: _draw(canvas, rows))]
+
+
+@lru_cache(maxsize=32)
+def _subsets(vision: Source, language: Source, size: int, k: int) -> tuple[IntArray, ...]:
+    """The k best subsets of one size, based on the means of all images; every worker finds the same ones."""
+    X = half_means(vision, None, 1.0)
+    return best_subsets(X, class_texts(vision, language), size=size, k=k, rng=0, threads=1).subsets
+
+
+def subset_count(classes: int, size: int, wanted: int) -> int:
+    """The number of available subsets, at most as many as requested."""
+    return min(wanted, math.comb(classes, size))
+
+
+def match_subset(run: Trial) -> dict[str, Any]:
+    """Match the classes of one of the best subsets."""
+    p = run.parameters
+    X, Y = prototypes(run)
+    chosen = _subsets(run.files["vision"], run.files["language"], p["size"], p["subsets"])[p["subset"]]
+    return {**matched(X[chosen], Y[chosen], p), "classes": [int(c) for c in chosen]}
 
 
 def _draw(canvas: Any, rows: Sequence[Row]) -> None:

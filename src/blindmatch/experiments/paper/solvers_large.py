@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, class_count
 from blindmatch.experiments.figures import Figure
+from blindmatch.experiments.paper.larger_scale import match_subset, subset_count
 from blindmatch.experiments.paper.lineup import KNOWN, LINEUP, installed, missing_note
 from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, model_pairs
-from blindmatch.experiments.paper.subset_runs import match_subset, subset_count
 from blindmatch.experiments.tables import Table, mean, table
 from blindmatch.solvers import SOLVERS
 
