@@ -56,7 +56,7 @@ def unpack(archive: Path, target: Path, max_bytes: int = MAX_BYTES, max_files: i
 
 
 class _Member(NamedTuple):
-    """A member of an archive. What `open` gives ends after `size` bytes, whatever the archive holds."""
+    """A member of an archive. The stream that `open` returns ends after `size` bytes, whatever the archive holds."""
 
     name: str
     size: int

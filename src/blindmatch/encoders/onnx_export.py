@@ -1,4 +1,4 @@
-"""Write a model as ONNX, with all that its folder needs to be run without torch."""
+"""Write a model as ONNX, in a folder that can be run without torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from blindmatch.encoders.onnx_models import export_name, exports_folder, onnx_im
 from blindmatch.encoders.registry import Modality, Model, find_model
 from blindmatch.encoders.vision import load_network
 
-TOLERANCE = 1e-4  # the largest difference between torch and ONNX that is accepted, where rows have length 1
+TOLERANCE = 1e-4  # the largest accepted difference between torch and ONNX, for rows of length 1
 TEXTS = ("cat", "a photo of a cat.", "The quick brown fox jumps over the lazy dog, and nobody knows why it does so.")
 
 
@@ -114,7 +114,7 @@ def _export_language(model: Model, spec: str, folder: Path, download: bool) -> f
 
 
 def _write(network: Any, inputs: dict[str, Any], shapes: dict[str, Any], output: str, folder: Path) -> None:
-    """Write ``model.onnx``, the weights inside."""
+    """Write ``model.onnx``, with the weights inside."""
     torch = require("torch")
     with torch.inference_mode(), redirect_stdout(StringIO()), warnings.catch_warnings():  # the exporter prints
         warnings.simplefilter("ignore")  # it warns of its own future, and of names of axes

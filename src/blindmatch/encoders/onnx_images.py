@@ -78,7 +78,7 @@ def processor_config(preprocessing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    """Height and width; of a shortest edge the square."""
+    """Height and width; a shortest edge gives a square."""
     if isinstance(size, Mapping):
         edge = size.get("shortest_edge")
         size = (edge, edge) if edge is not None else (size["height"], size["width"])
@@ -98,6 +98,6 @@ def _target(now: tuple[int, int], config: Any, size: tuple[int, int]) -> tuple[i
 
 
 def _centre(image: Image, size: tuple[int, int]) -> Image:
-    """The central part of the given width and height; what is missing is black."""
+    """The central part of the given width and height, padded with black."""
     left, top = (round((now - wanted) / 2) for now, wanted in zip(image.size, size, strict=True))
     return image.crop((left, top, left + size[0], top + size[1]))

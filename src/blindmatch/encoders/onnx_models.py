@@ -24,7 +24,7 @@ from blindmatch.io.json_values import read_json
 
 FILES = ("model.onnx", "onnx/model.onnx")  # in a folder of ours, and in one made for transformers.js
 EMBEDDINGS = ("sentence_embedding", "embedding", "image_embeds", "text_embeds", "pooler_output")
-LONGEST = 512  # tokens, where the folder does not say it
+LONGEST = 512  # tokens, if the folder sets no limit
 
 
 def exports_folder() -> Path:
@@ -109,7 +109,7 @@ def _pooled(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, 
 
 
 def _pooling(folder: Path) -> tuple[str, bool]:
-    """How tokens become one vector, as sentence-transformers writes it; without that the mean, of unit length."""
+    """How tokens become one vector, from the files of sentence-transformers; without them the mean, of unit length."""
     unit = True
     if (folder / "modules.json").is_file():
         unit = any("Normalize" in str(module) for module in read_json(folder / "modules.json"))

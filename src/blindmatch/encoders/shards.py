@@ -25,7 +25,7 @@ class Shard:
     skipped: list[tuple[int, str]]  # row and reason of the items that could not be read
 
     def moved(self, start: int) -> Shard:
-        """The same items, the first of which has another row."""
+        """The same items, with `start` added to their rows."""
         rows = [row + start for row in self.rows]
         return Shard(self.embeddings, rows, self.digests, [(row + start, why) for row, why in self.skipped])
 

@@ -30,9 +30,7 @@ class Settings:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                continue
-            if not value > 0:
+            if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
                 raise ValueError(f"{item.name}={value!r}; expected a number above 0")
         for name, known in self.choices.items():
             value = getattr(self, name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from blindmatch.io.files import Arrays, missing_package, read_npz, reading, write_atomically
 
-# Tensors hold no text, and numpy's scalars are no tensors: a .safetensors file has these as JSON in its metadata.
+# Tensors cannot hold text or scalars: a .safetensors file stores these as JSON in its metadata.
 _IN_METADATA = ("names", "labels", "class_names", "templates", "parameters")
 _KINDS = {np.dtype(np.float32): "F32", np.dtype(np.float16): "F16", np.dtype(np.int64): "I64"}
 
@@ -29,7 +29,7 @@ def _read_safetensors(path: str | Path, only: Collection[str] | None) -> Arrays:
     with reading(path, ".safetensors"):
         Path(path).open("rb").close()  # raises the usual error if the file is missing
         with safe_open(str(path), framework="numpy") as file:
-            names = [name for name in file.keys() if only is None or name in only]  # noqa: SIM118 (it is no mapping)
+            names = [name for name in file.keys() if only is None or name in only]  # noqa: SIM118 (not a mapping)
             arrays: Arrays = {name: file.get_tensor(name) for name in names}
             texts = file.metadata() or {}
         for name in _IN_METADATA:

@@ -46,7 +46,7 @@ def _read(path: Path) -> Any:
 
 
 def annotate_files(files: tuple[str | Path, str | Path], out: Path, permutation: ArrayLike, **extra: Any) -> None:
-    """Write the source's file once more, as `out`, with the match in it: see ``annotate_cells``."""
+    """Copy the source's file to `out` with the match added: see ``annotate_cells``."""
     source, target = (_read(split_key(file)[0]) for file in files)
     annotate_cells(source, target, permutation, **extra)
     with tempfile.TemporaryDirectory(dir=out.parent) as folder:  # a file is written completely or not at all

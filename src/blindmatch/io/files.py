@@ -103,7 +103,7 @@ def read_npz(path: str | Path, only: Collection[str] | None = None) -> Arrays:
 
 
 def unpacked(file: IO[bytes], only: Collection[str] | None = None) -> Arrays:
-    """Return what `read_npz` does, of an open file; anything may be raised where that is no archive."""
+    """Like `read_npz`, from an open file; a file that is not an archive may raise any exception."""
     arrays: Arrays = {}
     if file.read(2) != b"PK":
         raise ValueError("it does not start like a zip archive")

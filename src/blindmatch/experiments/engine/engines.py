@@ -64,7 +64,7 @@ def forkable() -> bool:
     """Whether a fork of this process is safe: it has no threads except those that OpenBLAS stops before a fork.
 
     OpenMP does not: once a process has used it, its forks hang when they use it. scikit-learn's k-means uses OpenMP.
-    Only Linux tells the number of threads; elsewhere nothing is forked.
+    Only Linux reports the number of threads; elsewhere nothing is forked.
     """
     if threading.active_count() > 1:
         return False
@@ -120,7 +120,7 @@ class Dask:
     def _refuse_missing_resources(self, client: Any) -> None:
         """Dask would wait forever for a worker that has them."""
         workers = client.scheduler_info()["workers"].values()
-        if len(workers) < len(client.nthreads()):  # some versions tell of the first few only
+        if len(workers) < len(client.nthreads()):  # some versions list only the first few
             return
         for name, amount in self.resources.items():
             if workers and all(worker.get("resources", {}).get(name, 0) < amount for worker in workers):
