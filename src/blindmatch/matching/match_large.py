@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -27,8 +26,8 @@ from blindmatch.matching.relations import (
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.task import Task
-from blindmatch.solvers.base import Callback, Interruptible
-from blindmatch.solvers.progress import Progress, Status
+from blindmatch.solvers.base import Budget, Callback
+from blindmatch.solvers.progress import Status
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.validation import FloatArray, IntArray
 
@@ -69,12 +68,12 @@ def match_large(
             f"items on each side ({_UNEQUAL}, if sizes differ or items may stay unmatched)"
         )
     refuse(distortion, hints.sizes)
-    run = Run(time_limit, callback)
+    run = Run(time_limit, threads, callback)
     given = given_pairs(hints)
     run.step("principal axes", 0.0)
     with one_blas_thread():
         spaces = Spaces.of(sides, distortion, precomputed)
-    found = matches(spaces, given, rng=rng, threads=threads, remaining=lambda: run.remaining(_MATCHING), step=run.step)
+    found = matches(spaces, given, rng=rng, threads=threads, remaining=lambda: run.left(_MATCHING), step=run.step)
     run.interrupted |= found.found.ended == "interrupted"
     relations = [KernelSide(side) if precomputed else PointSide(_scaled(side, distortion)) for side in sides]
     judge = Judge(distortion, (relations[0], relations[1]), hints, given, rng, found.threads)
@@ -89,7 +88,7 @@ def match_large(
         seconds=0.0,
         trace=tuple(run.trace),
     )
-    result = found.judged(result, partners, lambda: run.remaining(_ENDING))
+    result = found.judged(result, partners, lambda: run.left(_ENDING))
     result = replace(result, seconds=run.seconds, message="; ".join([*notes, _words(found, result)]))
     if run.error is not None:
         attach_result(run.error, result)
@@ -107,34 +106,18 @@ def _words(found: Matches, result: Result) -> str:
     return f"matched by coordinates, without a bound; support {result.support} of {starts}{believed}"
 
 
-class Run(Interruptible):
-    """The clock, the callback and Ctrl-C of one match."""
+class Run(Budget):
+    """The budget of one match."""
 
-    def __init__(self, time_limit: float | None, callback: Callback | None) -> None:
-        super().__init__()
-        self._start, self._callback = time.perf_counter(), callback
-        self._limit = math.inf if time_limit is None else time_limit
-        self.trace: list[Progress] = []
-        self.cost: float | None = None
+    cost: float | None = None
 
-    @property
-    def seconds(self) -> float:
-        """Seconds since the run began."""
-        return time.perf_counter() - self._start
-
-    def remaining(self, share: float) -> float:
+    def left(self, share: float) -> float:
         """Seconds until this share of the time limit is over; none after an interruption."""
-        return 0.0 if self.interrupted else share * self._limit - self.seconds
+        return 0.0 if self.interrupted else share * self.time_limit - self.seconds
 
     def step(self, phase: str, share: float) -> None:
-        """Tell the caller what is being done, and how much of it is done."""
-        self.trace.append(Progress(self.seconds, round(100 * share), None, self.cost, phase))
-        if self._callback is None or self.interrupted:
-            return
-        try:
-            self._callback(self.trace[-1])
-        except BaseException as error:
-            self.fail(error)
+        """Report what is being done, and how much of it is done."""
+        self.report(None, self.cost, round(100 * share), phase=phase)
 
 
 class Judge:
@@ -166,16 +149,16 @@ class Judge:
 
     def _cheapest(self, found: Matches, run: Run, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:
         # A result needs a cost: an estimate is not cut short, it looks at fewer pairs.
-        crew = Crew(self._threads, lambda: run.remaining(_SUMMING) if exact else math.inf)
+        crew = Crew(self._threads, lambda: run.left(_SUMMING) if exact else math.inf)
         candidates = found.all if exact else found.all[: 1 if run.interrupted else 2]
-        seconds = max(run.remaining(_ENDING), 0.0) / (2 + len(candidates))  # two scales, and each candidate
+        seconds = max(run.left(_ENDING), 0.0) / (2 + len(candidates))  # two scales, and each candidate
         drawn = np.random.default_rng(self._seed)
         relations = Relations(self._distortion, *self._sides, crew=crew, rng=drawn, exact=exact, seconds=seconds)
         judged: list[tuple[IntArray, Estimate]] = []
         for number, partners in enumerate(candidates):
             run.step("cost", number / len(candidates))
             if self._hints.unmatched_cost is not None:
-                hasty = not exact and run.remaining(_ENDING) <= 0
+                hasty = not exact and run.left(_ENDING) <= 0
                 partners = self._pruned(relations, partners, found, crew, hasty=hasty)
             judged.append((partners, self._with_price(relations.cost(partners), partners)))
             run.cost = min(cost.value for _, cost in judged)

@@ -171,12 +171,28 @@ class Solver(ABC):
         return self.capabilities.memory(problem)
 
 
-class Interruptible:
-    """A run that Ctrl-C or an exception ends, but whose best match so far is kept."""
+class Budget:
+    """Time, threads and incumbent of one run. `core_budget.py` says what the core uses of it."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        threads: int | None = None,
+        callback: Callback | None = None,
+    ) -> None:
         self.interrupted = False  # by Ctrl-C, or by an exception, which `error` keeps
         self.error: BaseException | None = None
+        self.start, self.cpu_start = time.perf_counter(), time.process_time()
+        self.time_limit = math.inf if time_limit is None else time_limit
+        self.threads = min(threads or usable_cores(), _MOST_THREADS)
+        self.trace: list[Progress] = []
+        self.best: tuple[float, IntArray] | None = None  # the best that solvers offered; depends only on the seed
+        self.kept: tuple[float, IntArray] | None = None  # the best that searches reported; depends on the clock
+        self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; each was offered
+        self._callback = callback
+        self._bound: float | None = None
+        self._bound_name = ""
+        self.naming = ""  # name of the bounds that are reported without a name
 
     def fail(self, error: BaseException) -> None:
         """Record an exception. The run stops, keeps its best match, and raises the exception unless it is Ctrl-C."""
@@ -191,29 +207,6 @@ class Interruptible:
             yield
         except (KeyboardInterrupt, Exception) as error:
             self.fail(error)
-
-
-class Budget(Interruptible):
-    """Time, threads and incumbent of one run. `core_budget.py` says what the core uses of it."""
-
-    def __init__(
-        self,
-        time_limit: float | None = None,
-        threads: int | None = None,
-        callback: Callback | None = None,
-    ) -> None:
-        super().__init__()
-        self.start, self.cpu_start = time.perf_counter(), time.process_time()
-        self.time_limit = math.inf if time_limit is None else time_limit
-        self.threads = min(threads or usable_cores(), _MOST_THREADS)
-        self.trace: list[Progress] = []
-        self.best: tuple[float, IntArray] | None = None  # the best that solvers offered; depends only on the seed
-        self.kept: tuple[float, IntArray] | None = None  # the best that searches reported; depends on the clock
-        self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; each was offered
-        self._callback = callback
-        self._bound: float | None = None
-        self._bound_name = ""
-        self.naming = ""  # name of the bounds that are reported without a name
 
     @property
     def seconds(self) -> float:

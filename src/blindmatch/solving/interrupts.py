@@ -1,6 +1,6 @@
 """What Ctrl-C and SIGTERM do outside a solver's run: finished work is kept if it is of use.
 
-Inside a run, `solvers.base.Interruptible` decides: the result is the best match so far, with status "interrupted".
+Inside a run, `solvers.base.Budget` decides: the result is the best match so far, with status "interrupted".
 """
 
 from __future__ import annotations
