@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -109,7 +108,7 @@ class Proof:
             return certificate
         stages = [stage for node in certificate.nodes for stage in node.stages]
         work = sum(stage_work(stage.pair_count, stage.size, stage.matrix is not None) for stage in stages)
-        return cls(partial(_first_nodes, certificate), work, certificate.nbytes)
+        return cls(lambda count: replace(certificate, nodes=certificate.nodes[:count]), work, certificate.nbytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The core's numbers stay in this process: what is pickled or copied is the certificate.
@@ -117,7 +116,7 @@ class Proof:
 
     def changed(self, change: Callable[..., Certificate], *arguments: Any) -> Proof:
         """The proof of ``change(certificate, *arguments)``."""
-        return replace(self, make=partial(_changed, self.make, change, arguments))
+        return replace(self, make=lambda count: change(self.make(count), *arguments))
 
 
 @dataclass(frozen=True)
@@ -137,19 +136,6 @@ class Outcome:
     message: str = ""
     on_checked: Callable[[], object] | None = None
     executor: Executor | None = None
-
-
-def _first_nodes(certificate: Certificate, count: int | None) -> Certificate:
-    return replace(certificate, nodes=certificate.nodes[:count])
-
-
-def _changed(
-    make: Callable[[int | None], Certificate],
-    change: Callable[..., Certificate],
-    arguments: tuple[Any, ...],
-    count: int | None,
-) -> Certificate:
-    return change(make(count), *arguments)
 
 
 class Solver(ABC):
