@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from blindmatch.machine import one_blas_thread
 from blindmatch.problem.optimality import closing_bound
@@ -23,11 +22,11 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.semidefinite_node import Bounded, SplittingState, has_choice
+from blindmatch.solvers.semidefinite_node import Bounded, has_choice
 from blindmatch.solvers.semidefinite_stage import StageMaker
-from blindmatch.solvers.splitting import Splitting
+from blindmatch.solvers.splitting import Splitting, SplittingState
 from blindmatch.solvers.two_opt import improve
-from blindmatch.validation import BoolArray, IntArray, at_least
+from blindmatch.validation import BoolArray, at_least
 
 _ROUND = 20  # steps between two proofs
 _BETA = 1.5  # the first penalty, over n
@@ -124,7 +123,7 @@ class SemidefiniteRun:
         if start is None:
             self.splitting = Splitting(cost, self.allowed, _BETA * problem.n, arrays=arrays)
         else:
-            self.splitting = Splitting.resumed(cost, self.allowed, start.beta, start.Y, start.Z)
+            self.splitting = Splitting.resumed(cost, start)
         self.maker = StageMaker(self.costs, self.allowed)
         self.slowest = 0.0  # seconds of the slowest of the latest steps
         self.proof_seconds = 0.0  # seconds that the last proof took
@@ -135,11 +134,6 @@ class SemidefiniteRun:
     def bound(self) -> float:
         """The best bound so far."""
         return max(self.view.bound, self.last[0] if self.last is not None else -math.inf)
-
-    @property
-    def floor(self) -> float:
-        """A lower bound for all permutations that use a pair which is ruled out."""
-        return float(self.view.pair_bounds[~self.allowed].min(initial=math.inf))
 
     @property
     def target(self) -> float:
@@ -252,8 +246,7 @@ class SemidefiniteRun:
 
     def _round_match(self) -> None:
         """Offer the permutation nearest to the weights of the relaxation, improved by 2-opt."""
-        weights = np.where(self.allowed, self.splitting.marginals(), -1e3)
-        match: IntArray = linear_sum_assignment(weights, maximize=True)[1]
+        match = self.splitting.rounded(self.allowed)
         if self.problem.allows(match):
             match = improve(self.problem, match)
             self.budget.offer(match, self.problem.objective(match))
@@ -271,15 +264,8 @@ class SemidefiniteRun:
         view.use_proofs(Node(stages=self.all_stages), self.effort)
         root = Bounded(None, view, self.all_stages, check_seconds=time.thread_time() - start)
         if view.bound < self.target:
-            root.relaxation = self.relaxation.kept(self._allowed(view))
+            root.relaxation = self.splitting.state.kept(self._allowed(view))
         return root
-
-    @property
-    def relaxation(self) -> SplittingState:
-        """The current point and dual of the splitting, after a projection."""
-        splitting = self.splitting
-        Z = splitting.dual()[0].astype(np.float32)
-        return SplittingState(splitting.allowed, splitting.point(), Z, splitting.beta)
 
     def _outcome(self) -> Outcome:
         assert self.budget.best is not None

@@ -28,7 +28,7 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.certificate_file import FIELDS, certificate_arrays, certificate_of
 from blindmatch.proof.checker import is_symmetry
 from blindmatch.solvers.semidefinite_branching import Symmetry
-from blindmatch.solvers.semidefinite_node import SplittingState
+from blindmatch.solvers.splitting import SplittingState
 from blindmatch.validation import IntArray, as_permutation
 
 _MAGIC = b"blindmatch semidefinite tree 1\n"

@@ -17,10 +17,9 @@ from blindmatch.proof.certificate import Node, Pair, Stage
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.stage_check import Effort
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.eigen import Floats
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite_stage import StageMaker
-from blindmatch.solvers.splitting import Splitting
+from blindmatch.solvers.splitting import Splitting, SplittingState
 from blindmatch.validation import BoolArray, IntArray
 
 _ROUND = 6  # steps between two proofs
@@ -28,45 +27,6 @@ _ROUNDS = 6  # largest number of rounds
 _HOPE = 0.7  # a node continues if its remaining rounds, at the last pace, may close this share of the gap
 _FIX_SHARE = 0.1  # least share of the allowed pairs that must be ruled out to start a new stage
 _ROUNDING = 0.02  # share of the gap that may be lost by rounding the matrix of a stage
-_LEAST_WEIGHT = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class SplittingState:
-    """A point Y of the relaxation and its dual Z, both (p + 1, p + 1) over 1 and the allowed pairs, and the penalty."""
-
-    allowed: BoolArray
-    Y: Floats
-    Z: Floats
-    beta: float
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the two matrices."""
-        return self.Y.nbytes + self.Z.nbytes
-
-    def kept(self, allowed: BoolArray) -> SplittingState:
-        """The relaxation restricted to fewer pairs."""
-        allowed = allowed & self.allowed
-        index = np.concatenate(([0], 1 + np.flatnonzero(allowed[self.allowed])))
-        square = np.ix_(index, index)
-        return SplittingState(allowed, self.Y[square], self.Z[square], self.beta)
-
-    def fixed(self, i: int, j: int) -> SplittingState:
-        """The relaxation with the pair (i, j) fixed: its entry of y is 1, so its line is added to that of the 1."""
-        rest = self.allowed.copy()
-        rest[i, :] = rest[:, j] = False
-        pair = int(np.count_nonzero(self.allowed.ravel()[: i * len(rest) + j])) + 1
-        index = np.concatenate(([0], 1 + np.flatnonzero(rest[self.allowed])))
-        Y, Z = (matrix[np.ix_(index, index)] for matrix in (self.Y, self.Z))
-        Z[0, 1:] += self.Z[pair, index[1:]]
-        Z[1:, 0] = Z[0, 1:]
-        Z[0, 0] += 2 * self.Z[0, pair] + self.Z[pair, pair]
-        weights = np.clip(self.Y[pair, index] / max(float(self.Y[pair, pair]), _LEAST_WEIGHT), 0, 1)
-        Y[0], Y[:, 0] = weights, weights
-        np.fill_diagonal(Y, weights)
-        Y[0, 0] = 1
-        return SplittingState(np.delete(np.delete(self.allowed, i, 0), j, 1), Y, Z, self.beta)
 
 
 @dataclass(eq=False)
@@ -135,12 +95,11 @@ class _NodeRun:
         self.bounder, self.target = bounder, target
         self.kept: list[Stage] = []  # the stages on which later ones build
         self.base = view  # what the kept stages prove
-        self.best, self.last = view, None  # the best view with one more stage, and that stage
+        self.best = view  # with one more stage,
+        self.last: Stage | None = None  # which is this one
         self.costs = bounder.costs.reduced(view.fixed, view.rows, view.columns)
         self.splitting: Splitting | None = None
         self.seconds = 0.0  # CPU time of the checks
-
-    last: Stage | None
 
     def prove_plainly(self, allowed: BoolArray) -> None:
         """Use a stage of level 1 alone."""
@@ -148,8 +107,7 @@ class _NodeRun:
 
     def relax(self, start: SplittingState) -> bool:
         """Run rounds of steps as long as they may close the node; False if time runs out."""
-        allowed = start.allowed
-        self.splitting = Splitting.resumed(self.costs.centred_matrix(allowed), allowed, start.beta, start.Y, start.Z)
+        self.splitting = Splitting.resumed(self.costs.centred_matrix(start.allowed), start)
         before = -math.inf
         for left in reversed(range(_ROUNDS)):
             if not self._steps():
@@ -218,20 +176,15 @@ class _NodeRun:
         node = Bounded(pair, self.base, tuple(self.kept), check_seconds=self.seconds)
         if self.base.bound >= self.target or self.splitting is None:
             return node
-        splitting = self.splitting
-        allowed = splitting.allowed & (self.base.pair_bounds < self.target)
-        Z = splitting.dual()[0].astype(np.float32)
-        whole = SplittingState(splitting.allowed, splitting.point(), Z, splitting.beta)
-        node.relaxation = whole.kept(allowed)
-        node.match = self._rounded(splitting)
+        node.relaxation = self.splitting.state.kept(self.base.pair_bounds < self.target)
+        node.match = self._rounded(self.splitting)
         return node
 
     def _rounded(self, splitting: Splitting) -> IntArray:
         match = np.empty(self.bounder.problem.n, dtype=np.intp)
         for i, j in self.base.fixed:
             match[i] = j
-        weights = np.where(splitting.allowed, splitting.marginals(), -1e3)
-        match[self.base.rows] = self.base.columns[linear_sum_assignment(weights, maximize=True)[1]]
+        match[self.base.rows] = self.base.columns[splitting.rounded(splitting.allowed)]
         return match
 
 

@@ -15,22 +15,63 @@ y'Zy <= (n + 1) level for all permutations, and C + Z is bounded by the sweeps o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from blindmatch.solvers.arrays import NUMPY, Arrays
 from blindmatch.solvers.eigen import Floats, Spectrum
 from blindmatch.solvers.face import Face
-from blindmatch.validation import BoolArray, FloatArray
+from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _CHANGE = 1.4  # factor by which the penalty changes after a round
 _SOFTEN, _HARDEN = 0.15, 0.08  # the penalty falls if the ratio of the residuals is above, and rises if it is below
 _SOFTEST = 0.1  # the smallest penalty
+_LEAST_WEIGHT = 1e-3  # of a pair that is fixed: its line of Y is divided by its weight
 _NEVER = 1e6  # cost of two pairs that exclude each other: far above all others, so that the box sets them to zero
 _FEW, _LARGE = 0.2, 500  # computing a part of the spectrum is faster up to this share of it, from this size on
 _LEAST_MARGIN, _MARGIN = 3e-4, 0.05  # of the cut below the last level, as shares of it: at least, and at most
+
+
+@dataclass(frozen=True, eq=False)
+class SplittingState:
+    """A point Y of the relaxation and its dual Z, both (p + 1, p + 1) over 1 and the allowed pairs, and the penalty."""
+
+    allowed: BoolArray
+    Y: Floats
+    Z: Floats
+    beta: float
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the two matrices."""
+        return self.Y.nbytes + self.Z.nbytes
+
+    def kept(self, allowed: BoolArray) -> SplittingState:
+        """The relaxation restricted to fewer pairs."""
+        allowed = allowed & self.allowed
+        index = np.concatenate(([0], 1 + np.flatnonzero(allowed[self.allowed])))
+        square = np.ix_(index, index)
+        return SplittingState(allowed, self.Y[square], self.Z[square], self.beta)
+
+    def fixed(self, i: int, j: int) -> SplittingState:
+        """The relaxation with the pair (i, j) fixed: its entry of y is 1, so its line is added to that of the 1."""
+        rest = self.allowed.copy()
+        rest[i, :] = rest[:, j] = False
+        pair = int(np.count_nonzero(self.allowed.ravel()[: i * len(rest) + j])) + 1
+        index = np.concatenate(([0], 1 + np.flatnonzero(rest[self.allowed])))
+        Y, Z = (matrix[np.ix_(index, index)] for matrix in (self.Y, self.Z))
+        Z[0, 1:] += self.Z[pair, index[1:]]
+        Z[1:, 0] = Z[0, 1:]
+        Z[0, 0] += 2 * self.Z[0, pair] + self.Z[pair, pair]
+        weights = np.clip(self.Y[pair, index] / max(float(self.Y[pair, pair]), _LEAST_WEIGHT), 0, 1)
+        Y[0], Y[:, 0] = weights, weights
+        np.fill_diagonal(Y, weights)
+        Y[0, 0] = 1
+        return SplittingState(np.delete(np.delete(self.allowed, i, 0), j, 1), Y, Z, self.beta)
 
 
 class Splitting:
@@ -69,11 +110,11 @@ class Splitting:
         self.residual, self.movement = np.inf, np.inf
 
     @classmethod
-    def resumed(cls, cost: Floats, allowed: BoolArray, beta: float, Y: Floats, Z: Floats) -> Splitting:
+    def resumed(cls, cost: Floats, state: SplittingState) -> Splitting:
         """The iteration from a given point and dual."""
-        splitting = cls(cost, allowed, beta)
-        splitting.Y = splitting.arrays.put(Y, splitting.dtype)
-        splitting.s = splitting.Y + splitting.arrays.put(Z / beta, splitting.dtype)
+        splitting = cls(cost, state.allowed, state.beta)
+        splitting.Y = splitting.arrays.put(state.Y, splitting.dtype)
+        splitting.s = splitting.Y + splitting.arrays.put(state.Z / state.beta, splitting.dtype)
         return splitting
 
     def _set(self, cost: Floats, allowed: BoolArray) -> None:
@@ -119,9 +160,11 @@ class Splitting:
         s, projection = self.arrays.get(self.s), self.arrays.get(self.projection)
         return self.beta * (s.astype(np.float64) - projection), self.beta * self.level
 
-    def point(self) -> Floats:
-        """Y in float32: nonnegative, and nearly positive semidefinite."""
-        return self.arrays.get(self.Y).astype(np.float32)
+    @property
+    def state(self) -> SplittingState:
+        """The current point and dual in float32, after a projection. Y is nearly positive semidefinite."""
+        Y, Z = self.arrays.get(self.Y).astype(np.float32), self.dual()[0].astype(np.float32)
+        return SplittingState(self.allowed, Y, Z, self.beta)
 
     def advance(self) -> None:
         """Compute Q(2 P(s) - s - C / beta), and update s."""
@@ -174,6 +217,11 @@ class Splitting:
         result = np.zeros(self.allowed.shape)
         result[self.allowed] = self.arrays.get(self.Y[0, 1:])
         return result
+
+    def rounded(self, allowed: BoolArray) -> IntArray:
+        """The permutation of allowed pairs that is nearest to the weights; other pairs where there is none."""
+        weights = np.where(allowed, self.marginals(), -1e3)
+        return np.asarray(linear_sum_assignment(weights, maximize=True)[1], dtype=np.intp)
 
 
 def _excluded(allowed: BoolArray) -> BoolArray:

@@ -161,7 +161,7 @@ class Strengthened:
         def keep(run: SemidefiniteRun) -> None:
             nonlocal unwritten
             assert run.budget.best is not None
-            unwritten = run.all_stages, run.relaxation, symmetries, run.budget.best[1]
+            unwritten = run.all_stages, run.splitting.state, symmetries, run.budget.best[1]
             if file.due:
                 file.write_root(*unwritten)
                 unwritten = None
