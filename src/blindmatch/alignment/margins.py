@@ -9,7 +9,7 @@ import numpy as np
 from blindmatch.alignment.assign import Links, links
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
-from blindmatch.alignment.neighbours import NEIGHBOURHOOD, nearest
+from blindmatch.alignment.neighbours import adjusted_nearest
 from blindmatch.alignment.refine import procrustes, unit
 from blindmatch.validation import FloatArray, IntArray
 
@@ -22,30 +22,17 @@ _LOGISTIC = (-2.51, 0.14, -0.04, 2.03, 4.42, 1.21, 1.24)
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """How clearly the pairs of a match stand out; nan for sources without a partner.
+    """How clearly the pairs of a match stand out; nan for sources without a partner."""
 
-    Attributes
-    ----------
-    above
-        (n,) by how much the CSLS of each pair is above that of the best rival pair of either item.
-    own
-        (n,) that CSLS: items without a true partner have rivals as poor as their pair.
-    unit
-        What both are measured in: how far the candidates of an item usually are apart.
-    """
-
-    above: FloatArray
-    own: FloatArray
-    unit: float
+    above: FloatArray  # (n,) by how much the CSLS of each pair is above that of the best rival pair of either item
+    own: FloatArray  # (n,) that CSLS: items without a true partner have rivals as poor as their pair
+    unit: float  # what both are measured in: how far the candidates of an item usually are apart
 
 
 class SimilarityRanking:
     """The best partners of each source, by CSLS after the rotation; computed when they are asked for.
 
-    Parameters
-    ----------
-    source, target
-        (n, c) and (m, c) rows of unit length in the common space.
+    Source and target are (n, c) and (m, c) rows of unit length in the common space.
     """
 
     def __init__(self, source: Points, target: Points, threads: int = 1) -> None:
@@ -56,17 +43,9 @@ class SimilarityRanking:
         """How many targets there are."""
         return len(self._target)
 
-    def best(self, count: int) -> tuple[IntArray, FloatArray]:
-        """Indices of the targets, best first, and their CSLS: both (n, count)."""
-        crew = Crew(self._threads)
-        near = min(NEIGHBOURHOOD, len(self._source), len(self._target))
-        of_b = nearest(self._target, self._source, near, crew)[0].mean(axis=1)
-        of_a = nearest(self._source, self._target, near, crew)[0].mean(axis=1)
-        # The inner products of these are 2 cos - of_b; what belongs to the source alone changes no order.
-        a = np.concatenate([self._source, np.ones((len(self._source), 1), np.float32)], axis=1)
-        b = np.concatenate([2 * self._target, -of_b[:, None].astype(np.float32)], axis=1)
-        values, indices = nearest(a, b, count, crew)
-        return indices, values - of_a[:, None]
+    def best(self, count: int) -> IntArray:
+        """Indices of the targets, best first: (n, count)."""
+        return adjusted_nearest(self._source, self._target, count, Crew(self._threads))
 
 
 def held_out_margins(

@@ -28,6 +28,17 @@ def nearest(queries: Points, candidates: Points, count: int, crew: Crew = _ALONE
     return products, indices
 
 
+def adjusted_nearest(queries: Points, candidates: Points, count: int, crew: Crew) -> IntArray:
+    """The `count` candidates of the largest CSLS for each query, best first.
+
+    The closeness of the query itself is left out, because it changes no order.
+    """
+    means = nearest(candidates, queries, min(NEIGHBOURHOOD, len(queries)), crew)[0].mean(axis=1)
+    ones = np.ones((len(queries), 1), np.float32)
+    lowered = np.concatenate([2 * candidates, -means[:, None]], axis=1, dtype=np.float32)
+    return nearest(np.concatenate([queries, ones], axis=1), lowered, count, crew)[1]
+
+
 def largest(block: NDArray[np.float32], count: int) -> tuple[NDArray[np.float32], IntArray]:
     """The `count` largest entries of each row, largest first, and their columns; of equal ones the first columns.
 

@@ -12,9 +12,8 @@ from blindmatch.alignment.coordinates import Coordinates
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.learn import LearningSchedule, Pairs, learn
-from blindmatch.alignment.neighbours import NEIGHBOURHOOD, nearest
+from blindmatch.alignment.neighbours import adjusted_nearest
 from blindmatch.alignment.refine import procrustes, unit
-from blindmatch.validation import IntArray
 
 _SAMPLE = 1500  # sources that are paired
 _COLUMNS = 4000  # items that a signature looks at
@@ -29,7 +28,7 @@ def by_signatures(source: Coordinates, target: Coordinates, axes: int, rng: np.r
     quantiles = min(_QUANTILES, len(source), len(target))
     a, b = (_signatures(side, axes, quantiles, rng, crew) for side in (source, target))
     rows = np.sort(rng.choice(len(a), min(len(a), _SAMPLE), replace=False))
-    return Pairs(rows, _adjusted_nearest(a[rows], b, crew))
+    return Pairs(rows, adjusted_nearest(a[rows], b, 1, crew)[:, 0])
 
 
 def by_centres(source: Coordinates, target: Coordinates, axes: int, rng: np.random.Generator, crew: Crew) -> Pairs:
@@ -73,7 +72,7 @@ def rotated_pairs(
 ) -> Pairs:
     """A sample of sources, each with its nearest target after a rotation."""
     rows = np.sort(rng.choice(len(a), min(len(a), sample), replace=False))
-    return Pairs(rows, _adjusted_nearest(a[rows] @ rotation, b, crew))
+    return Pairs(rows, adjusted_nearest(a[rows] @ rotation, b, 1, crew)[:, 0])
 
 
 def _signatures(side: Coordinates, axes: int, quantiles: int, rng: np.random.Generator, crew: Crew) -> Points:
@@ -96,11 +95,3 @@ def _signatures(side: Coordinates, axes: int, quantiles: int, rng: np.random.Gen
         found[rows] = values
     found = unit(found)
     return unit(found - found.mean(axis=0, dtype=np.float64).astype(np.float32))
-
-
-def _adjusted_nearest(a: Points, b: Points, crew: Crew) -> IntArray:
-    """The column of the largest CSLS in each row; without the closeness of the row, which all columns share."""
-    count = min(NEIGHBOURHOOD, len(a))
-    of_b = nearest(b, a, count, crew)[0].mean(axis=1)
-    ends = np.concatenate([2 * b, -of_b[:, None]], axis=1, dtype=np.float32)
-    return nearest(np.concatenate([a, np.ones((len(a), 1), np.float32)], axis=1), ends, 1, crew)[1][:, 0]

@@ -21,11 +21,9 @@ class Ranking(Protocol):
     @property
     def most(self) -> int:
         """How many targets there are."""
-        ...
 
-    def best(self, count: int) -> tuple[IntArray, FloatArray]:
-        """Indices and scores of the best targets of each source, best first: (n, count)."""
-        ...
+    def best(self, count: int) -> IntArray:
+        """Indices of the best targets of each source, best first: (n, count)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class Result:
             raise ValueError("this result has no candidates: they are known of matches of 30 items or more by bm.match")
         if at_least(k, 1, "k") > self.ranking.most:
             raise ValueError(f"k={k}; there are {self.ranking.most} targets")
-        return self.ranking.best(k)[0]
+        return self.ranking.best(k)
 
     @cached_property
     def certificate(self) -> Certificate | None:
