@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.alignment.frame import Points, blocks, moments
+from blindmatch.alignment.frame import Points, blocks, by_blocks, moments
 from blindmatch.alignment.refine import unit
 from blindmatch.geometry.kernels import centred, unit_rows
 from blindmatch.geometry.scaling import classical_scaling
@@ -22,18 +22,10 @@ _POWERS, _SPARE = 4, 10  # of that computation: products with the matrix, and ve
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """One set of points, centred.
+    """One set of points, centred."""
 
-    Attributes
-    ----------
-    points
-        (n, c) along the principal axes, those of the largest variance first.
-    spreads
-        (c,) the norms of its columns.
-    """
-
-    points: Points
-    spreads: FloatArray
+    points: Points  # (n, c) along the principal axes, those of the largest variance first
+    spreads: FloatArray  # (c,) the norms of its columns
 
     def __len__(self) -> int:
         return len(self.points)
@@ -44,51 +36,38 @@ class Coordinates:
         return unit(self.points)
 
 
-def coordinates(
-    source: NDArray[Any], target: NDArray[Any], *, cosine: bool, components: int | None = None
-) -> tuple[Coordinates, Coordinates]:
-    """Both sides, with equally many axes.
+def coordinates(source: NDArray[Any], target: NDArray[Any], *, cosine: bool) -> tuple[Coordinates, Coordinates]:
+    """Both sides, with equally many axes: at most one for 4 points, between 32 and 256.
 
-    Parameters
-    ----------
-    cosine
-        Scale the points to unit length, before and after they are centred. What models of text or images learn is in
-        the directions for the most part.
-    components
-        Maximum number of axes; by default one for 4 points, between 32 and 256.
+    With `cosine`, the points are scaled to unit length before and after they are centred: what models of text or images
+    learn is mostly in the directions.
     """
     sides = [_directed(side) if cosine else _centred(side) for side in (source, target)]
-    few = min(len(source), len(target)) // _POINTS
-    wanted = min(_MOST, max(_LEAST, few)) if components is None else components
     axes = [moments(side, name) for side, name in zip(sides, ("source", "target"), strict=True)]
-    kept = min(wanted, *(len(variances) for _, variances, _ in axes))
+    kept = min(_most_axes(source, target), *(len(variances) for _, variances, _ in axes))
     first, second = (_turned(side, *found, kept) for side, found in zip(sides, axes, strict=True))
     return first, second
+
+
+def _most_axes(source: NDArray[Any], target: NDArray[Any]) -> int:
+    return min(_MOST, max(_LEAST, min(len(source), len(target)) // _POINTS))
 
 
 def _directed(points: NDArray[Any]) -> Points:
     """Directions from their mean. Differences are taken in float64: points may be far from the origin."""
     mean = sum(unit_rows(rows).sum(axis=0) for _, rows in blocks(points)) / len(points)
-    directions = np.empty(points.shape, dtype=np.float32)
-    for start, rows in blocks(points):
-        directions[start : start + len(rows)] = unit_rows(unit_rows(rows) - mean)
-    return directions
+    return by_blocks(points, points.shape[1], lambda rows: unit_rows(unit_rows(rows) - mean))
 
 
 def _centred(points: NDArray[Any]) -> Points:
     """The points less their mean, in units of the largest difference: what float32 can hold."""
     mean = sum(rows.mean(axis=0) * (len(rows) / len(points)) for _, rows in blocks(points))
     largest = max(float(np.abs(rows - mean).max()) for _, rows in blocks(points)) or 1.0
-    centred = np.empty(points.shape, dtype=np.float32)
-    for start, rows in blocks(points):
-        centred[start : start + len(rows)] = (rows - mean) / largest
-    return centred
+    return by_blocks(points, points.shape[1], lambda rows: (rows - mean) / largest)
 
 
 def _turned(points: Points, mean: FloatArray, variances: FloatArray, axes: FloatArray, kept: int) -> Coordinates:
-    found = np.empty((len(points), kept), dtype=np.float32)
-    for start, rows in blocks(points):
-        found[start : start + len(rows)] = (rows - mean) @ axes[:, :kept]
+    found = by_blocks(points, kept, lambda rows: (rows - mean) @ axes[:, :kept])
     spreads = np.sqrt(len(points) * variances[:kept])
     scale = float(np.sqrt(len(points)) / np.linalg.norm(spreads))  # a mean square length of one
     return Coordinates(found * np.float32(scale), spreads * scale)
@@ -101,9 +80,8 @@ def kernel_coordinates(
 
     Only the leading axes are computed where there are many items.
     """
-    wanted = min(_MOST, max(_LEAST, min(len(source), len(target)) // _POINTS))
-    placed = [scaled_points(side, wanted, similarities) for side in (source, target)]
-    return coordinates(*placed, cosine=False, components=wanted)
+    wanted = _most_axes(source, target)
+    return coordinates(*(scaled_points(side, wanted, similarities) for side in (source, target)), cosine=False)
 
 
 def scaled_points(kernel: FloatArray, components: int, similarities: bool) -> FloatArray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blindmatch.geometry.kernels import unit_rows
 from blindmatch.validation import FloatArray, as_array
 
 Points = NDArray[np.float32]  # many points on the unit sphere of the common space; float32 halves memory and time
@@ -43,23 +44,21 @@ def blocks(points: NDArray[Any]) -> Iterator[tuple[int, FloatArray]]:
         yield start, np.asarray(points[start : start + _ROWS], dtype=np.float64)
 
 
+def by_blocks(points: NDArray[Any], width: int, change: Callable[[FloatArray], FloatArray]) -> Points:
+    """What `change` makes of each block of rows: (n, width)."""
+    found = np.empty((len(points), width), dtype=np.float32)
+    for start, rows in blocks(points):
+        found[start : start + len(rows)] = change(rows)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The centre and the principal axes of a space.
+    """The centre and the principal axes of a space."""
 
-    Attributes
-    ----------
-    mean
-        (d,) the centre.
-    axes
-        (d, c) orthonormal columns, largest variance first.
-    spread
-        Root mean square distance of the points from the centre, along the axes.
-    """
-
-    mean: FloatArray
-    axes: FloatArray
-    spread: float
+    mean: FloatArray  # (d,) the centre
+    axes: FloatArray  # (d, c) orthonormal columns, largest variance first
+    spread: float  # root mean square distance of the points from the centre, along the axes
 
     @property
     def components(self) -> int:
@@ -68,12 +67,7 @@ class Frame:
 
     def directions(self, points: NDArray[Any]) -> Points:
         """The direction of each point from the centre: (n, c) rows of unit length (zero for the centre itself)."""
-        found = np.empty((len(points), self.components), dtype=np.float32)
-        for start, rows in blocks(points):
-            inside = (rows - self.mean) @ self.axes
-            lengths = np.linalg.norm(inside, axis=1, keepdims=True)
-            found[start : start + len(rows)] = inside / np.where(lengths > 0, lengths, 1.0)
-        return found
+        return by_blocks(points, self.components, lambda rows: unit_rows((rows - self.mean) @ self.axes))
 
 
 def fit_frames(source: NDArray[Any], target: NDArray[Any], components: int) -> tuple[Frame, Frame]:
