@@ -26,25 +26,13 @@ _SCREEN = Tabu(streams=2)  # no time limit, so that the same seed gives the same
 
 @dataclass(frozen=True, eq=False)
 class CoarseStart:
-    """One clustering of each side, and how well they match.
+    """One clustering of each side, and how well they match."""
 
-    Attributes
-    ----------
-    clusterings
-        The index of the clustering on each side.
-    source_centres, target_centres
-        (k, c) unit rows.
-    permutation
-        The match of the centres that a quick search found.
-    cost
-        Its distortion divided by k^2, comparable across starts.
-    """
-
-    clusterings: tuple[int, int]
-    source_centres: FloatArray
+    clusterings: tuple[int, int]  # the index of the clustering on each side
+    source_centres: FloatArray  # (k, c) unit rows
     target_centres: FloatArray
-    permutation: IntArray
-    cost: float
+    permutation: IntArray  # the match of the centres that a quick search found
+    cost: float  # its distortion divided by k^2, comparable across starts
 
     @property
     def problem(self) -> QAP:

@@ -10,7 +10,7 @@ import numpy as np
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import NEIGHBOURHOOD, adjusted, closeness, column_closeness
-from blindmatch.alignment.refine import fitted, unit
+from blindmatch.alignment.refine import inner_products, unit, weighted_fit
 from blindmatch.validation import IntArray
 
 _PER_STAGE = 4  # rounds with the same number of axes, before it doubles
@@ -39,44 +39,24 @@ NO_PAIRS = Pairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A rotation and how well it serves.
+    """A rotation and how well it serves."""
 
-    Attributes
-    ----------
-    rotation
-        (c, c) orthogonal.
-    score
-        Mean cosine of the sampled sources with their nearest target.
-    share
-        Of the sampled sources, how many are mutual neighbours with their nearest target.
-    """
-
-    rotation: Points
-    score: float
-    share: float
+    rotation: Points  # (c, c) orthogonal
+    score: float  # mean cosine of the sampled sources with their nearest target
 
 
 @dataclass(frozen=True)
 class LearningSchedule:
     """How a rotation is learned.
 
-    Attributes
-    ----------
-    first
-        Leading axes that the first rounds look at; they double until all are in.
-    keep
-        The share of similarities that the first rounds look at, at random; it grows to 1 (stochastic dictionary
-        induction). Small shares find the way out of poor starts.
-    sample
-        Sources that a round looks at.
-    rounds
-        Maximum number of rounds.
+    The first rounds look at a random share of the similarities, which grows to 1 (stochastic dictionary induction).
+    Small shares find the way out of poor starts.
     """
 
-    first: int
-    keep: float = 1.0
-    sample: int = 1500
-    rounds: int = 120
+    first: int  # leading axes that the first rounds look at; they double until all are in
+    keep: float = 1.0  # the share of similarities that the first rounds look at
+    sample: int = 1500  # sources that a round looks at
+    rounds: int = 120  # at most
 
 
 def learn(
@@ -107,13 +87,14 @@ def learn(
         if number and number % _PER_STAGE == 0 and axes < full:
             axes, since, best = min(2 * axes, full), 0, None
         known = pairs.joined(anchors)
-        left, right, rotation = fitted(source[known.source, :axes], target[known.target, :axes], weight=0.5)
+        products = inner_products(source[known.source, :axes], target[known.target, :axes])
+        left, right, rotation = weighted_fit(products, weight=0.5)
         rows = rng.permutation(len(source))[: min(schedule.sample, 1 + _CELLS // len(target))]
         mapped = unit(source[rows, :axes] @ left), unit(target[:, :axes] @ right)
         chosen, partners, score = sampled_pairs(*mapped, keep, rng=rng, crew=crew)
         pairs = Pairs(rows[chosen], partners)
         if best is None or score > best.score + _BETTER:
-            best, since = Learned(_with_zeros(rotation, full), score, len(chosen) / len(rows)), 0
+            best, since = Learned(np.pad(rotation, (0, full - axes)), score), 0
             better(best)
         else:
             since += 1
@@ -123,11 +104,6 @@ def learn(
             keep, since = min(1.0, _GROWTH * keep), 0
     assert best is not None
     return best
-
-
-def _with_zeros(rotation: Points, size: int) -> Points:
-    more = size - len(rotation)
-    return np.pad(rotation, (0, more)) if more else rotation
 
 
 def sampled_pairs(

@@ -49,36 +49,22 @@ _KEPT = 3  # matches that are handed over where no start supports another
 class Start:
     """What came of one start: a rotation, and the nearest targets of a few probes after it."""
 
-    kind: str
     learned: Learned
     partners: IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """A one-to-one match, and the rotation that it belongs to.
+    """A one-to-one match by a rotation."""
 
-    Attributes
-    ----------
-    partners
-        The target of each source; -1 for sources that are left over.
-    rotation
-        (c, c) orthogonal.
-    agreement
-        Mean cosine of the pairs after that rotation.
-    support
-        How many other starts learned the same rotation by themselves.
-    """
-
-    partners: IntArray
-    rotation: Points
-    agreement: float
-    support: int
+    partners: IntArray  # the target of each source; -1 for sources that are left over
+    agreement: float = 0.0  # mean cosine of the pairs after the rotation
+    support: int = 0  # how many other starts learned the same rotation by themselves
 
 
 @dataclass(frozen=True, eq=False)
 class Pairings:
-    """Matches that were found, the best first; `ended` is what cut the search short, or None."""
+    """Matches that were found, the best first; `ended` is what cut the search short, if anything."""
 
     found: tuple[Pairing, ...]
     starts: int
@@ -153,7 +139,7 @@ def finished(
         rows = np.flatnonzero(partners >= 0)
         rotation = procrustes(a[rows], b[partners[rows]])
         agreement = float(((a[rows] @ rotation) * b[partners[rows]]).sum() / len(rows))
-        yield Pairing(partners, rotation, agreement, 0)
+        yield Pairing(partners, agreement)
         if before is not None and float((partners != before).mean()) <= _MOVED:
             return
         before = partners
@@ -198,9 +184,9 @@ def _learned(
             learned = learn((a, b), pairs, schedule, rng=rng, crew=crew, anchors=anchors, better=rough.append)
         except BaseException:  # time, Ctrl-C
             if rough and not found:  # better than nothing
-                yield Start(kind, rough[-1], probed(rough[-1]))
+                yield Start(rough[-1], probed(rough[-1]))
             raise
-        found.append(Start(kind, learned, probed(learned)))
+        found.append(Start(learned, probed(learned)))
         yield found[-1]
         best = max(found, key=lambda start: start.learned.score)
         if _support(best, found):
@@ -214,8 +200,7 @@ def _support(start: Start, among: list[Start]) -> int:
 
 def _hasty(source: Coordinates, target: Coordinates, rotation: Points, given: Given, threads: int) -> Pairing:
     """A rough match by a rotation, when there is no time for an assignment."""
-    partners = assigned(unit(source.directions @ rotation), target.directions, given, Crew(threads), None)
-    return Pairing(partners, rotation, 0.0, 0)
+    return Pairing(assigned(unit(source.directions @ rotation), target.directions, given, Crew(threads), None))
 
 
 def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) -> Pairing:
@@ -232,7 +217,7 @@ def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) ->
     partners[given.anchors.source] = given.anchors.target
     if len(rows):
         partners[rows] = columns[allowed(a[rows], b[columns], np.arange(len(rows)), barred)]
-    return Pairing(partners, np.eye(source.points.shape[1], dtype=np.float32), 0.0, 0)
+    return Pairing(partners)
 
 
 _WAYS = {"signatures": by_signatures, "centres": by_centres, "axes": by_axes, "signs": by_signs}

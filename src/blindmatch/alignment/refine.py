@@ -20,28 +20,24 @@ def procrustes(a: NDArray[np.floating], b: NDArray[np.floating]) -> Points:
     >>> bool(np.allclose(procrustes(np.eye(2), turn), turn))
     True
     """
-    left, _, right = np.linalg.svd(_products(a, b))
+    left, _, right = np.linalg.svd(inner_products(a, b))
     return np.asarray(left @ right, dtype=np.float32)
 
 
-def fitted(a: Points, b: Points, weight: float = 0.0) -> tuple[Points, Points, Points]:
-    """Procrustes on pairs of rows as two maps, and the rotation itself.
+def weighted_fit(products: FloatArray, weight: float) -> tuple[Points, Points, Points]:
+    """Procrustes as two maps, and the rotation itself, from the inner products of the axes over all pairs.
 
-    The first two carry `a` and `b` to common axes, each weighted by this power of how strongly the pairs agree on it
-    (its singular value). 1/2 finds the way from rougher starts, 0 ends nearer to the truth.
+    The two maps carry both sides to common axes, each weighted by this power of how strongly the pairs agree on it (its
+    singular value). 1/2 finds the way from rougher starts, 0 ends nearer to the truth.
     """
-    return weighted(_products(a, b), weight)
-
-
-def weighted(products: FloatArray, weight: float) -> tuple[Points, Points, Points]:
-    """`fitted`, from the inner products of the axes over all pairs."""
     u, strengths, vt = np.linalg.svd(products)
     weights = (strengths / max(float(strengths[0]), 1e-300)) ** weight
     left, right = (u * weights).astype(np.float32), (vt.T * weights).astype(np.float32)
     return left, right, (u @ vt).astype(np.float32)
 
 
-def _products(a: NDArray[np.floating], b: NDArray[np.floating]) -> FloatArray:
+def inner_products(a: NDArray[np.floating], b: NDArray[np.floating]) -> FloatArray:
+    """Inner products of the columns of `a` and `b`, in float64."""
     return np.asarray(a.astype(np.float64).T @ b.astype(np.float64))
 
 
@@ -80,7 +76,7 @@ def refine(
     size
         Points of each side that a round uses.
     weight
-        As in `fitted`, for the search of the next pairs.
+        As in `weighted_fit`, for the search of the next pairs.
     memory
         Weight that the pairs of earlier rounds keep in each new round.
     """
@@ -90,9 +86,9 @@ def refine(
         known = len(left)
         a, b = (sample(points, size, rng) for points in sides)
         rows, columns = mutual(adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right)))
-        products = _products(unit(a[rows, :components]), unit(b[columns, :components]))
+        products = inner_products(unit(a[rows, :components]), unit(b[columns, :components]))
         sums = products + memory * sums if sums.shape == products.shape else products
-        left, right, rotation = weighted(sums, weight)
+        left, right, rotation = weighted_fit(sums, weight)
     return rotation
 
 
