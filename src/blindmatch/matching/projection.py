@@ -117,7 +117,7 @@ def similar_matches(
         return [result]
     generator, found, n = as_generator(rng), [result], task.problem.n
     solver: Solver = FAQ(restarts=1, polish=n <= _FEW)
-    if task.problem.forbidden is not None and task.problem.forbidden.any():  # which FAQ cannot use
+    if task.problem.forbidden is not None:  # which FAQ cannot use
         solver = Tabu(iterations=20 * n)
     for _ in range(descents):
         options = SolveOptions(solver, None, int(generator.integers(2**31)), threads=threads)

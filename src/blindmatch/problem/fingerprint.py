@@ -27,21 +27,17 @@ def _sums(problem: QAP) -> tuple[FloatArray, FloatArray]:
     """The sums, and the same sums over absolute values."""
     index = np.arange(1, problem.n + 1)
     a, b, c = np.cos(index), np.sin(np.sqrt(2) * index), np.cos(np.sqrt(3) * index)
+    forbidden = (~problem.allowed).astype(np.float64)
     sums, sizes = [problem.constant], [abs(problem.constant)]
     with np.errstate(over="ignore", invalid="ignore"):
         for u, v in ((a, b), (b, a)):
             products = [((u @ A @ v) * (u @ B @ c), _size(u, A, v) * _size(u, B, c)) for A, B in problem.factors]
             sums.append(float(sum(value for value, _ in products)))
             sizes.append(float(sum(size for _, size in products)))
-            sums += [float(u @ problem.linear @ v), float(u @ _forbidden(problem) @ v)]
-            sizes += [_size(u, problem.linear, v), _size(u, _forbidden(problem), v)]
+            sums += [float(u @ problem.linear @ v), float(u @ forbidden @ v)]
+            sizes += [_size(u, problem.linear, v), _size(u, forbidden, v)]
     return np.array(sums, dtype=np.float64), np.array(sizes, dtype=np.float64)
 
 
 def _size(u: FloatArray, matrix: FloatArray, v: FloatArray) -> float:
     return float(np.abs(u) @ np.abs(matrix) @ np.abs(v))
-
-
-def _forbidden(problem: QAP) -> FloatArray:
-    n = problem.n
-    return np.zeros((n, n)) if problem.forbidden is None else problem.forbidden.astype(np.float64)

@@ -162,6 +162,11 @@ class QAP:
         p = as_permutation(permutation, self.n)
         return self.forbidden is None or not self.forbidden[np.arange(self.n), p].any()
 
+    @property
+    def allowed(self) -> BoolArray:
+        """(n, n) True where a pair is not forbidden; a new array each time."""
+        return np.ones((self.n, self.n), dtype=bool) if self.forbidden is None else ~self.forbidden
+
     def permuted(self, rows: ArrayLike, columns: ArrayLike) -> QAP:
         """The same problem in another order: its source a is our rows[a], its target b is our columns[b].
 
@@ -203,7 +208,7 @@ class QAP:
 
     def with_known_pairs(self, pairs: Iterable[Any]) -> QAP:
         """The same problem with the given pairs (source, target) required."""
-        mask = np.zeros((self.n, self.n), dtype=bool) if self.forbidden is None else self.forbidden.copy()
+        mask = ~self.allowed
         known = as_pairs(pairs, (self.n, self.n), "known_pairs")
         for i, j in known:
             if mask[i, j]:

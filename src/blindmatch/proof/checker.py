@@ -174,7 +174,7 @@ def is_symmetry(problem: QAP, side: int, image: IntArray) -> bool:
 
 def _check_forced(problem: QAP, forced: tuple[Pair, ...]) -> None:
     """Each forced pair must be the only one left in its row or in its column."""
-    free = np.ones((problem.n, problem.n), dtype=bool) if problem.forbidden is None else ~problem.forbidden
+    free = problem.allowed
     for i, j in forced:
         if not (0 <= i < problem.n and 0 <= j < problem.n) or not free[i, j]:
             raise ValueError(f"certificate: the pair ({i}, {j}) is not allowed")
@@ -199,9 +199,7 @@ class NodeView:
             return
         whole = (problem, np.arange(problem.n), np.arange(problem.n))
         self.rest, self.rows, self.columns = problem.reduced(self.fixed) if self.fixed else whole
-        rest = self.rest
-        excluded = np.zeros((rest.n, rest.n), dtype=bool) if rest.forbidden is None else rest.forbidden
-        self.pair_bounds = np.where(excluded, math.inf, -math.inf)
+        self.pair_bounds = np.where(self.rest.allowed, -math.inf, math.inf)
         if parent is not None and node.pair is not None:
             keep = np.ix_(parent.rows != node.pair[0], parent.columns != node.pair[1])
             self.pair_bounds = np.maximum(self.pair_bounds, parent.pair_bounds[keep])

@@ -59,12 +59,12 @@ def _projection_bound(problem: QAP) -> float:
         error += unit * value_error
         reach += unit * (2 * n + 1)
     error += EPS * n * (2 * factors + 2) * reach
-    forbidden = np.zeros((n, n), dtype=bool) if problem.forbidden is None else problem.forbidden
+    allowed = problem.allowed
     if factors == 1 and problem.forbidden is None and not problem.linear.any() and len(terms) > 1 and not diagonal:
         duals = np.ldexp(_product_duals(row_sums[0], row_sums[1] * (2.0 / n)), a + b)
     else:  # a finite price that no optimum pays unless it must keeps scipy's problem feasible
-        duals = _column_duals(np.where(forbidden, np.abs(linear).sum() + linear, linear))
-    bound = assignment_bounds(linear, ~forbidden, duals, math.fsum(terms))[0]
+        duals = _column_duals(np.where(allowed, linear, np.abs(linear).sum() + linear))
+    bound = assignment_bounds(linear, allowed, duals, math.fsum(terms))[0]
     error += 4 * EPS * math.fsum(map(abs, terms))
     return bound - error * (1 + 8 * EPS) - 2 * EPS * abs(bound) if math.isfinite(bound) else bound
 

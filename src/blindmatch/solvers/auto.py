@@ -78,8 +78,7 @@ class Auto(Solver):
         if chosen:
             assert budget.best is not None
             return Outcome(budget.best[1], "stalled", certificate, message=f"the best start, {bound}: {beyond}")
-        free = problem.forbidden is None or not problem.forbidden.any()
-        if free and budget.remaining > 2 * extension_seconds(problem.n, budget):
+        if problem.forbidden is None and budget.remaining > 2 * extension_seconds(problem.n, budget):
             FAQ(restarts=_DESCENTS, polish=False)(problem, budget=budget, rng=rng)
             assert budget.best is not None
             best = polished(problem, [budget.best[1]], int(rng.integers(2**63)), budget)

@@ -26,27 +26,15 @@ _SKIPPED = ("c", "i0", "i1", "n0", "n1")
 
 @dataclass(frozen=True)
 class GraphMatching:
-    """A graph-matching model: the costs of assignments and of pairs of assignments.
+    """A graph-matching model: the costs of assignments and of pairs of assignments."""
 
-    Attributes
-    ----------
-    left, right
-        Number of items on each side.
-    assignments, costs
-        (a, 2) pairs (left, right) and their (a,) costs.
-    edges, edge_costs
-        (e, 2) pairs of assignments, the smaller index first, and their (e,) costs.
-    offset
-        The cost of a full match plus this offset is the cost of the original QAP.
-    """
-
-    left: int
+    left: int  # number of items on each side
     right: int
-    assignments: IntArray
-    costs: FloatArray
-    edges: IntArray
-    edge_costs: FloatArray
-    offset: float = 0.0
+    assignments: IntArray  # (a, 2) pairs (left, right)
+    costs: FloatArray  # (a,)
+    edges: IntArray  # (e, 2) pairs of assignments, the smaller index first
+    edge_costs: FloatArray  # (e,)
+    offset: float = 0.0  # the cost of a full match plus this is the cost of the original QAP
 
     def objective(self, labels: IntArray) -> float:
         """Cost of a labelling, without the offset: the right item of each left item, or -1."""
@@ -66,7 +54,7 @@ def from_qap(problem: QAP) -> GraphMatching:
     13.0
     """
     n, form = problem.n, problem.normal_form
-    allowed = np.ones((n, n), dtype=bool) if form.forbidden is None else ~form.forbidden
+    allowed = problem.allowed
     number = np.cumsum(allowed).reshape(n, n) - 1
     blocks = [_edges_between(problem, number, allowed, i, k) for i in range(n) for k in range(i + 1, n)]
     edges = np.concatenate([pairs for pairs, _ in blocks]) if blocks else np.empty((0, 2), dtype=np.intp)

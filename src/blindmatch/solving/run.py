@@ -186,7 +186,7 @@ def _refuse(problem: QAP, solver: Solver) -> None:
     can = solver.capabilities
     if not can.linear and problem.normal_form.linear.any():
         raise ValueError(f"solver={solver.name!r} cannot use a linear term (or diagonals that act as one)")
-    if not can.forbidden and problem.forbidden is not None and problem.forbidden.any():
+    if not can.forbidden and problem.forbidden is not None:
         raise ValueError(f"solver={solver.name!r} cannot use forbidden pairs")
     if not can.asymmetric and not problem.symmetric:
         raise ValueError(f"solver={solver.name!r} cannot use asymmetric matrices or sums of factor pairs")
