@@ -8,7 +8,7 @@ from strategies import gw_problem
 
 import blindmatch as bm
 from blindmatch import _core
-from blindmatch.proof.duration import stage_work, work_seconds
+from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget, Proof
 from blindmatch.solvers.core_problem import RescaledBudget
 from blindmatch.solving.run import _checking_time
@@ -19,7 +19,7 @@ def test_a_check_gets_what_is_left_of_the_limit_and_a_tenth(monkeypatch: pytest.
     monkeypatch.setattr(Budget, "seconds", 8.0)
 
     def given(check: float, limit: float | None) -> float:
-        work = check / work_seconds(1.0)
+        work = check / check_seconds(1.0, 2, threads=1)
         return _checking_time(problem, Proof(lambda count: None, work, 0), Budget(7.0, threads=4), limit)
 
     assert given(2.9, 10.0) == math.inf  # it will be done in time, so nothing looks at the clock
@@ -47,7 +47,7 @@ def test_a_run_that_is_over_does_not_prepare_its_duals(solver: str, monkeypatch:
 
 def test_small_stages_count_too() -> None:
     """A tree of few items has thousands of them: what each takes beside its pairs is most of the check."""
-    assert work_seconds(stage_work(1, 2)) > 100 * work_seconds(stage_work(5, 2) - stage_work(1, 2))
+    assert stage_work(1, 2) > 100 * (stage_work(5, 2) - stage_work(1, 2))
 
 
 def test_a_run_knows_how_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,24 +15,14 @@ def stage_work(pairs: int, n: int, matrix: bool = False) -> float:
     return _STAGE / _PAIR + pairs * n**2 + (_MATRIX / _PAIR * pairs**3 if matrix else 0.0)
 
 
-def work_seconds(work: float) -> float:
-    """For stages; `work` is the sum of their `stage_work`."""
-    return _PAIR * work
-
-
 def check_seconds(work: float, n: int, threads: int) -> float:
-    """For stages of a problem with n items, on `threads` threads."""
-    return work_seconds(work) / (threads if n**4 >= _WORTH_THREADS else 1)
+    """For stages of a problem with n items, on `threads` threads; `work` is the sum of their `stage_work`."""
+    return _PAIR * work / (threads if n**4 >= _WORTH_THREADS else 1)
 
 
 def stage_seconds_at_least(pairs: int, n: int, matrix: bool = False) -> float:
     """For one stage on an idle machine: if there is less time left, its check does not begin."""
     return _PAIR_AT_LEAST * pairs * n**2 + (_MATRIX * pairs**3 if matrix else 0.0)
-
-
-def node_seconds(n: int) -> float:
-    """For a node of a tree with one stage of all pairs."""
-    return work_seconds(stage_work(n**2, n))
 
 
 def projection_seconds(n: int) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from blindmatch import _core
 from blindmatch.problem.optimality import RELATIVE_TOLERANCE, ROUNDING_TOLERANCE
 from blindmatch.problem.qap import QAP, NormalForm, cost_scale
-from blindmatch.proof.duration import node_seconds
+from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget
 from blindmatch.validation import FloatArray
 
@@ -20,7 +20,7 @@ from blindmatch.validation import FloatArray
 def core_problem(problem: QAP) -> _core.Problem:
     """Pass the normal form to the core."""
     form = problem.normal_form
-    return _core.Problem(_contiguous(form.factors), np.ascontiguousarray(form.linear), form.constant, _mask(problem))
+    return _core.Problem(_contiguous(form.factors), np.ascontiguousarray(form.linear), form.constant, problem.forbidden)
 
 
 Duals = NDArray[np.float32]
@@ -60,12 +60,13 @@ class RescaledProblem:
             granularity=math.ldexp(problem.granularity, exponent),
             noise=ROUNDING_TOLERANCE * cost_scale(factors, linear, constant),
         )
-        core = _core.Problem(_contiguous(tuple(factors)), linear, constant, _mask(problem))
+        core = _core.Problem(_contiguous(tuple(factors)), linear, constant, problem.forbidden)
         return cls(core, target, exponent, problem.n)
 
     def budget(self, budget: Budget, root_lasts: Callable[[float], bool] | None = None) -> RescaledBudget:
         """A budget for the core that converts costs to the problem's own scale."""
-        return RescaledBudget(budget, self.exponent, node_seconds(self.size), root_lasts)
+        n = self.size
+        return RescaledBudget(budget, self.exponent, check_seconds(stage_work(n**2, n), n, threads=1), root_lasts)
 
     def cost(self, cost: float) -> float:
         """Convert a cost or bound of the scaled problem to the problem's own scale."""
@@ -134,8 +135,3 @@ def _exponent(form: NormalForm, common: float) -> int:
 
 def _contiguous(factors: tuple[tuple[FloatArray, FloatArray], ...]) -> list[tuple[FloatArray, FloatArray]]:
     return [(np.ascontiguousarray(A), np.ascontiguousarray(B)) for A, B in factors]
-
-
-def _mask(problem: QAP) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]] | None:
-    mask = problem.forbidden
-    return np.ascontiguousarray(mask) if mask is not None and mask.any() else None
