@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from blindmatch import _core
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
-from blindmatch.solvers.relaxation import barycentre, random_start
-from blindmatch.validation import FloatArray, IntArray, at_least, positive
+from blindmatch.solvers.relaxation import assignment, barycentre, random_start
+from blindmatch.validation import FloatArray, at_least, positive
 
 Method = Literal["entropic", "proximal", "bapg", "conditional-gradient"]
 _POT = Dependency("ot", "pip install 'blindmatch[ot]'")
@@ -78,7 +77,7 @@ class EntropicGW(Solver):
         for restart in range(self.restarts):
             start = random_start(n, rng) if restart else barycentre(n)
             for plan in self.anneal(gromov, transport, start / n, budget):
-                permutation = rounded(plan)
+                permutation = assignment(-plan / plan.max())  # the one with the most mass
                 cost = problem.objective(permutation)
                 budget.offer(permutation, cost)
                 if cost < best_cost:
@@ -147,11 +146,6 @@ class FusedTransport:
         # At a permutation an entry of 2 X T Y is 2/n times a sum of n products of two (nearly) independent numbers.
         product = 2 * self.source.std() * self.target.std() / np.sqrt(problem.n)
         self.spread = float(np.hypot(2 * product, self.features.std()))
-
-
-def rounded(plan: FloatArray) -> IntArray:
-    """The permutation with the most mass in the plan."""
-    return _core.solve_lap(np.ascontiguousarray(-plan / plan.max())).columns.astype(np.intp)
 
 
 def _centred(pair: FactorPair) -> FactorPair:

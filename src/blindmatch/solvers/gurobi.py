@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -12,8 +13,8 @@ from blindmatch.errors import SolverUnavailable
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
-from blindmatch.solvers.mip import CentredCost, round_matrix
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.solvers.mip import CentredCost
+from blindmatch.solvers.relaxation import assignment
 
 Model = Literal["linear", "quadratic"]
 GUROBI = Dependency("gurobipy", "pip install 'blindmatch[gurobi]'")
@@ -71,8 +72,7 @@ class Gurobi(Solver):
     def _solve(self, gurobi: Any, model: Any, problem: QAP, budget: Budget, seed: int) -> Outcome:
         n, cost = problem.n, CentredCost(problem)
         x = model.addMVar((n, n), vtype=gurobi.GRB.BINARY)
-        if problem.forbidden is not None:
-            x.UB = 1.0 - problem.forbidden
+        x.UB = problem.allowed.astype(np.float64)
         model.addConstr(x.sum(axis=0) == 1)
         model.addConstr(x.sum(axis=1) == 1)
         flat, Q = x.reshape(-1), cost.products()
@@ -99,9 +99,8 @@ class Gurobi(Solver):
             model.setParam(name, value)
         if not math.isinf(budget.time_limit):
             model.setParam("TimeLimit", max(0.0, budget.remaining))
-        watcher = _Watcher(gurobi.GRB.Callback, cost, budget, x)
-        model.optimize(watcher)
-        permutation = round_matrix(x.X) if model.SolCount else start
+        model.optimize(_watcher(gurobi.GRB.Callback, cost, budget, x))
+        permutation = assignment(-x.X) if model.SolCount else start
         bound = cost.safe_bound(model.ObjBound)
         if model.Status == gurobi.GRB.INTERRUPTED and not budget.stopped:
             budget.interrupted = True  # Gurobi caught Ctrl-C itself
@@ -110,26 +109,20 @@ class Gurobi(Solver):
         return Outcome(permutation, budget.stop_status, lower_bound=bound)
 
 
-class _Watcher:
+def _watcher(callback: Any, cost: CentredCost, budget: Budget, x: Any) -> Callable[[Any, int], None]:
     """Gurobi's callback: passes solutions and bounds to the budget, and stops Gurobi if the budget says so."""
+    reported = 0.0
 
-    def __init__(self, where: Any, cost: CentredCost, budget: Budget, x: Any) -> None:
-        self.where, self.cost, self.budget, self.x = where, cost, budget, x
-        self.reported = 0.0
-
-    def __call__(self, model: Any, where: int) -> None:
-        if where == self.where.MIPSOL:
-            self.offer(model.cbGetSolution(self.x))
-        if where == self.where.MIP:
-            self.report(model.cbGet(self.where.MIP_OBJBND), int(model.cbGet(self.where.MIP_NODCNT)))
-        if self.budget.stopped:
+    def watch(model: Any, where: int) -> None:
+        nonlocal reported
+        if where == callback.MIPSOL:
+            permutation = assignment(-model.cbGetSolution(x))
+            budget.offer(permutation, cost.problem.objective(permutation))
+        if where == callback.MIP and budget.seconds - reported >= 0.05:
+            reported = budget.seconds
+            bound, nodes = model.cbGet(callback.MIP_OBJBND), int(model.cbGet(callback.MIP_NODCNT))
+            budget.report(cost.safe_bound(bound), None, nodes)
+        if budget.stopped:
             model.terminate()
 
-    def offer(self, values: FloatArray) -> None:
-        permutation: IntArray = round_matrix(values)
-        self.budget.offer(permutation, self.cost.problem.objective(permutation))
-
-    def report(self, bound: float, nodes: int) -> None:
-        if self.budget.seconds - self.reported >= 0.05:
-            self.reported = self.budget.seconds
-            self.budget.report(self.cost.safe_bound(bound), None, nodes)
+    return watch

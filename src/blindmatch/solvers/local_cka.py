@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from blindmatch import _core
 from blindmatch.geometry.kernels import centred
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.relaxation import assignment
 from blindmatch.validation import FloatArray
 
 
@@ -34,8 +34,7 @@ class LocalCKA(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Solve the one assignment problem."""
         score = problem.linear + sum(_local_cost(centred(A), centred(B)) for A, B in problem.factors)
-        columns = _core.solve_lap(np.ascontiguousarray(score)).columns
-        return Outcome(columns.astype(np.intp), "heuristic")
+        return Outcome(assignment(score), "heuristic")
 
 
 def _local_cost(A: FloatArray, B: FloatArray) -> FloatArray:

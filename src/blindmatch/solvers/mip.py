@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from blindmatch import _core
 from blindmatch.problem.qap import QAP, FactorPair
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.solvers.relaxation import assignment
+from blindmatch.validation import FloatArray
 
 # The bounds of these solvers hold up to their tolerances (1e-9 in our settings). This share of the scale is subtracted.
 _MARGIN = 2e-9
@@ -70,14 +69,8 @@ class CentredCost:
         return self.problem.round_up(math.ldexp(bound - _MARGIN * self.scale, -self.exponent) + self.constant)
 
 
-def round_matrix(values: FloatArray) -> IntArray:
-    """The permutation nearest to a matrix whose entries are nearly zeros and ones."""
-    return np.asarray(linear_sum_assignment(-np.asarray(values))[1], dtype=np.intp)
-
-
 def _best_sum(cost: FloatArray) -> float:
-    columns = _core.solve_lap(np.ascontiguousarray(cost)).columns
-    return float(cost[np.arange(len(cost)), columns].sum())
+    return float(cost[np.arange(len(cost)), assignment(cost)].sum())
 
 
 def _exponent(values: FloatArray) -> int:

@@ -93,4 +93,4 @@ def halfway(permutation: IntArray) -> FloatArray:
 
 def assignment(cost: FloatArray) -> IntArray:
     """The cheapest permutation for a matrix of linear costs."""
-    return _core.solve_lap(cost).columns.astype(np.intp)
+    return _core.solve_lap(np.ascontiguousarray(cost)).columns.astype(np.intp)

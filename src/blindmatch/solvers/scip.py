@@ -11,7 +11,8 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
-from blindmatch.solvers.mip import CentredCost, round_matrix
+from blindmatch.solvers.mip import CentredCost
+from blindmatch.solvers.relaxation import assignment
 from blindmatch.validation import IntArray
 
 PYSCIPOPT = Dependency("pyscipopt", "pip install 'blindmatch[scip]'")
@@ -90,8 +91,7 @@ class SCIP(Solver):
 
 def _build(scip: Any, model: Any, cost: CentredCost, budget: Budget) -> list[list[Any]]:
     """Add variables and constraints; stop early if the budget is used up."""
-    n, forbidden = cost.problem.n, cost.problem.forbidden
-    allowed = np.ones((n, n), dtype=bool) if forbidden is None else ~forbidden
+    n, allowed = cost.problem.n, cost.problem.allowed
     items = range(n)
     x = [[model.addVar(vtype="B", ub=int(allowed[i, j]), obj=cost.linear[i, j]) for j in items] for i in items]
     for i in items:
@@ -120,7 +120,7 @@ def _build(scip: Any, model: Any, cost: CentredCost, budget: Budget) -> list[lis
 
 
 def _permutation(model: Any, x: list[list[Any]], solution: Any) -> IntArray:
-    return round_matrix(np.array([[model.getSolVal(solution, variable) for variable in row] for row in x]))
+    return assignment(np.array([[-model.getSolVal(solution, variable) for variable in row] for row in x]))
 
 
 def _watcher(scip: Any, cost: CentredCost, budget: Budget, x: list[list[Any]]) -> Any:
