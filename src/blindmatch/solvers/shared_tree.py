@@ -7,6 +7,7 @@ import time
 import uuid
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from blindmatch import _core
@@ -20,19 +21,14 @@ _SHORTEST, _LONGEST = 2.0, 30.0  # seconds of work on a piece
 _SHARE = 0.05  # seconds of work on a piece, as a share of the age of the run
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Work:
     """What a worker needs besides the piece; the same for all pieces of a run."""
 
-    problem: QAP
-    symmetry: bool
-    proof_limit: int
+    problem: QAP = field(compare=False)
+    symmetry: bool = field(compare=False)
+    proof_limit: int = field(compare=False)
     run: str = field(default_factory=lambda: uuid.uuid4().hex)  # tells runs apart
-
-
-# In a worker: the problem and the options of its current run.
-_current: dict[str, tuple[RescaledProblem, _core.BranchAndBoundOptions]] = {}
-atexit.register(_current.clear)  # nanobind warns of objects that outlive the interpreter
 
 
 def grow(work: Work, piece: bytes, seconds: float) -> bytes:
@@ -42,20 +38,17 @@ def grow(work: Work, piece: bytes, seconds: float) -> bytes:
     return _core.grow_piece(scaled.core, options, piece, budget)
 
 
+@lru_cache(maxsize=1)
 def _prepared(work: Work) -> tuple[RescaledProblem, _core.BranchAndBoundOptions]:
-    found = _current.get(work.run)
-    if found is None:
-        scaled = RescaledProblem.of(work.problem)
-        found = scaled, tree_options(scaled, work.symmetry, work.proof_limit)
-        _current.clear()
-        _current[work.run] = found
-    return found
-
-
-def tree_options(scaled: RescaledProblem, symmetry: bool, proof_limit: int) -> _core.BranchAndBoundOptions:
-    """Depth first, because open nodes must be sent back; one thread."""
+    """In a worker: the problem and the options of its current run."""
+    scaled = RescaledProblem.of(work.problem)
     root = _core.DualAscentOptions(target=scaled.target, memory_limit=0, seed=0, threads=1)
-    return _core.BranchAndBoundOptions(root=root, proof_limit=proof_limit, open_limit=0, symmetry=symmetry)
+    # Depth first (open_limit=0), because open nodes must be sent back.
+    options = _core.BranchAndBoundOptions(root=root, proof_limit=work.proof_limit, open_limit=0, symmetry=work.symmetry)
+    return scaled, options
+
+
+atexit.register(_prepared.cache_clear)  # nanobind warns of objects that outlive the interpreter
 
 
 class Coordinator:
