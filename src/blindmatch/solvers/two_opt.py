@@ -56,20 +56,20 @@ class TwoOpt(Solver):
         return Outcome(best, "heuristic" if found.completed else budget.stop_status)
 
 
-def improve(problem: QAP, start: IntArray) -> IntArray:
+def improve(problem: QAP, start: IntArray, budget: Budget | None = None) -> IntArray:
     """The local optimum that pairwise exchange finds from `start`."""
     begin = np.ascontiguousarray(start, dtype=np.int32)
-    return _core.two_opt(core_problem(problem), initial=[begin], budget=Budget()).permutation.astype(np.intp)
+    found = _core.two_opt(core_problem(problem), initial=[begin], budget=budget or Budget())
+    return found.permutation.astype(np.intp)
 
 
 def improved_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
     """The local optima that pairwise exchange reaches from the caller's starts, the cheapest first."""
-    found: list[tuple[float, NDArray[np.int32]]] = []
+    found: list[tuple[float, IntArray]] = []
     for start in budget.starts:
         if budget.stopped:
             break
-        begin = start.astype(np.int32)
-        best = _core.two_opt(core_problem(problem), initial=[begin], budget=budget).permutation
+        best = improve(problem, start, budget)
         found.append((problem.objective(best), best))
         budget.offer(best, found[-1][0])
-    return [best for _, best in sorted(found, key=lambda entry: entry[0])]
+    return [best.astype(np.int32) for _, best in sorted(found, key=lambda entry: entry[0])]
