@@ -14,21 +14,17 @@ class CoreBudget(Protocol):
     @property
     def remaining(self) -> float:
         """Seconds left when the run begins; may be infinite."""
-        ...
 
     @property
     def interrupted(self) -> bool:
         """Whether the run must end at once, before it begins."""
-        ...
 
     @property
     def orphaned(self) -> bool:
         """Whether the main thread has ended; asked every 50 ms."""
-        ...
 
     def fail(self, error: BaseException) -> None:
         """Keep an exception of a signal handler or of a report; the run stops."""
-        ...
 
 
 class BoundBudget(CoreBudget, Protocol):
@@ -36,7 +32,6 @@ class BoundBudget(CoreBudget, Protocol):
 
     def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float, /) -> bool:
         """Record progress; returning False stops the run. A proof of size 1 has one stage for all pairs."""
-        ...
 
 
 class SearchBudget(CoreBudget, Protocol):
@@ -44,8 +39,6 @@ class SearchBudget(CoreBudget, Protocol):
 
     def keep(self, permutation: NDArray[np.int32], cost: float, /) -> None:
         """Keep the best permutation so far, for a run that is stopped."""
-        ...
 
     def report(self, lower_bound: None, cost: float, /) -> bool:
         """Record progress; returning False stops the run."""
-        ...
