@@ -98,6 +98,16 @@ def as_permutation(values: ArrayLike, size: int, name: str = "permutation") -> I
     return array.astype(np.intp)
 
 
+def as_partners(values: ArrayLike, sizes: tuple[int, int], name: str) -> IntArray:
+    """Return `values` as the target of each source, -1 for none; `sizes` are the numbers of sources and targets."""
+    array, (n, m) = as_array(values, name), sizes
+    integers = array.dtype.kind in "iu" and array.shape == (n,)
+    used = array[array >= 0] if integers else array
+    if not integers or array.min() < -1 or array.max() >= m or len(np.unique(used)) < len(used):
+        raise ValueError(f"{name}={shown(values)}; expected {n} integers: different targets below {m}, or -1")
+    return array.astype(np.intp)
+
+
 def as_pairs(pairs: Any, sizes: tuple[int, int], name: str) -> list[tuple[int, int]]:
     """Return pairs (source, target) of indices in range; a data frame has one row per pair."""
     checked = []

@@ -112,7 +112,7 @@ def test_cluster_assignment_equals_enumeration():
         (lambda: matching_accuracy([0, 1], [0]), "permutation has 2 items and truth has 1"),
         (lambda: matching_accuracy([0.0], [0]), "permutation has dtype"),
         (lambda: matching_accuracy([0], [-1]), "no partner for any source"),
-        (lambda: evaluate(np.eye(3), np.eye(3), [0, 0, 1]), "permutation must hold different"),
+        (lambda: evaluate(np.eye(3), np.eye(3), [0, 0, 1]), "permutation=.*different"),
         (lambda: evaluate(np.eye(3), np.eye(3), [0, 1, 3]), "below 3"),
         (lambda: evaluate(np.eye(3), np.eye(3), [0, -1, -1]), "at least 2"),
         (lambda: evaluate(np.eye(3), np.eye(3), [0, 1, 2], random_pairings=0), "random_pairings=0"),

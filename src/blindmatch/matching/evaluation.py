@@ -14,7 +14,7 @@ from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.measures import foscttm, label_transfer, top_k_of
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import CKA, GromovWasserstein, MutualKNN
-from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least
+from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, as_partners, at_least
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def evaluate(
     X, Y = as_floats(source, "source"), as_floats(target, "target")
     at_least(random_pairings, 1, "random_pairings")
     at_least(neighbors, 1, "neighbors")
-    found = _partners(permutation, len(X), len(Y), "permutation")
-    true = None if truth is None else _partners(truth, len(X), len(Y), "truth")
+    found = as_partners(permutation, (len(X), len(Y)), "permutation")
+    true = None if truth is None else as_partners(truth, (len(X), len(Y)), "truth")
     generator = as_generator(rng)
     kept = found >= 0
     identity = np.arange(int(kept.sum()))
@@ -202,17 +202,6 @@ def _contingency(labels: Iterable[Hashable], clusters: Iterable[Hashable]) -> tu
     table = np.zeros((len(row_of), len(column_of)), dtype=np.intp)
     np.add.at(table, ([row_of[g] for g in groups], [column_of[c] for c in classes]), 1)
     return table, list(row_of), list(column_of)
-
-
-def _partners(values: ArrayLike, n: int, m: int, name: str) -> IntArray:
-    """Return a target index or -1 for each of n sources, with no target twice."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu" or array.shape != (n,):
-        raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}; expected {n} integers")
-    used = array[array >= 0]
-    if array.min() < -1 or array.max() >= m or len(np.unique(used)) != len(used):
-        raise ValueError(f"{name} must hold different indices below {m}, or -1")
-    return array.astype(np.intp)
 
 
 def _alignments(

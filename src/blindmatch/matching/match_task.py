@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.errors import shown
 from blindmatch.matching.match_large import in_haste, match_large, too_large
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.matching.ties import tie_notes
@@ -21,7 +20,7 @@ from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.limits import TimeLimit, as_seconds, with_limit_noted
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
-from blindmatch.validation import IntArray, as_array, as_generator
+from blindmatch.validation import as_generator, as_partners
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,9 @@ def _solved(task: Task, options: SolveOptions) -> Result:
     """Solve the problem of a task, with no more dummies than needed, within the time limit."""
     begin = time.perf_counter()
     problem, limit = task.problem, as_seconds(options.time_limit)
-    own = None if options.start is None else task.reduced(task.completed(_as_partners(options.start, task)))
+    own = None if options.start is None else as_partners(options.start, task.sizes, "start")
+    if own is not None:
+        task.completed(own)  # raises a ValueError if it leaves too many items unmatched
     if task.enough_dummies() < task.hints.max_unmatched:
         found = quick_search(task, options)
         if found.status == "interrupted":
@@ -104,18 +105,6 @@ def _solved(task: Task, options: SolveOptions) -> Result:
         threads=options.threads,
         start=full,
     )
-
-
-def _as_partners(start: ArrayLike, task: Task) -> IntArray:
-    """The target of each source, -1 for none, checked."""
-    n, m = task.sizes
-    partners = as_array(start, "start")
-    if partners.shape != (n,) or partners.dtype.kind not in "iu" or partners.min() < -1 or partners.max() >= m:
-        raise ValueError(f"start={shown(start)}; expected {n} integers: targets below {m}, or -1")
-    used = partners[partners >= 0]
-    if len(np.unique(used)) < len(used):
-        raise ValueError(f"start={shown(start)} uses a target twice")
-    return partners.astype(np.intp)
 
 
 def quick_search(task: Task, options: SolveOptions) -> Result:
