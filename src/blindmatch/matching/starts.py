@@ -82,7 +82,7 @@ def solve_from_coordinates(
         )
     if problem.n > _BY_COST:
         result = _believed(result, problem, believed)
-    partners = _partners(result.permutation, hints.sizes)
+    partners = task.reduced(result.permutation)
     if not (partners >= 0).any():
         return result
     if problem.n <= solver.largest:  # bm.assess says more about few items
@@ -124,12 +124,6 @@ def _matches(
     except ValueError:  # points on a line, or all the same
         return None
     return matches(spaces, given_pairs(task.hints), rng=rng, threads=threads, remaining=remaining)
-
-
-def _partners(permutation: IntArray, sizes: tuple[int, int]) -> IntArray:
-    partners = permutation[: sizes[0]].copy()
-    partners[partners >= sizes[1]] = -1
-    return partners
 
 
 def _interrupted(problem: QAP, starts: list[IntArray], seconds: float) -> Result:
