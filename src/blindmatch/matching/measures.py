@@ -58,14 +58,9 @@ def foscttm(projected: ArrayLike, target: ArrayLike, truth: ArrayLike) -> tuple[
 
 
 def _closer(points: FloatArray, among: FloatArray, true: IntArray) -> float:
-    """Mean share of the others among which a point has closer ones than its true one."""
-    total = 0.0
-    tall = max(1, _CELLS // len(among))
-    for start in range(0, len(points), tall):
-        apart = cdist(points[start : start + tall], among)
-        own = np.take_along_axis(apart, true[start : start + tall, None], axis=1)
-        total += float((apart < own).sum() + 0.5 * ((apart == own).sum() - len(apart)))
-    return total / (len(points) * max(1, len(among) - 1))
+    """Mean share of the others that are closer to a point than its true one."""
+    nearer, equal = _ranks(points, among, true)
+    return float((nearer + 0.5 * (equal - 1)).sum()) / (len(points) * max(1, len(among) - 1))
 
 
 def top_k_of(projected: FloatArray, target: FloatArray, truth: IntArray, k: int) -> float:
@@ -73,15 +68,22 @@ def top_k_of(projected: FloatArray, target: FloatArray, truth: IntArray, k: int)
 
     A row of nan is a miss.
     """
-    hits, rows = 0.0, np.flatnonzero(truth >= 0)
-    tall = max(1, _CELLS // len(target))
-    for start in range(0, len(rows), tall):
-        part = rows[start : start + tall]
-        apart = cdist(projected[part], target)
-        own = np.take_along_axis(apart, truth[part, None], axis=1)
-        nearer, equal = (apart < own).sum(axis=1), np.maximum((apart == own).sum(axis=1), 1)
-        hits += float(np.where(np.isnan(own[:, 0]), 0.0, np.clip((k - nearer) / equal, 0.0, 1.0)).sum())
-    return hits / max(1, len(rows))
+    rows = np.flatnonzero(truth >= 0)
+    nearer, equal = _ranks(projected[rows], target, truth[rows])
+    hits = np.where(equal > 0, np.clip((k - nearer) / np.maximum(equal, 1), 0.0, 1.0), 0.0)
+    return float(hits.sum()) / max(1, len(rows))
+
+
+def _ranks(points: FloatArray, among: FloatArray, true: IntArray) -> tuple[IntArray, IntArray]:
+    """For each point, how many are nearer than its true one, and how many equally near: none for rows of nan."""
+    nearer, equal = np.empty((2, len(points)), dtype=np.intp)
+    tall = max(1, _CELLS // len(among))
+    for start in range(0, len(points), tall):
+        part = slice(start, start + tall)
+        apart = cdist(points[part], among)
+        own = np.take_along_axis(apart, true[part, None], axis=1)
+        nearer[part], equal[part] = (apart < own).sum(axis=1), (apart == own).sum(axis=1)
+    return nearer, equal
 
 
 def label_transfer(
