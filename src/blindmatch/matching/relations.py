@@ -178,7 +178,6 @@ class Relations:
         return sums
 
     def _losses(self, rows: IntArray, others: IntArray, partners: IntArray) -> FloatArray:
-        same = rows[:, None] == others if len(rows) * len(others) < 4096 else None
         parts = []
         for side, (mean, factor), at in (
             (self.source, self._scales[0], (rows, others)),
@@ -189,7 +188,7 @@ class Relations:
             relations *= factor
             parts.append(relations)
         a, b = parts
-        both = np.flatnonzero(np.isin(rows, others)) if same is None else np.flatnonzero(same.any(axis=1))
+        both = np.flatnonzero(np.isin(rows, others))
         if len(both):  # no item has a relation to itself
             order = np.argsort(others, kind="stable")
             at_other = order[np.searchsorted(others, rows[both], sorter=order)]
