@@ -9,7 +9,6 @@ import numpy as np
 
 from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.pairing import Given
-from blindmatch.geometry.kernels import unit_rows
 from blindmatch.machine import one_blas_thread
 from blindmatch.matching.large import Matches, Spaces, given_pairs, located, matches, settled
 from blindmatch.matching.outliers import without_outliers
@@ -29,7 +28,7 @@ from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.result import Result, attach_result
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.validation import IntArray
 
 QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes for each pair of items
 _UNEQUAL = 1000  # the same limit for problems of several factors: sets of unequal sizes, items that may stay unmatched
@@ -75,7 +74,7 @@ def match_large(
         spaces = Spaces.of(sides, distortion, precomputed)
     found = matches(spaces, given, rng=rng, threads=threads, remaining=lambda: run.left(_MATCHING), step=run.step)
     run.interrupted |= found.found.ended == "interrupted"
-    relations = [KernelSide(side) if precomputed else PointSide(_scaled(side, distortion)) for side in sides]
+    relations = [KernelSide(side) if precomputed else PointSide(distortion.prepared(side)) for side in sides]
     judge = Judge(distortion, (relations[0], relations[1]), hints, given, rng, found.threads)
     partners, cost, notes = judge.best(found, run)
     status: Status = "interrupted" if run.interrupted else found.found.ended or "heuristic"
@@ -94,10 +93,6 @@ def match_large(
         attach_result(run.error, result)
         raise run.error
     return result
-
-
-def _scaled(points: FloatArray, distortion: Distortion) -> FloatArray:
-    return unit_rows(points) if distortion.normalize else points
 
 
 def _words(found: Matches, result: Result) -> str:

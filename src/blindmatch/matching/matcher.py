@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from blindmatch.geometry.kernels import unit_rows
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.matching.price import task_with_price
@@ -173,9 +172,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         if not (self.permutation_ >= 0).any():
             raise ValueError("the match left every item unmatched: nothing can be predicted")
         if self.kernel != "precomputed":
-            scalings, normalize = self.task_.scalings, self.task_.distortion.normalize
-            points = points if scalings is None else scalings[0].transform(points)
-            points = unit_rows(points) if normalize else points
+            scalings = self.task_.scalings
+            points = self.task_.distortion.prepared(points if scalings is None else scalings[0].transform(points))
         return distances_to_sources(self.task_, points)
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:

@@ -51,6 +51,10 @@ class Distortion:
         """How dissimilar two items are, in the source and in the target."""
         return as_metrics(self.metric, self.neighbors)
 
+    def prepared(self, embeddings: FloatArray) -> FloatArray:
+        """The embeddings whose kernel is computed: of unit length, if `normalize` says so."""
+        return kernel_functions.unit_rows(embeddings) if self.normalize else embeddings
+
     def kernel(self, embeddings: FloatArray, side: int = 0) -> FloatArray:
         """The kernel of one set of embeddings, the source (0) or the target (1): dissimilarities, or similarities."""
         metric = self.metrics[side]
@@ -157,7 +161,7 @@ class Distortion:
         name, metric = ("source", "target")[side], self.metrics[side].base
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                kernel = self.kernel(kernel_functions.unit_rows(points) if self.normalize else points, side)
+                kernel = self.kernel(self.prepared(points), side)
             except (ValueError, np.linalg.LinAlgError) as error:  # mahalanobis: too few points, or flat ones
                 raise ValueError(f"{name}: metric={metric!r} cannot be computed: {error}") from None
         if metric != "euclidean" and np.isnan(kernel).any():

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
-from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.metrics import Metric
 from blindmatch.geometry.scaling import classical_scaling
 from blindmatch.problem.distortion import Distortion, Kernels, as_sides
@@ -137,8 +136,7 @@ class Task:
         notes = []
         for name, side, metric in zip(("source", "target"), self.sides, self.distortion.metrics, strict=True):
             if metric.path and not self.precomputed:
-                given = unit_rows(side) if self.distortion.normalize else side
-                parts = metric.components(replace(metric, path="").of_points(given))
+                parts = metric.components(replace(metric, path="").of_points(self.distortion.prepared(side)))
                 if parts > 1:
                     notes.append(f"{name}: the graph of nearest neighbours had {parts} parts, joined by shortest links")
         return tuple(notes)
@@ -150,7 +148,7 @@ class Task:
         if self.precomputed:
             similar = self.distortion.similarities
             return classical_scaling(source, similar)[0], classical_scaling(target, similar)[0]
-        return (unit_rows(source), unit_rows(target)) if self.distortion.normalize else (source, target)
+        return self.distortion.prepared(source), self.distortion.prepared(target)
 
     @cached_property
     def has_points(self) -> bool:
@@ -176,10 +174,9 @@ class Task:
 
     def kernel_of(self, points: FloatArray, side: int) -> FloatArray:
         """The kernel of points of the source (0) or the target (1), on the scale of `kernels`."""
-        given = unit_rows(points) if self.distortion.normalize else points
         # The points of a precomputed kernel were made to have these relations: their own are Euclidean.
         own = replace(self.distortion, metric="euclidean", neighbors=None) if self.precomputed else self.distortion
-        return self.distortion.scaled(own.kernel(given, side))
+        return self.distortion.scaled(own.kernel(self.distortion.prepared(points), side))
 
     def enough_dummies(self, cost: float = 0.0, scale: float = 0.0) -> int:
         """How many dummies are enough if a match of this cost is known; `scale` is ``QAP.scale``."""
