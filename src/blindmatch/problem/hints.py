@@ -11,38 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.optimality import ROUNDING_TOLERANCE
 from blindmatch.problem.qap import QAP
 from blindmatch.validation import BoolArray, FloatArray, as_array, as_floats, as_pairs, at_least, not_negative
-
-_ROUNDING = 1e-12  # of the size of the numbers that are summed to a cost (`QAP.scale`): far above what rounding does
 
 
 @dataclass(frozen=True, eq=False)
 class Hints:
-    """Known pairs, forbidden pairs, similarities and the price of unmatched items, checked.
+    """Known pairs, forbidden pairs, similarities and the price of unmatched items, checked."""
 
-    Attributes
-    ----------
-    sizes
-        How many sources and targets there are.
-    known
-        Pairs that must be used.
-    forbidden
-        (n, m), True where a pair must not be used.
-    reward
-        (n, m), by how much each pair lowers the cost.
-    unmatched_cost
-        What each item without a partner adds to the cost; None if as many as possible must be matched.
-    max_unmatched
-        The largest number of items of the smaller set that may stay unmatched.
-    """
-
-    sizes: tuple[int, int]
-    known: tuple[tuple[int, int], ...] = ()
-    forbidden: BoolArray | None = None
-    reward: FloatArray | None = None
-    unmatched_cost: float | None = None
-    max_unmatched: int = 0
+    sizes: tuple[int, int]  # how many sources and targets there are
+    known: tuple[tuple[int, int], ...] = ()  # pairs that must be used
+    forbidden: BoolArray | None = None  # (n, m), True where a pair must not be used
+    reward: FloatArray | None = None  # (n, m), by how much each pair lowers the cost
+    unmatched_cost: float | None = None  # of each item without a partner; None: as many as possible must be matched
+    max_unmatched: int = 0  # the largest number of items of the smaller set that may stay unmatched
 
     @classmethod
     def of(
@@ -96,7 +79,7 @@ class Hints:
         """The number of dummies that is enough if a match of this cost is known: leaving more unmatched costs more."""
         if not self.unmatched_cost or not math.isfinite(distortion.least_loss):
             return self.max_unmatched
-        spare = cost - self._floor(distortion) + _ROUNDING * scale
+        spare = cost - self._floor(distortion) + ROUNDING_TOLERANCE * scale
         most = (spare / self.unmatched_cost - abs(self.sizes[0] - self.sizes[1])) / 2
         return int(min(max(math.floor(most + 1e-9), 0), self.max_unmatched))
 
@@ -107,7 +90,7 @@ class Hints:
         if self.unmatched_cost is None or not math.isfinite(distortion.least_loss):
             return -math.inf
         price = self.unmatched_cost * (2 * (dummies + 1) + abs(self.sizes[0] - self.sizes[1]))
-        return price + self._floor(distortion) - _ROUNDING * scale
+        return price + self._floor(distortion) - ROUNDING_TOLERANCE * scale
 
     def _floor(self, distortion: Distortion) -> float:
         """A lower bound on the cost of any match, without the price of unmatched items."""
