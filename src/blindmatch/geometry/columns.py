@@ -114,10 +114,8 @@ class ColumnScaling:
         """
         if not self.changes:
             return "as they are" + (", because no column outweighs the others" if self.scale == "auto" else "")
-        robust = self.robust.any()
-        kind = "z-scores" if not robust else "median and quartiles" if self.robust.all() else "z-scores"
-        parts = [kind]
-        if robust and not self.robust.all():
+        parts = ["median and quartiles" if self.robust.all() else "z-scores"]
+        if self.robust.any() and not self.robust.all():
             parts.append(f"median and quartiles of {_listed(self.robust, titles)}")
         if self.logs.any():
             parts.append(f"logarithm of {_listed(self.logs, titles)}")
