@@ -151,38 +151,32 @@ class Certificate:
         nodes = []
         for node in self.nodes:
             left = free[node.parent] if node.parent >= 0 else start
-            pair = node.pair
-            if pair is not None:
-                left = ([i for i in left[0] if i != pair[0]], [j for j in left[1] if j != pair[1]])
-                pair = (int(rows[pair[0]]), int(columns[pair[1]]))
+            if node.pair is not None:
+                left = tuple([i for i in side if i != fixed] for side, fixed in zip(left, node.pair, strict=True))
             free.append(left)
             # Free items stay in ascending order of their own index, so their order changes with the numbering.
             order = [
                 np.argsort(index[np.array(side, dtype=np.intp)])
                 for index, side in zip((rows, columns), left, strict=True)
             ]
-            line = node.line
-            if line is not None:
-                line = (line[0], int((rows if line[0] == ROW else columns)[line[1]]))
             stages = tuple(stage.permuted(*order) for stage in node.stages)
-            nodes.append(Node(node.parent, pair, stages, line, node.spectral, _skipped(node, rows, columns)))
+            nodes.append(replace(_renumbered(node, rows, columns), stages=stages))
         known = tuple((int(rows[i]), int(columns[j])) for i, j in self.forced)
-        symmetries = tuple((side, _renumbered(image, (rows, columns)[side])) for side, image in self.symmetries)
-        return Certificate(self.size, tuple(nodes), known, symmetries)
+        return Certificate(self.size, tuple(nodes), known, self._moved(self.size, rows, columns))
 
     def lifted(self, size: int, forced: tuple[Pair, ...], rows: IntArray, columns: IntArray) -> Certificate:
         """The certificate of a problem, from that of ``problem.reduced(forced)``; rows and columns map its indices."""
-        nodes = []
-        for node in self.nodes:
-            pair = None if node.pair is None else (int(rows[node.pair[0]]), int(columns[node.pair[1]]))
-            line = None if node.line is None else (node.line[0], int((rows, columns)[node.line[0]][node.line[1]]))
-            nodes.append(replace(node, pair=pair, line=line, skipped=_skipped(node, rows, columns)))
+        nodes = tuple(_renumbered(node, rows, columns) for node in self.nodes)
+        return Certificate(size, nodes, forced, self._moved(size, rows, columns))
+
+    def _moved(self, size: int, rows: IntArray, columns: IntArray) -> tuple[tuple[int, IntArray], ...]:
+        """The symmetries of a problem of this size, whose items rows[a] and columns[b] are ours; others stay put."""
         symmetries = []
-        for side, image in self.symmetries:  # forced items stay where they are
+        for side, image in self.symmetries:
             whole, index = np.arange(size), (rows, columns)[side]
             whole[index] = index[image]
             symmetries.append((side, whole))
-        return Certificate(size, tuple(nodes), forced, tuple(symmetries))
+        return tuple(symmetries)
 
     def marked(self, fingerprint: tuple[float, ...]) -> Certificate:
         """The same certificate with the fingerprint of its problem."""
@@ -209,19 +203,15 @@ class Certificate:
         return read_certificate(path)
 
 
-def _skipped(node: Node, rows: IntArray, columns: IntArray) -> tuple[tuple[int, int, int], ...]:
-    """The skipped children of a node, renumbered."""
+def _renumbered(node: Node, rows: IntArray, columns: IntArray) -> Node:
+    """The node with its pair, its line and its skipped children renumbered."""
+    pair = None if node.pair is None else (int(rows[node.pair[0]]), int(columns[node.pair[1]]))
     if node.line is None:
-        return ()
-    partner = columns if node.line[0] == ROW else rows
-    return tuple((int(partner[child]), int(partner[sibling]), symmetry) for child, sibling, symmetry in node.skipped)
-
-
-def _renumbered(image: IntArray, index: IntArray) -> IntArray:
-    """The symmetry of a problem, from that of its renumbered copy, whose item a is our index[a]."""
-    result = np.empty_like(image)
-    result[index] = index[image]
-    return result
+        return replace(node, pair=pair, skipped=())
+    side, index = node.line
+    own, partner = (rows, columns) if side == ROW else (columns, rows)
+    skipped = tuple((int(partner[child]), int(partner[sibling]), symmetry) for child, sibling, symmetry in node.skipped)
+    return replace(node, pair=pair, line=(side, int(own[index])), skipped=skipped)
 
 
 def _taken(duals: DualArray, *indices: IntArray) -> DualArray:
