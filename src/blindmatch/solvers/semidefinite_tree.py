@@ -37,16 +37,7 @@ OpenNode = tuple[float, int, Bounded, int, int]
 class SemidefiniteTree:
     """The tree below a root that is already bounded.
 
-    Parameters
-    ----------
-    problem, costs, budget
-        The problem, its costs over pairs, and the budget, which has an incumbent.
-    symmetries
-        Symmetries of the problem: (ROW or COLUMN, image).
-    proof_limit
-        Bytes; a larger proof is dropped.
-    file
-        The checkpoint, if there is one.
+    The budget has an incumbent. A proof of more than `proof_limit` bytes is dropped. `file` is the checkpoint.
     """
 
     def __init__(
@@ -109,9 +100,9 @@ class SemidefiniteTree:
         return self.budget.stopped or self.budget.remaining < CHECKS * self.check_seconds
 
     @property
-    def certificate(self) -> Certificate | None:
-        """The proof of the tree so far; None if it was dropped."""
-        return Certificate(self.problem.n, tuple(self.nodes), symmetries=self.symmetries) if self.nodes else None
+    def certificate(self) -> Certificate:
+        """The proof of the tree so far, if it was not dropped."""
+        return Certificate(self.problem.n, tuple(self.nodes), symmetries=self.symmetries)
 
     @property
     def ended(self) -> bool:
