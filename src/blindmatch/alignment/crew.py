@@ -40,14 +40,8 @@ class Crew:
     """Threads that share the blocks of a pass.
 
     Each thread runs its own single-threaded BLAS calls (the caller limits BLAS to one thread), so results do not depend
-    on the number of threads.
-
-    Parameters
-    ----------
-    threads
-        How many blocks are computed at once.
-    remaining
-        Seconds that are left; asked before each block. When none are, the pass ends with `Stopped`.
+    on the number of threads. `remaining` tells the seconds that are left. It is asked before each block; when there are
+    none, the pass ends with `Stopped`.
     """
 
     def __init__(self, threads: int = 1, remaining: Callable[[], float] = lambda: math.inf) -> None:

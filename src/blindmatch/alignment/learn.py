@@ -71,12 +71,8 @@ def learn(
 ) -> Learned:
     """Grow a rotation of all axes from a few pairs, most of which may be wrong.
 
-    Parameters
-    ----------
-    anchors
-        Pairs that are known: they take part in every fit.
-    better
-        Called with the best so far, for when time runs out; axes that it does not know yet are zero.
+    The anchors are known pairs, which take part in every fit. `better` is called with the best so far, for when time
+    runs out; axes that it does not know yet are zero.
     """
     source, target = sides
     full = source.shape[1]

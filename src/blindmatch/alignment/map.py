@@ -24,25 +24,13 @@ Scalings = tuple[ColumnScaling, ColumnScaling]
 
 @dataclass(frozen=True, eq=False)
 class SpaceMap:
-    """A similarity transform between the main parts of two spaces: shift, rotation, one scale.
+    """A similarity transform between the main parts of two spaces: shift, rotation, one scale."""
 
-    Attributes
-    ----------
-    source, target
-        The frames of the two spaces, with the same number of axes.
-    rotation
-        (c, c) orthogonal: directions of the source times `rotation` are directions of the target.
-    scalings
-        How the columns of each side are scaled first; None if they are not.
-    metrics
-        What is done to each side next: nothing ("euclidean"), or to unit length ("cosine", "correlation").
-    """
-
-    source: Frame
+    source: Frame  # both frames have the same number of axes
     target: Frame
-    rotation: Points
-    scalings: Scalings | None = None
-    metrics: Metrics = _PLAIN
+    rotation: Points  # (c, c) orthogonal: directions of the source times this are directions of the target
+    scalings: Scalings | None = None  # how the columns of each side are scaled first; None if they are not
+    metrics: Metrics = _PLAIN  # what is done next: nothing ("euclidean"), or to unit length ("cosine", "correlation")
 
     def forward(self, points: NDArray[Any]) -> FloatArray:
         """Map source points to the target's space."""

@@ -92,13 +92,7 @@ def pairings(
     """Match two sets one to one, from several starts, until two of them agree.
 
     When time runs out, or at Ctrl-C, the best so far is returned; if there is none, a match along the first axis.
-
-    Parameters
-    ----------
-    remaining
-        Seconds that are left; asked between blocks of work.
-    step
-        Told the name of each phase, and how much of it is done, from 0 to 1.
+    `remaining` tells the seconds that are left, and `step` gets the name of each phase and the share that is done.
     """
     known, total = given or Given(), remaining()
     finishing = (1 - _LEARNING) * total if total < math.inf else 0.0

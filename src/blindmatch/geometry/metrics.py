@@ -31,20 +31,13 @@ _NEIGHBORS, _SHARE = 50, 5  # default number of neighbours, but at most one item
 class Metric:
     """How dissimilar two items of a set are.
 
-    Attributes
-    ----------
-    base
-        A name in `DIRECT`.
-    path
-        "": the base itself. "geodesic": the length of the shortest path in the graph of nearest neighbours, whose edges
-        are as long as the base says. "hops": the number of edges on that path.
-    neighbors
-        The number of nearest neighbours in that graph; None for the default.
+    The path is "" for the base itself, "geodesic" for the length of the shortest path in the graph of nearest
+    neighbours, whose edges are as long as the base says, and "hops" for the number of edges on that path.
     """
 
-    base: str = "euclidean"
+    base: str = "euclidean"  # a name in `DIRECT`
     path: str = ""
-    neighbors: int | None = None
+    neighbors: int | None = None  # the number of nearest neighbours in the graph; None for the default
 
     @classmethod
     def of(cls, name: object, neighbors: object = None) -> Metric:

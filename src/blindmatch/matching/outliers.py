@@ -14,16 +14,8 @@ _ROUNDS = 200
 def without_outliers(relations: Relations, partners: IntArray, price: float, most: int, kept: IntArray) -> IntArray:
     """Give up the pairs that cost more than their two items would alone, the worst first; take back what fits in.
 
-    Where costs are estimated, nothing is taken back.
-
-    Parameters
-    ----------
-    price
-        Of each item without a partner, on either side.
-    most
-        So many items of the smaller set may stay unmatched.
-    kept
-        Sources whose pairs are known.
+    Each item without a partner costs the price, on either side. At most `most` items of the smaller set may stay
+    unmatched. The pairs of the sources in `kept` are known. Where costs are estimated, nothing is taken back.
     """
     sums = relations.items(partners)  # a pair counts twice, as a source and as a partner: 2 * sums against 2 * price
     alone = partners.copy()

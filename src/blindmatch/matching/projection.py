@@ -153,12 +153,7 @@ def distances_to_sources(task: Task, points: FloatArray | None = None) -> FloatA
 def chosen_count(apart: FloatArray, ends: FloatArray, partners: Partners) -> tuple[int, dict[int, float]]:
     """The number of partners to average, and the errors of the numbers that were tried.
 
-    Parameters
-    ----------
-    apart
-        (k, k) distances between the matched sources.
-    ends
-        (k, e) positions of their partners.
+    `apart` are the (k, k) distances between the matched sources, `ends` the (k, e) positions of their partners.
     """
     if partners != "auto":
         return min(at_least(partners, 1, "partners"), len(ends)), {}

@@ -84,14 +84,8 @@ class Estimate:
 class Relations:
     """Both sides on their common scale, and the distortion of any match of their items.
 
-    Parameters
-    ----------
-    distortion
-        ``GromovWasserstein`` or ``InnerProduct``: their scale is a mean and a standard deviation.
-    exact
-        Sum over all pairs, or estimate.
-    seconds
-        About how long an estimate may take.
+    The distortion is ``GromovWasserstein`` or ``InnerProduct``, whose scale is a mean and a standard deviation. Costs
+    are summed over all pairs if `exact`, and otherwise estimated in about `seconds` seconds.
     """
 
     def __init__(

@@ -40,15 +40,9 @@ def solve_from_coordinates(
 ) -> Result:
     """Solve the problem of a task with "auto", beginning with matches by coordinates.
 
-    Beyond 100 items a match that several starts agree on is the result, even if another one costs a little less, unless
-    that is proved to be the best.
-
-    Parameters
-    ----------
-    problem
-        The task's, or the same with fewer dummies.
-    start
-        Another match to begin with: the target of each source, -1 for none.
+    The problem is the task's, or the same with fewer dummies. `start` is another match to begin with: the target of
+    each source, -1 for none. Beyond 100 items a match that several starts agree on is the result, even if another one
+    costs a little less, unless that is proved to be the best.
     """
     hints = task.hints
     own = None if start is None else with_dummies(start, hints.sizes[1], problem.n)

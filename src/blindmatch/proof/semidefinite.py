@@ -33,21 +33,11 @@ _SMALL = 2.0**-1000  # far above what numbers below the normal range lose in all
 
 @dataclass(frozen=True)
 class SemidefiniteTerm:
-    """A matrix W over 1 and the pairs, with y'Wy >= -deficit for all permutations.
+    """A matrix W over 1 and the pairs, with y'Wy >= -deficit for all permutations."""
 
-    Attributes
-    ----------
-    matrix
-        (p + 1, p + 1), symmetric.
-    pairs
-        (p,): the flat indices of its pairs, ascending.
-    deficit
-        What the matrix lacks to be positive semidefinite on the face, times n + 1, rounded up.
-    """
-
-    matrix: FloatArray
-    pairs: IntArray
-    deficit: float
+    matrix: FloatArray  # (p + 1, p + 1), symmetric
+    pairs: IntArray  # (p,): the flat indices of its pairs, ascending
+    deficit: float  # what the matrix lacks to be positive semidefinite on the face, times n + 1, rounded up
 
     @property
     def constant(self) -> float:

@@ -126,14 +126,9 @@ class EntropicGW(Solver):
 class FusedTransport:
     """A QAP with one factor pair as a fused Gromov-Wasserstein problem with alpha = 1/2 and uniform weights.
 
-    Attributes
-    ----------
-    source, target
-        X and Y, scaled alike.
-    features
-        M: the fused objective is half of <M, T> plus the Gromov-Wasserstein loss of T.
-    spread
-        Magnitude of the differences within a gradient at a permutation, the unit of epsilon.
+    The fused objective is half of <features, T> plus the Gromov-Wasserstein loss of T between source and target, the X
+    and Y above, scaled alike. `spread` is the magnitude of the differences within a gradient at a permutation, the unit
+    of epsilon.
     """
 
     def __init__(self, problem: QAP) -> None:

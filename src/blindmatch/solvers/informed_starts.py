@@ -30,12 +30,7 @@ def by_samples(relaxation: Relaxation, descend: Descend, budget: Budget, rng: np
 
     A descent ends in one of many local optima. Two samples look like the whole sets and are matched in a tenth of a
     second, so there is time for many of them. The cheapest are extended: each item goes where its relations to the
-    sample fit best. The cheapest extension is the result.
-
-    Parameters
-    ----------
-    descend
-        Frank-Wolfe runs on a relaxation from a stack of starts.
+    sample fit best. The cheapest extension is the result. `descend` runs Frank-Wolfe from a stack of starts.
     """
     n = len(relaxation.linear)
     size = min(_ITEMS, n // _SHARE)

@@ -42,14 +42,7 @@ _LARGEST = 1e9  # upper limit of the numbers of a relaxation; costs are scaled t
 class TreeFile:
     """The file of one run. It may hold the nodes of an earlier run, in the order of the certificate.
 
-    Parameters
-    ----------
-    path
-        Where it is, or will be.
-    problem
-        The problem that the solver got.
-    interval
-        Seconds between two writes, at least.
+    There are at least `interval` seconds between two writes.
     """
 
     def __init__(self, path: Path, problem: QAP, interval: float) -> None:

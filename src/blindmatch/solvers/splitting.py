@@ -75,16 +75,10 @@ class SplittingState:
 
 
 class Splitting:
-    """The iteration. Costs are scaled so that |C| is about n^2.
+    """The iteration.
 
-    Parameters
-    ----------
-    cost
-        (p + 1, p + 1), symmetric, over 1 and the allowed pairs.
-    allowed
-        (n, n).
-    beta
-        The penalty. With a large one the two projections soon agree; a small one is needed to reach the optimum.
+    The costs, (p + 1, p + 1) over 1 and the allowed pairs, are scaled so that |C| is about n^2. With a large penalty
+    beta the two projections soon agree; a small one is needed to reach the optimum.
     """
 
     def __init__(
