@@ -96,12 +96,11 @@ class Relations:
         *,
         crew: Crew,
         rng: np.random.Generator,
-        exact: bool | None = None,
+        exact: bool = True,
         seconds: float = math.inf,
     ) -> None:
         refuse(distortion, (len(source), len(target)))
-        self.distortion, self.source, self.target, self._crew = distortion, source, target, crew
-        self.exact = max(len(source), len(target)) <= EXACT if exact is None else exact
+        self.distortion, self.source, self.target, self._crew, self.exact = distortion, source, target, crew, exact
         self._seed = int(rng.integers(2**63))
         self._drawn = int(np.clip(min(seconds, 1e6) * _DRAWN_PER_SECOND, _FEWEST, _DRAWN))
         self._scales = [self._scale(side) for side in (source, target)]
