@@ -73,8 +73,3 @@ class TorchArrays(Arrays):
 
 
 NUMPY = Arrays()
-
-
-def arrays_on(device: str | None) -> Arrays:
-    """Numpy's arrays for None, torch's otherwise."""
-    return NUMPY if device is None else TorchArrays(device)

@@ -17,7 +17,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.stage_check import Effort
-from blindmatch.solvers.arrays import NUMPY, Arrays, arrays_on
+from blindmatch.solvers.arrays import NUMPY, Arrays, TorchArrays
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.pair_costs import PairCosts
@@ -77,7 +77,8 @@ class Semidefinite(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run level 1 without its linear program, then the splitting on the pairs that it does not rule out."""
-        arrays = arrays_on(self.device)  # first, so that an unusable device is reported at once
+        # First, so that an unusable device is reported at once.
+        arrays = NUMPY if self.device is None else TorchArrays(self.device)
         first = DualAscent(relaxation=False)(problem, budget=budget, rng=rng)
         if budget.stopped or first.status == "optimal" or problem.n < 2:
             return first
