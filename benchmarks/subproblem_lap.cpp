@@ -25,7 +25,7 @@ Problems make_problems(int n, float noise) {
     std::vector<double> base(area(n, n));
     for (double& x : base) x = uniform(generator);
     Lap lap(n);
-    lap.solve(base.data(), n, n);
+    lap.solve(base.data(), n);
     Problems problems(200, std::vector<float>(base.size()));
     for (auto& problem : problems) {
         for (std::size_t at = 0; at < base.size(); ++at) {
@@ -60,7 +60,7 @@ bool solve_by_lap(const Problems& problems, int n) {
     const int* previous = nullptr;
     for (const auto& problem : problems) {
         std::copy(problem.begin(), problem.end(), costs.begin());
-        if (!lap.solve(costs.data(), n, n, LapMethod::jonker_volgenant, 0.0, previous, 1e-7, 2)) return false;
+        if (!lap.solve(costs.data(), n, LapMethod::jonker_volgenant, 0.0, previous, 2)) return false;
         previous = lap.row_to_col();
     }
     return true;

@@ -30,9 +30,7 @@ double forbid_too_large(std::vector<double>& leader) {
 LeaderDuals solve_leader(std::vector<double> leader, int n) {
     const double largest = forbid_too_large(leader);
     Lap lap(n);
-    const auto solve = [&] {
-        return lap.solve(leader.data(), n, n, LapMethod::jonker_volgenant, 0.0, nullptr, 0.0, kBalance);
-    };
+    const auto solve = [&] { return lap.solve(leader.data(), n, LapMethod::jonker_volgenant, 0.0, nullptr, kBalance); };
     if (!solve()) {
         const double blocked = 4.0 * (n + 1) * (largest > 0.0 ? largest : 1.0);
         std::replace_if(leader.begin(), leader.end(), [](double x) { return std::isinf(x); }, blocked);

@@ -69,22 +69,17 @@ LapMatrix enlarge(LapWork& work, const LapMatrix& c) {
             work.padded[i * kLapLanes + i] = 0.0;
         }
     }
-    return {work.padded.data(), static_cast<std::size_t>(kLapLanes), kLapLanes};
+    return {work.padded.data(), kLapLanes};
 }
 
 }  // namespace
 
-LapWork::LapWork(int max_rows) : max_n(std::max(max_rows, kLapLanes)) {
-    for (auto* list : {&row_to_col, &col_to_row, &free_columns, &rows, &next_rows, &reached}) list->assign(max_n, -1);
-    for (auto* list : {&u, &v, &distance, &open_v, &reached_distance}) list->assign(max_n, 0.0);
-    previous.assign(max_n, 0);
+LapWork::LapWork(int max_rows) {
+    const int n = std::max(max_rows, kLapLanes);
+    for (auto* list : {&row_to_col, &col_to_row, &free_columns, &rows, &next_rows, &reached}) list->assign(n, -1);
+    for (auto* list : {&u, &v, &distance, &open_v, &reached_distance}) list->assign(n, 0.0);
+    previous.assign(n, 0);
     padded.assign(kLapLanes * kLapLanes, 0.0);
-}
-
-void LapWork::clear(int n) {
-    std::fill_n(row_to_col.begin(), n, -1);
-    std::fill_n(col_to_row.begin(), n, -1);
-    augmentations = 0;
 }
 
 void LapWork::list_free_columns(int n) {
@@ -100,60 +95,46 @@ void LapWork::remove_free_column(int j) {
     free_columns[f] = free_columns[--free_column_count];
 }
 
-Lap::Lap(int max_n) {
-    if (max_n < 0) throw std::invalid_argument("max_n must be at least 0, got " + std::to_string(max_n));
-    work_ = std::make_unique<LapWork>(max_n);
+void LapWork::flip_path(int r, int sink) {
+    for (int i = -1, j = sink; i != r;) {
+        i = static_cast<int>(previous[j]);
+        col_to_row[j] = i;
+        std::swap(j, row_to_col[i]);
+    }
 }
-Lap::~Lap() = default;
-Lap::Lap(Lap&&) noexcept = default;
-Lap& Lap::operator=(Lap&&) noexcept = default;
 
-bool Lap::solve(const double* cost, int n, int stride, LapMethod method, double epsilon, const int* warm,
-                double tolerance, int balance) {
-    LapWork& work = *work_;
-    if (n < 0 || n > work.max_n || stride < n) {
-        throw std::invalid_argument("expected 0 <= n <= max_n and stride >= n, got n = " + std::to_string(n) +
-                                    ", max_n = " + std::to_string(work.max_n) + ", stride = " + std::to_string(stride));
-    }
-    if (!(tolerance >= 0.0 && tolerance < kLapInfinity)) {
-        throw std::invalid_argument("tolerance must be finite and at least 0, got " + std::to_string(tolerance));
-    }
-    work.dual_sum = 0.0;
-    LapMatrix c{cost, static_cast<std::size_t>(stride), n};
-    if (n < kLapLanes) c = enlarge(work, c);
+bool Lap::solve(const double* cost, int n, LapMethod method, double epsilon, const int* warm, int balance) {
+    dual_sum_ = 0.0;
+    LapMatrix c{cost, n};
+    if (n < kLapLanes) c = enlarge(work_, c);
     if (warm) {
-        std::fill_n(std::copy_n(warm, n, work.next_rows.begin()), c.n - n, -1);  // it may be row_to_col itself
-        warm = work.next_rows.data();
+        std::fill_n(std::copy_n(warm, n, work_.next_rows.begin()), c.n - n, -1);  // it may be row_to_col itself
+        warm = work_.next_rows.data();
     }
-    work.clear(c.n);
-    bool solved = check_costs(work, c);
+    std::fill_n(work_.row_to_col.begin(), c.n, -1);
+    std::fill_n(work_.col_to_row.begin(), c.n, -1);
+    bool solved = check_costs(work_, c);
     if (solved) {
         switch (method) {
             case LapMethod::jonker_volgenant:
-                solved = lap_jonker_volgenant(work, c, warm, tolerance);
+                solved = lap_jonker_volgenant(work_, c, warm);
                 break;
             case LapMethod::auction:
-                solved = lap_auction(work, c, epsilon);
+                solved = lap_auction(work_, c, epsilon);
                 break;
             case LapMethod::hungarian:
-                solved = lap_hungarian(work, c);
+                solved = lap_hungarian(work_, c);
                 break;
         }
     }
     if (!solved) {
-        std::fill_n(work.row_to_col.begin(), n, -1);
+        std::fill_n(work_.row_to_col.begin(), n, -1);
         return false;
     }
-    if (method == LapMethod::jonker_volgenant) lap_balance(work, c, balance);
-    feasible_rows(c, work.v.data(), work.u.data());
-    for (int i = 0; i < n; ++i) work.dual_sum += work.u[i] + work.v[work.row_to_col[i]];  // by pairs: less cancellation
+    if (method == LapMethod::jonker_volgenant) lap_balance(work_, c, balance);
+    feasible_rows(c, work_.v.data(), work_.u.data());
+    for (int i = 0; i < n; ++i) dual_sum_ += work_.u[i] + work_.v[work_.row_to_col[i]];  // by pairs: less cancellation
     return true;
 }
-
-const int* Lap::row_to_col() const { return work_->row_to_col.data(); }
-const double* Lap::u() const { return work_->u.data(); }
-const double* Lap::v() const { return work_->v.data(); }
-double Lap::dual_sum() const { return work_->dual_sum; }
-int Lap::augmentations() const { return work_->augmentations; }
 
 }  // namespace blindmatch

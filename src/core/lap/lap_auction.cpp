@@ -120,7 +120,7 @@ BLINDMATCH_KERNEL bool lap_auction(LapWork& work, const LapMatrix& c, double eps
     if (row_count == 0) return true;
     // Bidding wars, or an epsilon lost in rounding: finish with paths, which need duals feasible without the epsilon.
     for (int i = 0; i < c.n; ++i) work.u[i] = row_minimum(c.row(i), work.v.data(), c.n);
-    return lap_augment(work, c, 0.0);
+    return lap_augment(work, c);
 }
 
 }  // namespace blindmatch

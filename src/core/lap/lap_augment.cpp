@@ -56,35 +56,23 @@ BLINDMATCH_INLINE Nearest relax(LapWork& work, const double* row, int i, double 
     return nearest_lane(least, at);
 }
 
-// A free column among the (nearly) nearest ends the search: with many ties, much earlier than the nearest one would.
-BLINDMATCH_INLINE int near_free_column(const LapWork& work, double limit) {
-    limit = std::min(limit, std::numeric_limits<double>::max());  // forbidden pairs are not near
-    int found = -1;
-    for (int f = 0; f < work.free_column_count && found < 0; ++f) {
+// A free column among the nearest ends the search: with many ties, much earlier than the nearest one would.
+BLINDMATCH_INLINE int nearest_free_column(const LapWork& work, double least) {
+    for (int f = 0; f < work.free_column_count; ++f) {
         const int j = work.free_columns[f];
-        if (work.distance[j] <= limit) found = j;
+        if (work.distance[j] <= least) return j;
     }
-    return found;
+    return -1;
 }
 
-// Swaps the pairs along the path that ends in the free column `sink`.
-BLINDMATCH_INLINE void flip(LapWork& work, int r, int sink) {
-    work.remove_free_column(sink);
-    for (int i = -1, j = sink; i != r;) {
-        i = static_cast<int>(work.previous[j]);
-        work.col_to_row[j] = i;
-        std::swap(j, work.row_to_col[i]);
-    }
-}
-
-BLINDMATCH_INLINE bool augment_row(LapWork& work, const LapMatrix& c, int r, double tolerance) {
+BLINDMATCH_INLINE bool augment_row(LapWork& work, const LapMatrix& c, int r) {
     Nearest nearest = start(work, c.row(r), r, c.n);
     double radius = nearest.value;
     int count = 0, sink;
     while (true) {
         if (nearest.value == kLapInfinity) return false;
         radius = std::max(radius, nearest.value);  // rounding must not let it shrink
-        sink = near_free_column(work, nearest.value + tolerance);
+        sink = nearest_free_column(work, nearest.value);
         if (sink >= 0) break;
         const int j = nearest.column, i = work.col_to_row[j];
         work.reached[count] = j;
@@ -100,18 +88,17 @@ BLINDMATCH_INLINE bool augment_row(LapWork& work, const LapMatrix& c, int r, dou
         work.u[work.col_to_row[j]] += change;
     }
     work.u[r] = radius;
-    flip(work, r, sink);
+    work.remove_free_column(sink);
+    work.flip_path(r, sink);
     return true;
 }
 
 }  // namespace
 
-BLINDMATCH_KERNEL bool lap_augment(LapWork& work, const LapMatrix& c, double tolerance) {
+BLINDMATCH_KERNEL bool lap_augment(LapWork& work, const LapMatrix& c) {
     work.list_free_columns(c.n);
     for (int r = 0; r < c.n; ++r) {
-        if (work.row_to_col[r] >= 0) continue;
-        ++work.augmentations;
-        if (!augment_row(work, c, r, tolerance)) return false;
+        if (work.row_to_col[r] < 0 && !augment_row(work, c, r)) return false;
     }
     return true;
 }

@@ -45,14 +45,9 @@ int grow_tree(LapWork& work, const LapMatrix& c, int r) {
 bool lap_hungarian(LapWork& work, const LapMatrix& c) {
     std::fill_n(work.v.begin(), c.n, 0.0);
     for (int r = 0; r < c.n; ++r) {
-        ++work.augmentations;
-        int j = grow_tree(work, c, r);
+        const int j = grow_tree(work, c, r);
         if (j < 0) return false;
-        for (int i = -1; i != r;) {
-            i = static_cast<int>(work.previous[j]);
-            work.col_to_row[j] = i;
-            std::swap(j, work.row_to_col[i]);
-        }
+        work.flip_path(r, j);
     }
     return true;
 }

@@ -105,8 +105,8 @@ BLINDMATCH_INLINE bool cold_start(LapWork& work, const LapMatrix& c) {
     return true;
 }
 
-// Row minima, then column minima of what is left, and the pairs of the previous assignment that are (nearly) tight.
-BLINDMATCH_INLINE bool warm_start(LapWork& work, const LapMatrix& c, const int* warm, double tolerance) {
+// Row minima, then column minima of what is left, and the pairs of the previous assignment that are tight.
+BLINDMATCH_INLINE bool warm_start(LapWork& work, const LapMatrix& c, const int* warm) {
     double* v = work.v.data();
     std::fill_n(v, c.n, kLapInfinity);
     for (int i = 0; i < c.n; i += kLapRows) {
@@ -128,16 +128,15 @@ BLINDMATCH_INLINE bool warm_start(LapWork& work, const LapMatrix& c, const int* 
     for (int i = 0; i < c.n; ++i) {
         const int j = warm[i];
         if (j < 0 || j >= c.n || work.col_to_row[j] >= 0) continue;
-        if (c(i, j) - work.u[i] - v[j] <= tolerance) work.assign(i, j);
+        if (c(i, j) - work.u[i] - v[j] <= 0.0) work.assign(i, j);
     }
     return true;
 }
 
 }  // namespace
 
-BLINDMATCH_KERNEL bool lap_jonker_volgenant(LapWork& work, const LapMatrix& c, const int* warm, double tolerance) {
-    if (!(warm ? warm_start(work, c, warm, tolerance) : cold_start(work, c))) return false;
-    return lap_augment(work, c, tolerance);
+BLINDMATCH_KERNEL bool lap_jonker_volgenant(LapWork& work, const LapMatrix& c, const int* warm) {
+    return (warm ? warm_start(work, c, warm) : cold_start(work, c)) && lap_augment(work, c);
 }
 
 }  // namespace blindmatch

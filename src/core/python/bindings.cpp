@@ -85,7 +85,7 @@ void bind_lap(nb::module_& m) {
             }
             const LapMethod how = lap_method(method);
             nb::gil_scoped_release release;
-            const bool feasible = lap.solve(cost.data(), n, n, how, epsilon, start.empty() ? nullptr : start.data());
+            const bool feasible = lap.solve(cost.data(), n, how, epsilon, start.empty() ? nullptr : start.data());
             return LapSolution{
                 {lap.row_to_col(), lap.row_to_col() + n}, {lap.u(), lap.u() + n}, {lap.v(), lap.v() + n}, feasible};
         },

@@ -162,7 +162,7 @@ std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, St
         }
     }
     Lap lap(problem.n);
-    if (!lap.solve(cost.data(), problem.n, problem.n)) return {};
+    if (!lap.solve(cost.data(), problem.n)) return {};
     std::vector<int> permutation(n);
     for (std::size_t i = 0; i < n; ++i) permutation[i] = columns[lap.row_to_col()[i]];
     return permutation;
