@@ -36,14 +36,14 @@ std::string text_of(const fs::path& path) {
 TEST_CASE("a file is replaced whole, or the old one stays") {
     const Folder folder;
     const fs::path file = folder.path / u8"\u00e9tat.tree";
-    replace_file(file, {"one\r\n", "", "two\n"});
+    replace_file(file, "one\r\ntwo\n");
     CHECK(text_of(file) == "one\r\ntwo\n");
-    replace_file(file, {"new"});
+    replace_file(file, "new");
     CHECK(text_of(file) == "new");
     fs::create_directory(folder.path / "taken.tree.new");  // where the temporary file would be written
-    CHECK_THROWS_AS(replace_file(folder.path / "taken.tree", {"new"}), std::system_error);
+    CHECK_THROWS_AS(replace_file(folder.path / "taken.tree", "new"), std::system_error);
     CHECK_FALSE(fs::exists(folder.path / "taken.tree"));
-    CHECK_THROWS_AS(replace_file(folder.path / "none" / "a.tree", {"new"}), std::system_error);
+    CHECK_THROWS_AS(replace_file(folder.path / "none" / "a.tree", "new"), std::system_error);
     CHECK(shown(fs::path(u8"\u00e9")) == "\xc3\xa9");
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("an unfinished root is taken up, with a start match or without one") {
     state.proof.resize(1);
     const double optimum = Enumerated(problem).optimum;
     for (const std::vector<int>& start : {std::vector<int>{}, std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}}) {
-        save_state(options.checkpoint, state, fingerprint(problem, options.root));
+        save_state(options.checkpoint, state, fingerprint(problem, options.root.target));
         Stop stop;
         const TreeResult tree = branch_and_bound(problem, options, start, stop);
         CHECK(tree.status == BoundStatus::optimal);

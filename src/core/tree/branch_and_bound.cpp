@@ -11,14 +11,11 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 #include "base/index.h"
 #include "base/thread_pool.h"
-#include "bound/bounder.h"
-#include "tree/branching.h"
 #include "tree/expansion.h"
-#include "tree/tree_node.h"
-#include "tree/tree_state.h"
 
 namespace blindmatch {
 namespace {
@@ -42,8 +39,7 @@ struct Turn {
 
 class Tree {
  public:
-    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop,
-         const std::function<void(const TreeProgress&)>& report)
+    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop, const std::function<void(const TreeProgress&)>& report)
         : problem_(problem),
           options_(options),
           stop_(stop),
@@ -54,35 +50,21 @@ class Tree {
     TreeResult run(std::vector<int> initial) {
         result_.symmetries = symmetries_for(problem_, options_);
         if (!resume(initial)) grow_root(std::move(initial));
-        if (!open_.empty()) work_on_all_threads();
-        result_.bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
+        if (!result_.open.empty()) work_on_all_threads();
+        result_.bound = global_bound();
         const bool closed = result_.bound >= target();
         result_.status = closed                  ? BoundStatus::optimal
                          : stop_.interrupted()   ? BoundStatus::interrupted
                          : stop_() || cut_short_ ? BoundStatus::time_limit
                                                  : BoundStatus::stalled;
         keep_state();
-        result_.open = std::move(open_);
-        result_.root_bound = root_bound_;
-        result_.closed_bound = closed_bound_;
         return std::move(result_);
     }
 
     TreeState grow(TreeState state) {
-        result_.symmetries = state.symmetries;
         take_up(std::move(state));
-        if (!open_.empty()) work_on_all_threads();
-        return {true,
-                std::move(result_.permutation),
-                result_.cost,
-                root_bound_,
-                closed_bound_,
-                result_.nodes,
-                next_id_,
-                result_.proof_dropped,
-                std::move(result_.proof),
-                std::move(result_.symmetries),
-                std::move(open_)};
+        if (!result_.open.empty()) work_on_all_threads();
+        return std::move(result_);
     }
 
  private:
@@ -92,8 +74,7 @@ class Tree {
     // permutation are where the root starts.
     bool resume(std::vector<int>& initial) {
         if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return false;
-        TreeState state =
-            load_state(options_.checkpoint, problem_, result_.symmetries, fingerprint(problem_, options_.root));
+        TreeState state = load_state(options_.checkpoint, problem_, result_.symmetries, fingerprint(problem_, target_));
         if (!state.root_done) {
             const bool better =
                 initial.empty() || problem_.cost(state.permutation.data()) < problem_.cost(initial.data());
@@ -106,18 +87,9 @@ class Tree {
     }
 
     void take_up(TreeState state) {
-        result_.permutation = std::move(state.permutation);
+        static_cast<TreeState&>(result_) = std::move(state);
         result_.cost = problem_.cost(result_.permutation.data());
-        result_.nodes = state.nodes;
-        result_.proof_dropped = state.proof_dropped;
-        result_.proof = std::move(state.proof);
-        for (const ProofNode& node : result_.proof)
-            for (const Stage& stage : node.stages) proof_bytes_ += bytes_of(stage);
-        root_bound_ = state.root_bound;
-        closed_bound_ = state.closed_bound;
-        next_id_ = state.next_id;
-        root_done_ = true;
-        for (OpenNode& node : state.open) push(std::move(node));
+        for (OpenNode& node : std::exchange(result_.open, {})) push(std::move(node));
     }
 
     // Called with the lock held (or when no thread works). A full disk costs the checkpoint, not the run.
@@ -127,11 +99,9 @@ class Tree {
         const double begin = stop_.elapsed();
         std::size_t bytes = 0;
         try {
-            TreeState state{root_done_,    result_.permutation, result_.cost, root_bound_,
-                            closed_bound_, result_.nodes,       next_id_,     result_.proof_dropped,
-                            result_.proof, result_.symmetries,  open_};
+            TreeState state = result_;
             for (const Turn& turn : turns_) state.open.push_back(turn.open);
-            bytes = save_state(options_.checkpoint, state, fingerprint(problem_, options_.root));
+            bytes = save_state(options_.checkpoint, state, fingerprint(problem_, target_));
             result_.checkpoint_error.clear();
         } catch (const std::exception& error) {
             result_.checkpoint_error = error.what();
@@ -150,37 +120,21 @@ class Tree {
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
         result_.nodes = 1;
-        root_bound_ = root.bound;
+        result_.root_bound = root.bound;
         cut_short_ = root.status == BoundStatus::time_limit;  // the root ends before the limit, to prove what it has
-        result_.proof.resize(1);
-        if (root.stages.empty()) {  // stopped before anything was proved
-            closed_bound_ = root_bound_;
+        BranchedNode node;
+        if (!root.stages.empty()) node.duals = root.stages.back();  // else stopped before anything was proved
+        result_.add_to_proof({.stages = std::move(root.stages)}, options_.proof_limit);
+        if (root.status != BoundStatus::stalled || node.duals.n == 0) {
+            result_.closed_bound = root.bound;
             return;
         }
-        BranchedNode node;
-        for (int i = 0; i < problem_.n; ++i) {
-            node.rows.push_back(i);
-            node.columns.push_back(i);
-        }
-        node.forbidden = root.stages.back().forbidden;
-        node.duals = root.stages.back();
-        keep_stages(result_.proof[0], std::move(root.stages));
-        if (root.status == BoundStatus::stalled) {
-            root_done_ = true;
-            branch(std::move(node), root.pair_bound, 0);
-        } else {
-            closed_bound_ = root_bound_;
-        }
-    }
-
-    void keep_stages(ProofNode& node, std::vector<Stage> stages) {
-        if (result_.proof_dropped) return;
-        for (const Stage& stage : stages) proof_bytes_ += bytes_of(stage);
-        node.stages = std::move(stages);
-        if (proof_bytes_ > options_.proof_limit) {
-            result_.proof = {};
-            result_.proof_dropped = true;
-        }
+        result_.root_done = true;
+        node.rows.resize(problem_.n);
+        std::iota(node.rows.begin(), node.rows.end(), 0);
+        node.columns = node.rows;
+        node.forbidden = node.duals.forbidden;
+        branch(std::move(node), root.pair_bound, 0);
     }
 
     // Called with the lock held (or before the threads start).
@@ -194,7 +148,7 @@ class Tree {
         for (std::size_t pair = 0; pair < pair_bound.size(); ++pair) {
             if (pair_bound[pair] >= goal) {
                 node.forbidden[pair] = 1;
-                closed_bound_ = std::min(closed_bound_, pair_bound[pair]);
+                result_.closed_bound = std::min(result_.closed_bound, pair_bound[pair]);
             }
         }
         node.proof = proof;
@@ -217,7 +171,7 @@ class Tree {
             const int original = is_row ? parent->columns[other] : parent->rows[other];
             const bool skip = std::any_of(skipped.begin(), skipped.end(),
                                           [original](const SkippedChild& child) { return child.skipped == original; });
-            if (b < goal && !skip) push({b, next_id_++, i, j, parent});
+            if (b < goal && !skip) push({b, result_.next_id++, i, j, parent});
         }
     }
 
@@ -228,30 +182,30 @@ class Tree {
     }
 
     void push(OpenNode node) {
-        open_.push_back(std::move(node));
-        std::push_heap(open_.begin(), open_.end(), later);
+        result_.open.push_back(std::move(node));
+        std::push_heap(result_.open.begin(), result_.open.end(), later);
     }
 
     // While the open nodes take too much memory: the newest first, which is depth first and opens few.
     OpenNode pop() {
         if (*open_bytes_ <= options_.open_limit) {
-            std::pop_heap(open_.begin(), open_.end(), later);
+            std::pop_heap(result_.open.begin(), result_.open.end(), later);
         } else {
-            const auto newest = std::max_element(open_.begin(), open_.end(),
+            const auto newest = std::max_element(result_.open.begin(), result_.open.end(),
                                                  [](const OpenNode& x, const OpenNode& y) { return x.id < y.id; });
-            std::swap(*newest, open_.back());
-            std::make_heap(open_.begin(), open_.end() - 1, later);
+            std::swap(*newest, result_.open.back());
+            std::make_heap(result_.open.begin(), result_.open.end() - 1, later);
         }
-        OpenNode node = std::move(open_.back());
-        open_.pop_back();
+        OpenNode node = std::move(result_.open.back());
+        result_.open.pop_back();
         return node;
     }
 
     double global_bound() const {
-        double bound = closed_bound_;
-        for (const OpenNode& node : open_) bound = std::min(bound, node.bound);
+        double bound = result_.closed_bound;
+        for (const OpenNode& node : result_.open) bound = std::min(bound, node.bound);
         for (const Turn& turn : turns_) bound = std::min(bound, turn.open.bound);
-        return bound;
+        return std::min(std::max(result_.root_bound, bound), result_.cost);
     }
 
     void work_on_all_threads() {
@@ -315,10 +269,10 @@ class Tree {
     // the order of all this is that of a single thread, however many there are and however long each node takes.
     void advance() {
         for (;;) {
-            while (turns_.size() < kTurns && !open_.empty()) {
+            while (turns_.size() < kTurns && !result_.open.empty()) {
                 OpenNode node = pop();
                 if (node.bound >= target()) {  // a better permutation was found since
-                    closed_bound_ = std::min(closed_bound_, node.bound);
+                    result_.closed_bound = std::min(result_.closed_bound, node.bound);
                 } else {
                     turns_.push_back({std::move(node), result_.cost, false, nullptr});
                 }
@@ -341,16 +295,13 @@ class Tree {
         Expansion& result = *turn.result;
         ++result_.nodes;
         take_permutation(result);
-        const double goal = target();
-        int proof = -1;
-        if (!result_.proof_dropped) {
-            const auto& [row, column] = result.node.fixed.back();
-            proof = static_cast<int>(result_.proof.size());
-            result_.proof.push_back({turn.open.parent->proof, row, column, {}, -1, true, {}});
-            keep_stages(result_.proof.back(), std::move(result.stages));
-        }
-        if (result.bound >= goal || result.pair_bound.empty()) {
-            closed_bound_ = std::min(closed_bound_, result.bound);
+        const auto& [row, column] = result.node.fixed.back();
+        const int proof = static_cast<int>(result_.proof.size());
+        result_.add_to_proof(
+            {.parent = turn.open.parent->proof, .row = row, .column = column, .stages = std::move(result.stages)},
+            options_.proof_limit);
+        if (result.bound >= target() || result.pair_bound.empty()) {
+            result_.closed_bound = std::min(result_.closed_bound, result.bound);
         } else {
             branch(std::move(result.node), result.pair_bound, proof);
         }
@@ -360,10 +311,9 @@ class Tree {
         const double now = stop_.elapsed();
         if (!report_ || now < next_report_) return;
         next_report_ = now + 0.1;
-        const double bound = std::min(std::max(root_bound_, global_bound()), result_.cost);
         const auto nodes = static_cast<double>(result_.proof.size());
         const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
-        report_({result_.cost, bound, result_.nodes, size});
+        report_({result_.cost, global_bound(), result_.nodes, size});
     }
 
     const Problem& problem_;
@@ -373,29 +323,18 @@ class Tree {
     Target target_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    TreeResult result_;
+    TreeResult result_;  // its open nodes are a heap
     Branching branching_;
     std::shared_ptr<std::atomic<std::size_t>> open_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
-    std::vector<OpenNode> open_;  // a heap
-    std::deque<Turn> turns_;      // nodes that were taken off the heap, in that order
-    Stage start_;                 // duals of an unfinished root, from a checkpoint
-    bool root_done_ = false;
-    double next_checkpoint_ = kInfinity;
-    double root_bound_ = -kInfinity;
+    std::deque<Turn> turns_;  // nodes that were taken off the heap, in that order
+    Stage start_;             // duals of an unfinished root, from a checkpoint
+    double next_checkpoint_ = kInfinity, next_report_ = 0.0;
     bool cut_short_ = false;
-    double closed_bound_ = kInfinity;  // of everything that needs no further work
-    double next_report_ = 0.0;
     double root_size_ = 1.0;  // of its proof
-    std::size_t proof_bytes_ = 0, ahead_ = 0;
-    std::int64_t next_id_ = 0;
+    std::size_t ahead_ = 0;
 };
 
 }  // namespace
-
-std::size_t bytes_of(const Stage& stage) {
-    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() +
-           stage.forbidden.size();
-}
 
 std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options) {
     return options.use_symmetry ? find_symmetries(problem, kMostSymmetries) : std::vector<Symmetry>{};

@@ -11,9 +11,7 @@
 #include "base/problem.h"
 #include "base/stop.h"
 #include "bound/dual_ascent.h"
-#include "tree/branching.h"
-#include "tree/symmetry.h"
-#include "tree/tree_node.h"
+#include "tree/tree_state.h"
 
 namespace blindmatch {
 
@@ -29,40 +27,17 @@ struct BranchAndBoundOptions {
     double checkpoint_interval = 60.0;             // seconds
 };
 
-// One node of the proof. Its problem has the rows and columns that are not fixed on the way from the root, ascending.
-// Its bound: each stage proves min(its own bound, the pair bounds by which earlier stages forbade pairs). If it was
-// branched on, min over the pairs of its line of (the child's bound if there is a child, and the node's own pair bound,
-// whichever is larger) is a bound as well; a skipped child counts as its sibling.
-struct ProofNode {
-    int parent = -1;
-    int row = -1, column = -1;  // the pair that it fixes, original indices; -1 at the root
-    std::vector<Stage> stages;
-    int line = -1;  // the original index of the row or column that its children fix; -1: a leaf
-    bool line_is_row = true;
-    std::vector<SkippedChild> skipped;
-};
-
 struct TreeProgress {
     double cost, bound;
     std::int64_t nodes;
     double proof_size;  // nodes and further stages of the root that somebody will have to check; 0 if it was dropped
 };
 
-struct TreeResult {
-    std::vector<int> permutation;
-    double cost = 0.0;
+struct TreeResult : TreeState {
     double bound = 0.0;
     BoundStatus status = BoundStatus::stalled;
-    std::int64_t nodes = 0;
-    bool full = false;             // the node limit ended it
-    std::vector<ProofNode> proof;  // the root first; empty if it was dropped
-    bool proof_dropped = false;
-    std::vector<Symmetry> symmetries;  // that the proof uses
-    std::string checkpoint_error;      // why the last attempt to write the checkpoint failed; empty: it did not
-    // What is left to do, for a `SharedTree`.
-    std::vector<OpenNode> open;
-    double root_bound = -std::numeric_limits<double>::infinity();
-    double closed_bound = std::numeric_limits<double>::infinity();  // of everything that needs no further work
+    bool full = false;                  // the node limit ended it
+    std::string checkpoint_error = {};  // why the last attempt to write the checkpoint failed; empty: it did not
 };
 
 // With a checkpoint, what a run knows is kept in that file, and the next run with the same problem goes on from there.
@@ -73,11 +48,6 @@ TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions&
 
 // The symmetries that a run with these options uses; none if it uses none.
 std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options);
-
-// Memory of the duals.
-std::size_t bytes_of(const Stage& stage);
-
-struct TreeState;
 
 // Works on the open nodes of `state` until `options.node_limit` of them are bounded, `stop` says so, or none is left.
 // Returns what is known and open then.

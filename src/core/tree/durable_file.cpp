@@ -43,17 +43,15 @@ bool reach_disk(int file) {
 bool close_file(int file) { return ::close(file) == 0; }
 #endif
 
-// False, with errno, where that fails.
-bool write_parts(const std::filesystem::path& path, std::initializer_list<std::string_view> parts) {
+// False, with errno, if it fails.
+bool write_file(const std::filesystem::path& path, std::string_view bytes) {
     const int file = open_new(path);
     if (file < 0) return false;
     bool written = true;
-    for (std::string_view part : parts) {
-        while (written && !part.empty()) {
-            const std::ptrdiff_t count = write_some(file, part.data(), std::min(part.size(), kMostBytes));
-            if (count >= 0) part.remove_prefix(static_cast<std::size_t>(count));
-            written = count > 0 || (count < 0 && errno == EINTR);
-        }
+    while (written && !bytes.empty()) {
+        const std::ptrdiff_t count = write_some(file, bytes.data(), std::min(bytes.size(), kMostBytes));
+        if (count >= 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+        written = count > 0 || (count < 0 && errno == EINTR);
     }
     written = written && reach_disk(file);
     const int reason = errno;
@@ -64,11 +62,11 @@ bool write_parts(const std::filesystem::path& path, std::initializer_list<std::s
 
 }  // namespace
 
-void replace_file(const std::filesystem::path& path, std::initializer_list<std::string_view> parts) {
+void replace_file(const std::filesystem::path& path, std::string_view bytes) {
     std::filesystem::path temporary = path;
     temporary += ".new";
     std::error_code failure, ignored;
-    if (!write_parts(temporary, parts)) {
+    if (!write_file(temporary, bytes)) {
         failure.assign(errno, std::generic_category());
     } else {
         std::filesystem::rename(temporary, path, failure);  // replaces on Windows as well

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 
 namespace blindmatch {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool lower(const OpenNode& x, const OpenNode& y) { return x.bound != y.bound ? x.bound < y.bound : x.id < y.id; }
 
@@ -33,20 +30,10 @@ void replant(std::vector<OpenNode>& nodes, const std::function<int(int)>& place)
 SharedTree::SharedTree(const Problem& problem, const BranchAndBoundOptions& options, TreeResult root)
     : problem_(problem),
       options_(options),
-      fingerprint_(fingerprint(problem, options.root)),
-      state_{true,
-             std::move(root.permutation),
-             root.cost,
-             root.root_bound,
-             root.closed_bound,
-             root.nodes,
-             0,
-             root.proof_dropped,
-             std::move(root.proof),
-             std::move(root.symmetries),
-             std::move(root.open)} {
+      fingerprint_(fingerprint(problem, options.root.target)),
+      state_(std::move(root)) {
+    state_.next_id = 0;
     for (OpenNode& node : state_.open) node.id = state_.next_id++;
-    count_proof(0);
 }
 
 std::pair<std::int64_t, std::string> SharedTree::take(std::size_t count) {
@@ -65,13 +52,18 @@ std::pair<std::int64_t, std::string> SharedTree::take(std::size_t count) {
     piece.nodes.assign(std::make_move_iterator(state_.open.begin()), std::make_move_iterator(end));
     state_.open.erase(state_.open.begin(), end);
     // Its proof begins with a stand-in for each parent.
-    TreeState state{true, state_.permutation,   state_.cost, -kInfinity,        kInfinity,  0,
-                    0,    state_.proof_dropped, {},          state_.symmetries, piece.nodes};
+    TreeState state{.root_done = true,
+                    .permutation = state_.permutation,
+                    .cost = state_.cost,
+                    .proof_dropped = state_.proof_dropped,
+                    .symmetries = state_.symmetries,
+                    .open = piece.nodes};
     replant(state.open, [&](int proof) {
         if (state.proof_dropped) return -1;
         const auto place = static_cast<int>(piece.anchors.size());
         piece.anchors.push_back(proof);
-        state.proof.push_back({place == 0 ? -1 : 0, place == 0 ? -1 : 0, place == 0 ? -1 : 0, {}, -1, true, {}});
+        const int first = place == 0 ? -1 : 0;
+        state.proof.push_back({.parent = first, .row = first, .column = first});
         return place;
     });
     for (OpenNode& node : state.open) node.id = state.next_id++;
@@ -94,10 +86,7 @@ void SharedTree::absorb(std::int64_t number, const std::string& bytes) {
     }
     state_.nodes += grown.nodes;
     state_.closed_bound = std::min(state_.closed_bound, grown.closed_bound);
-    if (grown.proof_dropped && !state_.proof_dropped) {
-        state_.proof = {};
-        state_.proof_dropped = true;
-    }
+    if (grown.proof_dropped) state_.drop_proof();
     const auto first = anchors.size();
     const auto base = state_.proof.size();
     const auto place = [&](int index) {
@@ -110,12 +99,9 @@ void SharedTree::absorb(std::int64_t number, const std::string& bytes) {
         node.id = state_.next_id++;
         state_.open.push_back(std::move(node));
     }
-    if (!state_.proof_dropped) {
-        for (std::size_t index = first; index < grown.proof.size(); ++index) {
-            grown.proof[index].parent = place(grown.proof[index].parent);
-            state_.proof.push_back(std::move(grown.proof[index]));
-        }
-        count_proof(base);
+    for (std::size_t index = first; index < grown.proof.size(); ++index) {
+        grown.proof[index].parent = place(grown.proof[index].parent);
+        state_.add_to_proof(std::move(grown.proof[index]), options_.proof_limit);
     }
     out_.erase(found);
 }
@@ -143,30 +129,15 @@ void SharedTree::save(const std::filesystem::path& path) const {
 }
 
 TreeResult SharedTree::finish(BoundStatus status) {
-    TreeResult result;
-    result.bound = bound();
-    result.status = result.bound >= goal() ? BoundStatus::optimal : status;
-    result.permutation = std::move(state_.permutation);
-    result.cost = state_.cost;
-    result.nodes = state_.nodes;
-    result.proof = std::move(state_.proof);
-    result.proof_dropped = state_.proof_dropped;
-    result.symmetries = std::move(state_.symmetries);
-    return result;
-}
-
-void SharedTree::count_proof(std::size_t from) {
-    for (std::size_t index = from; index < state_.proof.size(); ++index)
-        for (const Stage& stage : state_.proof[index].stages) proof_bytes_ += bytes_of(stage);
-    if (proof_bytes_ <= options_.proof_limit) return;
-    state_.proof = {};
-    state_.proof_dropped = true;
+    const double bound = this->bound();
+    if (bound >= goal()) status = BoundStatus::optimal;
+    return {std::move(state_), bound, status};
 }
 
 std::string grow_piece(const Problem& problem, const BranchAndBoundOptions& options, const std::string& piece,
                        Stop& stop) {
     const std::vector<Symmetry> symmetries = symmetries_for(problem, options);
-    const std::uint64_t owner = fingerprint(problem, options.root);
+    const std::uint64_t owner = fingerprint(problem, options.root.target);
     TreeState state = decode_state(piece, "the piece", problem, symmetries, owner);
     return encode_state(grow(problem, options, std::move(state), stop), owner);
 }

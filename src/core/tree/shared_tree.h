@@ -51,10 +51,8 @@ class SharedTree {
     TreeState state_;
     std::map<std::int64_t, Piece> out_;
     std::int64_t next_number_ = 0;
-    std::size_t proof_bytes_ = 0;
 
     double goal() const { return options_.root.target.of(state_.cost); }
-    void count_proof(std::size_t from);
 };
 
 // For a worker: the piece after at most `options.node_limit` nodes, or when `stop` says so.

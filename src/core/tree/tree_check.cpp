@@ -1,7 +1,8 @@
-#include "tree/tree_check.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "search/two_opt.h"
+#include "tree/tree_state.h"
 
 namespace blindmatch {
 namespace {
@@ -71,9 +72,7 @@ bool is_branched(const BranchedNode& node, const TreeState& state, int n) {
 
 bool is_consistent(const TreeState& state, const Problem& problem) {
     const int n = problem.n;
-    if (!is_permutation(state.permutation, n) || !is_proof(state, n)) return false;
-    for (int i = 0; i < n; ++i)
-        if (!problem.allowed(i, state.permutation[i])) return false;
+    if (!is_feasible(problem, state.permutation) || !is_proof(state, n)) return false;
     if (std::isnan(state.root_bound) || std::isnan(state.closed_bound)) return false;
     return std::ranges::all_of(state.open, [&](const OpenNode& node) {
         const std::size_t m = node.parent->rows.size();

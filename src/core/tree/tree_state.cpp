@@ -13,7 +13,6 @@
 #include <type_traits>
 
 #include "tree/durable_file.h"
-#include "tree/tree_check.h"
 
 namespace blindmatch {
 namespace {
@@ -26,33 +25,57 @@ std::uint64_t hash_bytes(const void* data, std::size_t size, std::uint64_t hash 
     return hash;
 }
 
+template <class T>
+concept Plain = std::is_trivially_copyable_v<T>;  // written as its bytes; the other types have a `describe`
+
 class Writer {
  public:
-    template <class T>
-        requires std::is_trivially_copyable_v<T>
-    void put(const T& value) {
-        buffer_.append(reinterpret_cast<const char*>(&value), sizeof value);
-    }
-    template <class T>
-        requires std::is_trivially_copyable_v<T>
-    void put(const std::vector<T>& values) {
-        put(static_cast<std::uint64_t>(values.size()));
-        buffer_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    template <class... Values>
+    void operator()(const Values&... values) {
+        (put(values), ...);
     }
     const std::string& buffer() const { return buffer_; }
 
  private:
+    template <class T>
+    void put(const T& value) {
+        if constexpr (Plain<T>) {
+            buffer_.append(reinterpret_cast<const char*>(&value), sizeof value);
+        } else {
+            describe(*this, const_cast<T&>(value));  // only read
+        }
+    }
+    template <class T>
+    void put(const std::vector<T>& values) {
+        put(static_cast<std::uint64_t>(values.size()));
+        if constexpr (Plain<T>) {
+            buffer_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+        } else {
+            for (const T& value : values) put(value);
+        }
+    }
+
     std::string buffer_;
 };
 
 // Throws std::out_of_range where the bytes cannot be what was written.
 class Reader {
  public:
-    explicit Reader(std::string_view buffer) : buffer_(buffer) {}
+    explicit Reader(std::string_view buffer) : rest_(buffer) {}
+    template <class... Values>
+    void operator()(Values&... values) {
+        (get(values), ...);
+    }
+    std::string_view rest() const { return rest_; }
+
+ private:
     template <class T>
-        requires std::is_trivially_copyable_v<T>
     void get(T& value) {
-        take(&value, sizeof value);
+        if constexpr (Plain<T>) {
+            take(&value, sizeof value);
+        } else {
+            describe(*this, value);
+        }
     }
     void get(bool& value) {  // no other byte may become a bool
         std::uint8_t byte = 0;
@@ -61,100 +84,64 @@ class Reader {
         value = byte == 1;
     }
     template <class T>
-        requires std::is_trivially_copyable_v<T>
     void get(std::vector<T>& values) {
-        values.resize(count(sizeof(T)));
-        take(values.data(), values.size() * sizeof(T));
+        std::uint64_t count = 0;
+        get(count);
+        if (count > rest_.size() / (Plain<T> ? sizeof(T) : 1)) throw std::out_of_range("checkpoint");
+        if constexpr (Plain<T>) {
+            values.resize(count);
+            take(values.data(), count * sizeof(T));
+        } else {
+            for (; count > 0; --count) get(values.emplace_back());
+        }
     }
-    // The length of a list whose items take at least `size` bytes each: never more than the file can hold.
-    std::size_t count(std::size_t size) {
-        std::uint64_t length = 0;
-        get(length);
-        if (length > (buffer_.size() - at_) / size) throw std::out_of_range("checkpoint");
-        return length;
-    }
-
- private:
     void take(void* out, std::size_t size) {
-        if (size > buffer_.size() - at_) throw std::out_of_range("checkpoint");
-        if (size > 0) std::memcpy(out, buffer_.data() + at_, size);
-        at_ += size;
+        if (size > rest_.size()) throw std::out_of_range("checkpoint");
+        if (size > 0) std::memcpy(out, rest_.data(), size);
+        rest_.remove_prefix(size);
     }
 
-    std::string_view buffer_;
-    std::size_t at_ = 0;
+    std::string_view rest_;
 };
 
 // One description of each structure serves both directions.
-template <class Archive, class Value>
-void field(Archive& archive, Value& value) {
-    if constexpr (std::is_same_v<Archive, Writer>) {
-        archive.put(value);
-    } else {
-        archive.get(value);
-    }
-}
-
-// Items that take at least `least` bytes each.
-template <class Archive, class Item, class Describe>
-void list(Archive& archive, std::vector<Item>& items, std::size_t least, Describe describe) {
-    if constexpr (std::is_same_v<Archive, Writer>) {
-        archive.put(static_cast<std::uint64_t>(items.size()));
-    } else {
-        items.resize(archive.count(least));
-    }
-    for (Item& item : items) describe(item);
+template <class Archive>
+void describe(Archive& archive, std::pair<int, int>& pair) {
+    archive(pair.first, pair.second);
 }
 
 template <class Archive>
 void describe(Archive& archive, Stage& stage) {
-    field(archive, stage.n);
-    field(archive, stage.u);
-    field(archive, stage.v);
-    field(archive, stage.beta);
-    field(archive, stage.forbidden);
+    archive(stage.n, stage.u, stage.v, stage.beta, stage.forbidden);
+}
+
+template <class Archive>
+void describe(Archive& archive, Symmetry& symmetry) {
+    archive(symmetry.of_rows, symmetry.image);
 }
 
 template <class Archive>
 void describe(Archive& archive, ProofNode& node) {
-    field(archive, node.parent);
-    field(archive, node.row);
-    field(archive, node.column);
-    field(archive, node.line);
-    field(archive, node.line_is_row);
-    field(archive, node.skipped);
-    list(archive, node.stages, 36, [&](Stage& stage) { describe(archive, stage); });
+    archive(node.parent, node.row, node.column, node.line, node.line_is_row, node.skipped, node.stages);
 }
 
 template <class Archive>
 void describe(Archive& archive, BranchedNode& node) {
-    field(archive, node.rows);
-    field(archive, node.columns);
-    list(archive, node.fixed, 8, [&](std::pair<int, int>& pair) {
-        field(archive, pair.first);
-        field(archive, pair.second);
-    });
-    field(archive, node.forbidden);
-    field(archive, node.assignments);
-    field(archive, node.proof);
-    describe(archive, node.duals);
+    archive(node.rows, node.columns, node.fixed, node.forbidden, node.assignments, node.proof, node.duals);
+}
+
+void describe(Writer& writer, std::shared_ptr<const BranchedNode>& node) { writer(*node); }
+
+void describe(Reader& reader, std::shared_ptr<const BranchedNode>& node) {
+    auto read = std::make_shared<BranchedNode>();
+    reader(*read);
+    node = std::move(read);
 }
 
 template <class Archive>
 void describe(Archive& archive, TreeState& state) {
-    field(archive, state.root_done);
-    field(archive, state.permutation);
-    field(archive, state.cost);
-    field(archive, state.root_bound);
-    field(archive, state.closed_bound);
-    field(archive, state.nodes);
-    field(archive, state.next_id);
-    field(archive, state.proof_dropped);
-    list(archive, state.proof, 33, [&](ProofNode& node) { describe(archive, node); });
-    list(archive, state.symmetries, 9, [&](Symmetry& symmetry) {
-        field(archive, symmetry.of_rows);
-        field(archive, symmetry.image);
-    });
+    archive(state.root_done, state.permutation, state.cost, state.root_bound, state.closed_bound, state.nodes,
+            state.next_id, state.proof_dropped, state.proof, state.symmetries);
 }
 
 // The plain part of an open node, with its parent by number: children share their parent.
@@ -167,27 +154,20 @@ struct OpenRecord {
 
 void put_open(Writer& writer, const std::vector<OpenNode>& open) {
     std::map<const BranchedNode*, std::uint64_t> number;
-    std::vector<const BranchedNode*> parents;
+    std::vector<std::shared_ptr<const BranchedNode>> parents;
     std::vector<OpenRecord> records;
     for (const OpenNode& node : open) {
         const auto [at, fresh] = number.try_emplace(node.parent.get(), parents.size());
-        if (fresh) parents.push_back(node.parent.get());
+        if (fresh) parents.push_back(node.parent);
         records.push_back({node.bound, node.id, node.row, node.column, at->second});
     }
-    writer.put(static_cast<std::uint64_t>(parents.size()));
-    for (const BranchedNode* parent : parents) describe(writer, const_cast<BranchedNode&>(*parent));  // only read
-    writer.put(records);
+    writer(parents, records);
 }
 
 std::vector<OpenNode> get_open(Reader& reader) {
-    std::vector<std::shared_ptr<const BranchedNode>> parents(reader.count(80));
-    for (auto& parent : parents) {
-        auto node = std::make_shared<BranchedNode>();
-        describe(reader, *node);
-        parent = std::move(node);
-    }
+    std::vector<std::shared_ptr<const BranchedNode>> parents;
     std::vector<OpenRecord> records;
-    reader.get(records);
+    reader(parents, records);
     std::vector<OpenNode> open;
     for (const OpenRecord& record : records) {
         if (record.parent >= parents.size()) throw std::out_of_range("checkpoint");
@@ -204,7 +184,24 @@ bool equal(const std::vector<Symmetry>& a, const std::vector<Symmetry>& b) {
 
 }  // namespace
 
-std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& options) {
+std::size_t bytes_of(const Stage& stage) {
+    return sizeof(float) * (stage.u.size() + stage.v.size()) + sizeof(double) * stage.beta.size() +
+           stage.forbidden.size();
+}
+
+void TreeState::add_to_proof(ProofNode node, std::size_t limit) {
+    if (proof_dropped) return;
+    for (const Stage& stage : node.stages) proof_bytes += bytes_of(stage);
+    proof.push_back(std::move(node));
+    if (proof_bytes > limit) drop_proof();
+}
+
+void TreeState::drop_proof() {
+    proof = {};
+    proof_dropped = true;
+}
+
+std::uint64_t fingerprint(const Problem& problem, const Target& target) {
     const auto add = [](const auto& values, std::uint64_t hash) {
         return hash_bytes(values.data(), values.size() * sizeof(values[0]), hash);
     };
@@ -212,19 +209,16 @@ std::uint64_t fingerprint(const Problem& problem, const DualAscentOptions& optio
     for (const Factor& factor : problem.factors) hash = add(factor.target, add(factor.source, hash));
     hash = add(problem.forbidden, add(problem.linear, hash));
     hash = hash_bytes(&problem.constant, sizeof problem.constant, hash);
-    hash = hash_bytes(&options.target.granularity, sizeof options.target.granularity, hash);
-    return hash_bytes(&options.target.tolerance, sizeof options.target.tolerance, hash);
+    hash = hash_bytes(&target.granularity, sizeof target.granularity, hash);
+    return hash_bytes(&target.tolerance, sizeof target.tolerance, hash);
 }
 
 std::string encode_state(const TreeState& state, std::uint64_t fingerprint) {
-    Writer body;
-    describe(body, const_cast<TreeState&>(state));  // only read
+    Writer body, head;
+    body(state);
     put_open(body, state.open);
     const std::string& bytes = body.buffer();
-    Writer head;
-    head.put(fingerprint);
-    head.put(static_cast<std::uint64_t>(bytes.size()));
-    head.put(hash_bytes(bytes.data(), bytes.size()));
+    head(fingerprint, static_cast<std::uint64_t>(bytes.size()), hash_bytes(bytes.data(), bytes.size()));
     return kMagic + head.buffer() + bytes;
 }
 
@@ -233,21 +227,18 @@ TreeState decode_state(std::string_view bytes, const std::string& name, const Pr
     const std::string_view magic(kMagic);
     if (!bytes.starts_with(magic)) throw std::invalid_argument(name + " is not a checkpoint");
     try {
-        const std::string_view rest = bytes.substr(magic.size());
-        Reader head(rest);
+        Reader reader(bytes.substr(magic.size()));
         std::uint64_t owner = 0, size = 0, hash = 0;
-        head.get(owner);
-        head.get(size);
-        head.get(hash);
+        reader(owner, size, hash);
         if (owner != fingerprint) {
             throw std::invalid_argument(name + " belongs to another problem, or to the same one with another seed");
         }
-        const std::string_view payload = rest.substr(3 * sizeof(std::uint64_t));
-        if (payload.size() == size && hash_bytes(payload.data(), payload.size()) == hash) {
-            Reader body(payload);
+        if (reader.rest().size() == size && hash_bytes(reader.rest().data(), size) == hash) {
             TreeState state;
-            describe(body, state);
-            state.open = get_open(body);
+            reader(state);
+            state.open = get_open(reader);
+            for (const ProofNode& node : state.proof)
+                for (const Stage& stage : node.stages) state.proof_bytes += bytes_of(stage);
             if (equal(state.symmetries, symmetries) && is_consistent(state, problem)) return state;
         }
     } catch (const std::out_of_range&) {
@@ -258,7 +249,7 @@ TreeState decode_state(std::string_view bytes, const std::string& name, const Pr
 std::size_t save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint) {
     const std::string bytes = encode_state(state, fingerprint);
     try {
-        replace_file(path, {bytes});
+        replace_file(path, bytes);
     } catch (const std::system_error& error) {
         throw std::runtime_error("cannot write the checkpoint " + shown(path) + ": " + error.code().message());
     }
