@@ -17,36 +17,96 @@ constexpr double kRounding = std::numeric_limits<double>::epsilon();  // twice t
 
 constexpr double kGrace = 0.03;  // seconds
 
-// Everything the kernel reads; matrices of the stage are padded copies with zeros, blocked holds 0 or infinity.
-struct ProofData {
+double largest(const auto& values) {
+    double most = 0.0;
+    for (const double x : values) most = std::max(most, std::abs(x));
+    return most;
+}
+
+// The problem and the stage as the kernel reads them: rows padded, `source` times 2, zeros where a pair is forbidden.
+struct ProofInput {
+    // An interrupted one is not complete: leaders() then gives up before it uses it.
+    ProofInput(const Problem& problem, const Stage& stage, Stop& stop)
+        : n(problem.n),
+          stride(padded(n)),
+          factor_count(static_cast<int>(problem.factors.size())),
+          plane(area(n, stride)),
+          target(factor_count * plane, 0.0),
+          blocked(plane, kInfinity),
+          u(n * plane, 0.0f),
+          v(n * plane, 0.0f) {
+        for (int f = 0; f < factor_count; ++f) {
+            const Factor& factor = problem.factors[f];
+            for (double x : factor.source) source.push_back(2.0 * x);
+            for (int j = 0; j < n; ++j) {
+                std::copy_n(factor.target.begin() + area(j, n), n, target.begin() + f * plane + area(j, stride));
+            }
+            largest_cost += 2.0 * largest(factor.source) * largest(factor.target);
+        }
+        const std::size_t pair_count = area(n, n);
+        for (int k = 0; k < n; ++k) {
+            if (stop() && stop.interrupted()) return;
+            for (int i = 0; i < n; ++i) {
+                const std::size_t row = area(i, n), wide = area(i, stride);
+                for (int j = 0; j < n; ++j) {
+                    if (stage.forbidden[row + j]) continue;
+                    blocked[wide + j] = 0.0;
+                    u[k * plane + wide + j] = stage.u[k * pair_count + row + j];
+                    v[k * plane + wide + j] = stage.v[k * pair_count + row + j];
+                }
+            }
+        }
+        largest_u = largest(u);
+        largest_v = largest(v);
+    }
+
+    // What pair (i,j) is worth with the `smallest` residuals of its rows, rounded down. Infinite if some row has no
+    // partner left: the pair is impossible.
+    double leader(double linear, int i, int j, const std::vector<double>& smallest) const {
+        double sum = linear, magnitude = std::abs(sum);
+        const std::size_t own = cell(i, j, stride);
+        for (int k = 0; k < n; ++k) {
+            double part = 0.0;
+            if (k != i) part += u[k * plane + own] + 0.5 * smallest[k];
+            if (k != j) part += v[k * plane + own];
+            sum += part;
+            magnitude += std::abs(part) + 2.0 * kRounding * (largest_u + largest_v + largest_cost);
+        }
+        if (!std::isfinite(sum)) return kInfinity;
+        // Each R has factor_count products and additions and four subtractions.
+        const double residual_error =
+            (factor_count + 6) * kRounding * (largest_cost + 2.0 * largest_u + 2.0 * largest_v);
+        return sum - (2.0 * (n + 4) * kRounding * magnitude + 0.5 * n * residual_error);
+    }
+
     int n, stride, factor_count;
-    const double* source;  // factor x n x n, times 2
-    const double* target;  // factor x n x stride
-    const float* u;        // n x n x stride
-    const float* v;
-    const double* blocked;  // n x stride
+    std::size_t plane;
+    std::vector<double> source;   // factor x n x n
+    std::vector<double> target;   // factor x n x stride
+    std::vector<double> blocked;  // n x stride: 0 or infinity
+    std::vector<float> u, v;      // n x n x stride
+    double largest_cost = 0.0, largest_u = 0.0, largest_v = 0.0;
 };
 
 // For pair (i,j): smallest[k] = min_l R_ijkl over allowed l != j. Infinite where row k has no such l.
-BLINDMATCH_KERNEL void smallest_residuals(const ProofData& d, int i, int j, double* column_part, double* smallest) {
+BLINDMATCH_KERNEL void smallest_residuals(const ProofInput& d, int i, int j, double* column_part, double* smallest) {
     const int n = d.n, stride = d.stride;
-    const std::size_t plane = area(n, stride);
-    const std::size_t own = cell(i, j, stride);
+    const std::size_t plane = d.plane, own = cell(i, j, stride);
     for (int l = 0; l < n; ++l) column_part[l] = d.v[l * plane + own];
     for (int l = n; l < stride; ++l) column_part[l] = -kInfinity;
     column_part[j] = -kInfinity;  // l = j is no partner
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
         const double from_row = d.u[k * plane + own];
-        const float* u = d.u + i * plane + area(k, stride);
-        const float* v = d.v + j * plane + area(k, stride);
-        const double* blocked = d.blocked + area(k, stride);
+        const float* u = d.u.data() + i * plane + area(k, stride);
+        const float* v = d.v.data() + j * plane + area(k, stride);
+        const double* blocked = d.blocked.data() + area(k, stride);
         Vector<double> lowest = broadcast(kInfinity);
         for (int l = 0; l < stride; l += 4) {
             Vector<double> w{};
             for (int f = 0; f < d.factor_count; ++f) {
                 const double a = d.source[(cell(f, i, n)) * n + k];
-                w += a * load(d.target + cell(f, j, n) * stride + l);
+                w += a * load(d.target.data() + cell(f, j, n) * stride + l);
             }
             Vector<double> taken{};
             for (int t = 0; t < 4; ++t) taken[t] = static_cast<double>(u[l + t]) + static_cast<double>(v[l + t]);
@@ -56,119 +116,27 @@ BLINDMATCH_KERNEL void smallest_residuals(const ProofData& d, int i, int j, doub
     }
 }
 
-double largest(const std::vector<double>& values) {
-    double most = 0.0;
-    for (double x : values) most = std::max(most, std::abs(x));
-    return most;
-}
-
-double largest(const std::vector<float>& values) {
-    double most = 0.0;
-    for (float x : values) most = std::max(most, static_cast<double>(std::abs(x)));
-    return most;
-}
-
 // With NaN among the duals every comparison below would fail, and pairs would count as impossible.
 void zero_unless_finite(std::vector<float>& duals) {
-    const bool finite = std::all_of(duals.begin(), duals.end(), [](float x) { return std::isfinite(x); });
-    if (!finite) std::fill(duals.begin(), duals.end(), 0.0f);
+    const bool finite = std::ranges::all_of(duals, [](float x) { return std::isfinite(x); });
+    if (!finite) std::ranges::fill(duals, 0.0f);
 }
-
-// The problem and the stage as the kernel reads them, and the rounding error of what it returns.
-class ProofInput {
- public:
-    // Nothing where `stop` asks to end at once.
-    static std::optional<ProofInput> of(const Problem& problem, const Stage& stage, Stop& stop) {
-        ProofInput input(problem);
-        if (!input.take_duals(stage, stop)) return std::nullopt;
-        return input;
-    }
-
-    ProofData data() const {
-        return {n_, stride_, factor_count_, source_.data(), target_.data(), u_.data(), v_.data(), blocked_.data()};
-    }
-
-    // What pair (i,j) is worth with the `smallest` residuals of its rows, rounded down. Infinite if some row has no
-    // partner left: the pair is impossible.
-    double leader(double linear, int i, int j, const std::vector<double>& smallest) const {
-        double sum = linear, magnitude = std::abs(sum);
-        const std::size_t own = cell(i, j, stride_);
-        for (int k = 0; k < n_; ++k) {
-            double part = 0.0;
-            if (k != i) part += u_[k * plane_ + own] + 0.5 * smallest[k];
-            if (k != j) part += v_[k * plane_ + own];
-            sum += part;
-            magnitude += std::abs(part) + 2.0 * kRounding * (largest_u_ + largest_v_ + largest_cost_);
-        }
-        if (!std::isfinite(sum)) return kInfinity;
-        // Each R has factor_count products and additions and four subtractions.
-        const double residual_error =
-            (factor_count_ + 6) * kRounding * (largest_cost_ + 2.0 * largest_u_ + 2.0 * largest_v_);
-        return sum - (2.0 * (n_ + 4) * kRounding * magnitude + 0.5 * n_ * residual_error);
-    }
-
- private:
-    explicit ProofInput(const Problem& problem)
-        : n_(problem.n),
-          stride_(padded(problem.n)),
-          factor_count_(static_cast<int>(problem.factors.size())),
-          plane_(area(n_, stride_)),
-          target_(factor_count_ * plane_, 0.0) {
-        for (int f = 0; f < factor_count_; ++f) {
-            const Factor& factor = problem.factors[f];
-            for (double x : factor.source) source_.push_back(2.0 * x);
-            for (int j = 0; j < n_; ++j) {
-                std::copy_n(factor.target.begin() + area(j, n_), n_, target_.begin() + f * plane_ + area(j, stride_));
-            }
-            largest_cost_ += 2.0 * largest(factor.source) * largest(factor.target);
-        }
-    }
-
-    bool take_duals(const Stage& stage, Stop& stop) {
-        const std::size_t pair_count = area(n_, n_);
-        blocked_.assign(plane_, kInfinity);
-        u_.assign(n_ * plane_, 0.0f);
-        v_.assign(n_ * plane_, 0.0f);
-        for (int k = 0; k < n_; ++k) {
-            if (stop() && stop.interrupted()) return false;
-            for (int i = 0; i < n_; ++i) {
-                const std::size_t row = area(i, n_), wide = area(i, stride_);
-                for (int j = 0; j < n_; ++j) {
-                    if (stage.forbidden[row + j]) continue;
-                    blocked_[wide + j] = 0.0;
-                    u_[k * plane_ + wide + j] = stage.u[k * pair_count + row + j];
-                    v_[k * plane_ + wide + j] = stage.v[k * pair_count + row + j];
-                }
-            }
-        }
-        largest_u_ = largest(u_);
-        largest_v_ = largest(v_);
-        return true;
-    }
-
-    int n_, stride_, factor_count_;
-    std::size_t plane_;
-    std::vector<double> source_, target_, blocked_;
-    std::vector<float> u_, v_;
-    double largest_cost_ = 0.0, largest_u_ = 0.0, largest_v_ = 0.0;
-};
 
 // The matrix leader' of all pairs; infinite where a pair is forbidden or impossible.
 std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& stage, const ProofInput& input,
                                            ThreadPool& pool, Stop& stop) {
     const int n = problem.n;
-    const ProofData data = input.data();
     std::vector<double> leader(area(n, n), kInfinity);
     std::atomic<bool> given_up{false};
     pool.run(n, [&](int i, int) {
         // A proof that is nearly done when the time is up may end; it is what the time was spent for.
         if (stop() && (stop.interrupted() || stop.remaining() < -kGrace)) given_up = true;
         if (given_up) return;
-        std::vector<double> column_part(data.stride), smallest(n);
+        std::vector<double> column_part(input.stride), smallest(n);
         for (int j = 0; j < n; ++j) {
             const std::size_t pair = cell(i, j, n);
             if (stage.forbidden[pair]) continue;
-            smallest_residuals(data, i, j, column_part.data(), smallest.data());
+            smallest_residuals(input, i, j, column_part.data(), smallest.data());
             leader[pair] = input.leader(problem.linear[pair], i, j, smallest);
         }
     });
@@ -207,9 +175,8 @@ Proof proof_of(double constant, const std::vector<double>& leader, const std::ve
 std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
     zero_unless_finite(stage.u);
     zero_unless_finite(stage.v);
-    const std::optional<ProofInput> input = ProofInput::of(problem, stage, stop);
-    if (!input) return std::nullopt;
-    const std::optional<std::vector<double>> leader = leaders(problem, stage, *input, pool, stop);
+    const ProofInput input(problem, stage, stop);
+    const std::optional<std::vector<double>> leader = leaders(problem, stage, input, pool, stop);
     if (!leader) return std::nullopt;
     if (stage.beta.empty()) stage.beta = solve_leader(*leader, problem.n).beta;
     return proof_of(problem.constant, *leader, stage.beta);

@@ -302,12 +302,12 @@ bool RltLp::iterate(int count, Stop& stop) {
             dual += n_ * move * move;
             beta_[j] = steps.keep * (beta_[j] + 2.0 * move) + steps.anchor * beta_anchor_[j];
         }
-        residual_ = std::sqrt(weight_ * primal + dual / weight_);
-        if (first_residual_ < 0.0) first_residual_ = residual_;
-        const bool far_down = residual_ <= 0.2 * first_residual_;
-        const bool down_and_rising = residual_ <= 0.8 * first_residual_ && residual_ > last_residual_;
+        const double residual = std::sqrt(weight_ * primal + dual / weight_);
+        if (first_residual_ < 0.0) first_residual_ = residual;
+        const bool far_down = residual <= 0.2 * first_residual_;
+        const bool down_and_rising = residual <= 0.8 * first_residual_ && residual > last_residual_;
         const bool too_long = age >= kLongest * static_cast<double>(iteration_);
-        last_residual_ = residual_;
+        last_residual_ = residual;
         if (age > 20 && (far_down || down_and_rising || too_long)) {
             ++iteration_;
             restart();
@@ -356,12 +356,6 @@ Duals RltLp::duals() const {
         }
     }
     return duals;
-}
-
-double RltLp::dual_value() const {
-    double value = problem_.constant;
-    for (int i = 0; i < n_; ++i) value += rows_[i].alpha + beta_[i];
-    return value;
 }
 
 }  // namespace blindmatch

@@ -34,10 +34,6 @@ class RltLp {
     bool iterate(int count, Stop& stop);
 
     Duals duals() const;
-    double dual_value() const;  // scaled; no bound, only what the duals would prove if they were feasible
-    double residual() const { return residual_; }
-    double weight() const { return weight_; }
-    std::int64_t iterations() const { return iteration_; }
 
  private:
     // Everything of one source row i. A slot is a place in its vectors: all n columns while many are allowed, then the
@@ -82,7 +78,7 @@ class RltLp {
     AlignedVector<float> column_step_;  // of V_ij,l: depends on how many rows may take l
     // Pairs of row blocks, in rounds: no two of a round share a row, so they can run at once.
     std::vector<std::vector<std::pair<int, int>>> rounds_;
-    double weight_ = 10.0, residual_ = 0.0, first_residual_ = -1.0, last_residual_ = 0.0;
+    double weight_ = 10.0, first_residual_ = -1.0, last_residual_ = 0.0;
     std::int64_t iteration_ = 0, restarted_ = 0;
 };
 
