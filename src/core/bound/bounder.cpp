@@ -35,14 +35,12 @@ Bounder::Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, co
       fixed_bound_(kInfinity) {
     // Duals of a parent whose costs are far larger may be out of range here: then they are worth nothing.
     const bool started = start && sweeps_.start_from(scaled_duals(scaled_, *start));
-    if (!started && scaled_.factor_count == 1) {
-        sweeps_.start_by_sorting(stop);
-    }
+    if (!started && scaled_.factor_count == 1) sweeps_.start_by_sorting(stop);
     sweeps_.close();
 }
 
-bool Bounder::sweep(const SweepOptions& options, Stop& stop) {
-    const bool whole = sweeps_.sweep(options, stop);
+bool Bounder::sweep(Stop& stop, bool redistribute) {
+    const bool whole = sweeps_.sweep(stop, redistribute);
     if (whole) sweeps_.close();
     return whole;
 }
@@ -62,37 +60,17 @@ bool Bounder::relax(int iterations, const std::vector<int>& permutation, Stop& s
     }
     relaxation_outdated_ = false;
     if (!relaxation_->iterate(iterations, stop)) return false;
-    SweepOptions repair;
-    repair.redistribute = !sweeps_.start_from(relaxation_->duals());
+    const bool usable = sweeps_.start_from(relaxation_->duals());
     // Duals out of range: where pairs were fixed, the program may have no solution, and its duals no limit. The next
     // call starts again from what the sweeps have.
-    if (repair.redistribute) relaxation_.reset();
-    return sweep(repair, stop);
-}
-
-Stage Bounder::snapshot() const {
-    const int n = problem_.n;
-    Stage stage;
-    stage.n = n;
-    stage.u.resize(area(n, n) * n);
-    stage.v.resize(stage.u.size());
-    stage.forbidden = sweeps_.forbidden();
-    const float unscale = static_cast<float>(1.0 / scaled_.scale);
-    for (std::size_t line = 0; line < area(n, n); ++line) {
-        const std::size_t i = line % n;
-        for (int j = 0; j < n; ++j) {
-            const bool forbidden = stage.forbidden[i * n + j];
-            stage.u[line * n + j] = forbidden ? 0.0f : sweeps_.duals().u[line * scaled_.stride + j] * unscale;
-            stage.v[line * n + j] = forbidden ? 0.0f : sweeps_.duals().v[line * scaled_.stride + j] * unscale;
-        }
-    }
-    return stage;
+    if (!usable) relaxation_.reset();
+    return sweep(stop, !usable);
 }
 
 int Bounder::prove_and_fix(double target, double share, Stop& stop) {
     const auto begin = Stop::Clock::now();
     const int n = problem_.n;
-    Stage stage = snapshot();
+    Stage stage = sweeps_.stage(static_cast<float>(1.0 / scaled_.scale));
     std::optional<Proof> proven = prove(problem_, stage, pool_, stop);
     if (!proven) return 0;
     Proof& proof = *proven;
@@ -107,7 +85,7 @@ int Bounder::prove_and_fix(double target, double share, Stop& stop) {
     if (better || fixes) {
         // A stage that forbade nothing is not needed any more once a later one is better.
         if (better && !stages_.empty() && !stages_.back().fixes) stages_.pop_back();
-        stages_.push_back({std::move(stage), proof.pair_bound, proof.bound, fixes});
+        stages_.push_back({std::move(stage), proof.pair_bound, fixes});
         bound_ = std::max(bound_, proof.bound);
     }
     if (fixes) {

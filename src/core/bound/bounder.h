@@ -18,12 +18,12 @@ namespace blindmatch {
 // forbidden.
 class Bounder {
  public:
-    // `duals` are in the problem's own units (a Stage of it); empty: from scratch.
+    // `start` is in the problem's own units; null: from scratch.
     Bounder(const Problem& problem, std::vector<std::uint8_t> forbidden, const Stage* start, ThreadPool& pool,
             Stop& stop);
 
     // One sweep and the leader's assignment problem; false if `stop` cut it short.
-    bool sweep(const SweepOptions& options, Stop& stop);
+    bool sweep(Stop& stop, bool redistribute = true);
     // `iterations` of the first-order method, then one sweep that makes its duals feasible; false as above.
     bool relax(int iterations, const std::vector<int>& permutation, Stop& stop);
     std::size_t relaxation_bytes() const { return RltLp::bytes(problem_.n, sweeps_.forbidden()); }
@@ -46,7 +46,6 @@ class Bounder {
     double proof_size() const;  // of the stages; 1 for one in which all pairs are allowed
     // What proves bound() and pair_bound(): the stages that forbade pairs, and perhaps a last one.
     std::vector<Stage> take_stages();
-    Stage snapshot() const;
 
  private:
     const Problem& problem_;
@@ -58,7 +57,6 @@ class Bounder {
     struct ProvenStage {
         Stage stage;
         std::vector<double> pair_bound;
-        double bound;
         bool fixes;
     };
     std::vector<ProvenStage> stages_;

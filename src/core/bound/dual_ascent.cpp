@@ -138,11 +138,10 @@ class Ascent {
     double seconds_to_work() const { return stop_.remaining() - 1.5 * bounder_.prove_seconds(); }
 
     void run_sweeps() {
-        SweepOptions full;
         double gap_before = target() - bounder_.hint();
         for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
             Stop early(seconds_to_work(), [this] { return stop_(); });
-            const bool whole = bounder_.sweep(full, early);
+            const bool whole = bounder_.sweep(early);
             if (stop_.interrupted()) return;
             if (whole) try_leader_assignment();
             // The first sweep tells hard problems: it closes a third of their gap or less. Who has little time for one
@@ -170,7 +169,7 @@ class Ascent {
             const double before = bounder_.bound();
             Stop early(seconds_to_work(), [this] { return stop_(); });
             bool whole = bounder_.relax(round < 2 ? 150 : 300, result_.permutation, early);
-            for (int sweep = 0; whole && sweep < kRepairSweeps; ++sweep) whole = bounder_.sweep({}, early);
+            for (int sweep = 0; whole && sweep < kRepairSweeps; ++sweep) whole = bounder_.sweep(early);
             if (stop_.interrupted()) return;
             if (whole) try_leader_assignment();
             const int fixed = prove(idle > 0 ? kWorthALastStage : kWorthALaterStage);

@@ -16,8 +16,9 @@ struct Visit {
     const int* batch;         // pairs that are visited at the same time, this one among them
     int batch_size;
     int i, j;
-    int centring;
 };
+
+constexpr int kCentring = 2;  // passes
 
 // Row k of the subproblem: what the duals leave of the costs between (i, j) and (k, .), which `cost(l)` returns for the
 // vector at l. Returns the least.
@@ -69,19 +70,26 @@ BLINDMATCH_INLINE void share_with_batch(const Visit& visit, SubproblemLap& w) {
     }
 }
 
+// The duals V of the pair itself, in scratch space that is free until the augmentations start.
+BLINDMATCH_INLINE float* own_column_duals(const Visit& visit, SubproblemLap& w) {
+    const int n = visit.problem->n, stride = visit.problem->stride;
+    float* own_v = w.reached.data();
+    for (int l = 0; l < n; ++l) own_v[l] = visit.v[l * area(n, stride) + cell(visit.i, visit.j, stride)];
+    for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
+    own_v[visit.j] = -kPadding;
+    return own_v;
+}
+
 // What the pair holds itself, and half of the least residual of every other row.
 BLINDMATCH_KERNEL double charged_leader(const Visit& visit, SubproblemLap& w) {
     const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
     const std::size_t plane = area(n, stride);
     const std::size_t own = cell(i, j, stride);
-    float* own_v = w.reached.data();
+    const float* own_v = own_column_duals(visit, w);
     double sum = visit.problem->linear[cell(i, j, n)];
     for (int l = 0; l < n; ++l) {
-        own_v[l] = visit.v[l * plane + own];
         if (l != j) sum += own_v[l];
     }
-    for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
-    own_v[j] = -kPadding;
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
         const float least = build_dense_row(visit, k, own_v, w.matrix.data() + area(k, stride));
@@ -94,12 +102,7 @@ BLINDMATCH_KERNEL double charged_leader(const Visit& visit, SubproblemLap& w) {
 // out of range the duals are zero, so that the visit moves nothing.
 BLINDMATCH_KERNEL void solve_pair(const Visit& visit, SubproblemLap& w) {
     const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
-    const std::size_t plane = area(n, stride);
-    const std::size_t own = cell(i, j, stride);
-    float* own_v = w.reached.data();  // free until the augmentations start
-    for (int l = 0; l < n; ++l) own_v[l] = visit.v[l * plane + own];
-    for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
-    own_v[j] = -kPadding;
+    const float* own_v = own_column_duals(visit, w);
     const bool dense = !visit.problem->pair_costs.empty();
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
@@ -115,7 +118,7 @@ BLINDMATCH_KERNEL void solve_pair(const Visit& visit, SubproblemLap& w) {
         return;
     }
     for (int k = 0; k < n; ++k) visit.previous[k] = static_cast<std::uint16_t>(w.column_of[k]);
-    if (visit.centring > 0) centre_duals(w, i, visit.centring);
+    centre_duals(w, i, kCentring);
 }
 
 }  // namespace
@@ -227,7 +230,7 @@ void Sweeps::start_by_sorting(Stop& stop) {
     }
 }
 
-void Sweeps::redistribute() {
+void Sweeps::give_back_leaders() {
     if (n_ == 1) return;
     const std::size_t plane = area(n_, stride_);
     for (int i = 0; i < n_; ++i) {
@@ -243,35 +246,35 @@ void Sweeps::redistribute() {
     }
 }
 
-bool Sweeps::sweep(const SweepOptions& options, Stop& stop) {
+bool Sweeps::sweep(Stop& stop, bool redistribute) {
     order_.clear();
     for (int pair = 0; pair < n_ * n_; ++pair) {
         if (!forbidden_[pair]) order_.push_back(pair);
     }
     // Pairs with a small leader need the costs that they share with others most, so they choose first.
     std::stable_sort(order_.begin(), order_.end(), [this](int x, int y) { return leader_[x] < leader_[y]; });
-    if (options.redistribute) redistribute();
+    if (redistribute) give_back_leaders();
     const int step = batch_size();
     for (std::size_t first = 0; first < order_.size(); first += step) {
         const int count = static_cast<int>(std::min<std::size_t>(step, order_.size() - first));
-        if (!visit(order_.data() + first, count, options, stop)) return false;
+        if (!visit(order_.data() + first, count, stop)) return false;
     }
     return true;
 }
 
-bool Sweeps::visit(const int* batch, int count, const SweepOptions& options, Stop& stop) {
+bool Sweeps::visit(const int* batch, int count, Stop& stop) {
     pool_.run(count, [&](int index, int worker) {
         if (stop()) return;
         const int pair = batch[index];
         SubproblemLap& w = workspaces_[worker];
         solve_pair({&problem_, duals_.u.data(), duals_.v.data(), previous_.data() + area(pair, n_), batch, count,
-                    pair / n_, pair % n_, options.centring},
+                    pair / n_, pair % n_},
                    w);
         float* found = found_.data() + area(index, 2) * n_;
         w.row_dual[pair / n_] = w.column_dual[pair % n_] = 0.0f;
         for (int k = 0; k < n_; ++k) {
-            found[k] = options.pull * w.row_dual[k];
-            found[n_ + k] = options.pull * w.column_dual[k];
+            found[k] = w.row_dual[k];
+            found[n_ + k] = w.column_dual[k];
         }
     });
     if (stop()) return false;
@@ -297,11 +300,28 @@ std::vector<double> Sweeps::charged_leaders() {
         for (int j = 0; j < n_; ++j) {
             const std::size_t pair = cell(i, j, n_);
             if (forbidden_[pair]) continue;
-            leaders[pair] = charged_leader({&problem_, duals_.u.data(), duals_.v.data(), nullptr, nullptr, 0, i, j, 0},
+            leaders[pair] = charged_leader({&problem_, duals_.u.data(), duals_.v.data(), nullptr, nullptr, 0, i, j},
                                            workspaces_[worker]);
         }
     });
     return leaders;
+}
+
+Stage Sweeps::stage(float factor) const {
+    const std::size_t pairs = area(n_, n_);
+    Stage stage{.n = n_,
+                .u = std::vector<float>(pairs * n_, 0.0f),
+                .v = std::vector<float>(pairs * n_, 0.0f),
+                .beta = {},
+                .forbidden = forbidden_};
+    for (std::size_t line = 0; line < pairs; ++line) {
+        for (int j = 0; j < n_; ++j) {
+            if (is_forbidden(static_cast<int>(line % n_), j)) continue;
+            stage.u[line * n_ + j] = duals_.u[line * stride_ + j] * factor;
+            stage.v[line * n_ + j] = duals_.v[line * stride_ + j] * factor;
+        }
+    }
+    return stage;
 }
 
 void Sweeps::close() {

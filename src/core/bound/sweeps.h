@@ -6,6 +6,7 @@
 
 #include "base/stop.h"
 #include "base/thread_pool.h"
+#include "bound/bound_proof.h"
 #include "bound/scaled_problem.h"
 #include "bound/subproblem_lap.h"
 
@@ -14,12 +15,6 @@ namespace blindmatch {
 // Costs are scaled to about 1, and what stands for "blocked" is kBlocked: larger duals have lost all digits of the
 // costs.
 inline constexpr float kLargestDual = 4.0f * kBlocked;
-
-struct SweepOptions {
-    float pull = 1.0f;         // the share of the assignment duals that a visit takes; the rest stays for other pairs
-    int centring = 2;          // passes of centre_duals
-    bool redistribute = true;  // give what the leaders hold back to the pair costs first
-};
 
 // Owns the duals, the leaders and the forbidden pairs. All values are scaled. Nothing here is safe against rounding:
 // bounds are hints, `prove` decides.
@@ -33,8 +28,9 @@ class Sweeps {
     // False, and nothing changes, if a dual is NaN or larger than kLargestDual.
     bool start_from(Duals duals);
 
-    // False if `stop` ended it early; the duals are sound but the bound is not refreshed.
-    bool sweep(const SweepOptions& options, Stop& stop);
+    // False if `stop` ended it early; the duals are sound but the bound is not refreshed. `redistribute` gives what the
+    // leaders hold back to the pair costs first.
+    bool sweep(Stop& stop, bool redistribute = true);
 
     // Solves the leader's assignment problem, moves its value to the bound.
     void close();
@@ -46,11 +42,13 @@ class Sweeps {
     void forbid(int i, int j);
     bool is_forbidden(int i, int j) const { return forbidden_[cell(i, j, n_)]; }
 
+    // The duals, times a factor, for `prove`; zero where a pair is forbidden.
+    Stage stage(float factor) const;
+
     double bound() const { return bound_; }
     const std::vector<double>& reduced_leader() const { return leader_; }  // after close(): pair bound - bound
     const std::vector<int>& leader_assignment() const { return assignment_; }
     const Duals& duals() const { return duals_; }
-    Duals take_duals() { return std::move(duals_); }
     const std::vector<std::uint8_t>& forbidden() const { return forbidden_; }
     // The assignment found in the subproblem of every pair at its last visit, n x n x n: the columns to try first.
     // Entries of n mean none.
@@ -58,9 +56,9 @@ class Sweeps {
     void start_assignments(std::vector<std::uint16_t> assignments) { previous_ = std::move(assignments); }
 
  private:
-    void redistribute();
+    void give_back_leaders();
     // Solves `count` pairs at the same time, then moves their duals into u and v; false if `stop` came first.
-    bool visit(const int* batch, int count, const SweepOptions& options, Stop& stop);
+    bool visit(const int* batch, int count, Stop& stop);
     // Depends on the size alone, so that the number of threads changes nothing.
     int batch_size() const { return n_ < 64 ? 1 : 16; }
 

@@ -178,10 +178,10 @@ void bind_bounds(nb::module_& m) {
                 forbidden.shape(1) != linear.shape(0) || pairs.shape(0) != side || pairs.shape(1) != side)
                 throw nb::value_error("pairs, linear and forbidden do not fit each other");
             Run run(std::move(budget));
-            const std::vector<std::uint8_t> mask(forbidden.data(), forbidden.data() + side);
             nb::gil_scoped_release release;
             ThreadPool pool(threads);
-            return dense_sweeps({n, pairs.data(), linear.data(), mask.data()}, count, gain, pool, run.stop);
+            return dense_sweeps({n, pairs.data(), linear.data()}, {forbidden.data(), forbidden.data() + side}, count,
+                                gain, pool, run.stop);
         },
         nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::kw_only(), nb::arg("count"), nb::arg("gain"),
         nb::arg("threads"), nb::arg("budget"), "Hahn-Grant sweeps on dense pair costs of about 1.");
@@ -196,7 +196,7 @@ void bind_bounds(nb::module_& m) {
             std::vector<double> seconds;
             const std::clock_t start = std::clock();
             for (int sweep = 0; sweep < count; ++sweep) {
-                bounder.sweep({}, total);
+                bounder.sweep(total);
                 seconds.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
             }
             return seconds;

@@ -53,10 +53,9 @@ void try_assignment(const Problem& whole, const Bounder& bounder, const Problem&
 // Sweeps until the node is closed or until it is clear that branching is cheaper. False if `stop` cut it short.
 bool ascend(const Problem& whole, Bounder& bounder, const Problem& part, const Target& target, Stop& stop,
             Expansion& result) {
-    const SweepOptions full;
     double gap_before = target.of(result.cost) - bounder.hint();
     for (int sweep = 0; sweep < kNodeSweeps; ++sweep) {
-        if (!bounder.sweep(full, stop)) return false;
+        if (!bounder.sweep(stop)) return false;
         try_assignment(whole, bounder, part, target, stop, result);
         const double goal = target.of(result.cost);
         const double gap = goal - bounder.hint(), gain = gap_before - gap;
