@@ -13,13 +13,16 @@ namespace blindmatch {
 class ThreadPool;
 
 // Duals of the level-1 RLT relaxation, with the pairs that were forbidden when they were made.
-struct Stage {
+template <class Real>
+struct StageOf {
     int n = 0;
-    std::vector<float> u;                 // u[k][i][j]: what pair (i,j) takes from its row k
-    std::vector<float> v;                 // v[l][i][j]: what pair (i,j) takes from its column l
+    std::vector<Real> u;                  // u[k][i][j]: what pair (i,j) takes from its row k
+    std::vector<Real> v;                  // v[l][i][j]: what pair (i,j) takes from its column l
     std::vector<double> beta;             // column duals of the leader's assignment problem
     std::vector<std::uint8_t> forbidden;  // n x n
 };
+using Stage = StageOf<float>;
+using HahnGrantStage = StageOf<double>;  // of the paper's ascent
 
 struct Proof {
     double bound = 0.0;              // no permutation that avoids the forbidden pairs costs less

@@ -32,7 +32,7 @@ constexpr double kMostSwaps = 3e8;  // that each tabu search may look at: about 
 class Ascent {
  public:
     Ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
-           const std::function<void(const BoundProgress&)>& report)
+           const BoundReport& report)
         : problem_(problem),
           options_(options),
           stop_(stop),
@@ -46,7 +46,7 @@ class Ascent {
             search.restarts = 20;
             initial = two_opt(problem, search, stop).permutation;
         }
-        if (!initial.empty()) offer(initial);
+        offer(initial);
     }
 
     BoundResult run() {
@@ -79,9 +79,7 @@ class Ascent {
     bool cut_short() { return cut_short_ = cut_short_ || stop_(); }
 
     void offer(const std::vector<int>& permutation) {
-        for (int i = 0; i < problem_.n; ++i) {
-            if (!problem_.allowed(i, permutation[i])) return;
-        }
+        if (!is_feasible(problem_, permutation)) return;
         const double cost = problem_.cost(permutation.data());
         if (!result_.permutation.empty() && cost >= result_.cost) return;
         result_.permutation = permutation;
@@ -93,15 +91,7 @@ class Ascent {
         const std::vector<int>& assignment = bounder_.sweeps().leader_assignment();
         if (assignment == last_tried_) return;
         last_tried_ = assignment;
-        for (int i = 0; i < problem_.n; ++i) {
-            if (!problem_.allowed(i, assignment[i])) return;
-        }
-        TwoOptOptions search;
-        search.restarts = 1;
-        search.initial = {assignment};
-        Stop brief(std::min(stop_.remaining(), 10.0), [this] { return stop_(); });
-        const SearchResult found = two_opt(problem_, search, brief);
-        if (found.feasible) offer(found.permutation);
+        if (is_feasible(problem_, assignment)) offer(two_opt_from(problem_, assignment, stop_).permutation);
     }
 
     // What the sweeps do not close is hard for the first, short search as well, and every later phase gains by a good
@@ -116,21 +106,19 @@ class Ascent {
         kicked.threads = options_.threads;
         kicked.restarts = kDescents;
         kicked.kicks = static_cast<int>(std::min(4 * n, kMostKicks / (n * n * n)));
-        const SearchResult descended = two_opt(problem_, kicked, brief);
-        if (descended.feasible) offer(descended.permutation);
+        offer(two_opt(problem_, kicked, brief).permutation);
         TabuOptions options;
         options.seed = options_.seed;
         options.streams = kSearches;
         options.threads = options_.threads;
         options.iterations = static_cast<std::int64_t>(std::min(4 * n * n * n, kMostSwaps / (n * n / 2))) + 1;
         options.initial = {result_.permutation};
-        const SearchResult found = tabu(problem_, options, brief);
-        if (found.feasible) offer(found.permutation);
+        offer(tabu(problem_, options, brief).permutation);
     }
 
     int prove(double share) {
         const int fixed = bounder_.prove_and_fix(target(), share, stop_);
-        if (report_) report_({result_.cost, bounder_.bound(), bounder_.proof_size()});
+        if (report_) report_({result_.cost, bounder_.bound(), ++proofs_, bounder_.proof_size()});
         return fixed;
     }
 
@@ -182,7 +170,7 @@ class Ascent {
     const Problem& problem_;
     const DualAscentOptions& options_;
     Stop& stop_;
-    const std::function<void(const BoundProgress&)>& report_;
+    const BoundReport& report_;
     ThreadPool pool_;
     Target target_;
     Bounder bounder_;
@@ -190,12 +178,13 @@ class Ascent {
     std::vector<int> last_tried_;
     bool cut_short_ = false, searched_ = false;
     int since_proof_ = 0;
+    std::int64_t proofs_ = 0;
 };
 
 }  // namespace
 
 BoundResult dual_ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
-                        const std::function<void(const BoundProgress&)>& report) {
+                        const BoundReport& report) {
     return Ascent(problem, options, std::move(initial), stop, report).run();
 }
 

@@ -16,18 +16,22 @@ namespace blindmatch {
 enum class BoundStatus { optimal, time_limit, interrupted, stalled };
 
 struct DualAscentOptions {
-    Target target;  // what counts as closed
-    int threads = 1;
+    Target target;                                    // what counts as closed
     std::size_t memory_limit = std::size_t{4} << 30;  // bytes that the first-order method may use; else sweeps alone
     std::uint64_t seed = 0;
+    int threads = 1;
     bool use_relaxation = true;
     const Stage* start = nullptr;  // duals to start from
 };
 
 struct BoundProgress {
     double cost, bound;
-    double proof_size;  // of the stages, which somebody will have to check; 1 for one that covers all pairs
+    std::int64_t iteration;  // proofs of the ascent, or nodes of the tree
+    // What somebody will have to check: the stages, 1 for one that covers all pairs, and in a tree the nodes beyond the
+    // root; 0 if the proof was dropped.
+    double proof_size;
 };
+using BoundReport = std::function<void(const BoundProgress&)>;
 
 struct BoundResult {
     std::vector<int> permutation;
@@ -41,6 +45,6 @@ struct BoundResult {
 // `initial` is the first incumbent; empty: a few local searches find one. `report` is called from the calling thread.
 // The result does not depend on the number of threads unless `stop` cut it short.
 BoundResult dual_ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
-                        const std::function<void(const BoundProgress&)>& report = {});
+                        const BoundReport& report = {});
 
 }  // namespace blindmatch

@@ -45,10 +45,9 @@ class HahnGrant {
     // One pass of the while loop. Returns false if it was cut short; bound and duals are valid then, too.
     bool sweep(Stop& stop);
 
-    double bound() const { return bound_; }         // l of the paper, with every constant added
-    bool bound_is_valid() const { return valid_; }  // false until the leaders of non-negative costs are solved
-    double leader_gain() const { return gain_; }    // what the last leader problem added to the bound
-    int sweeps() const { return sweeps_; }
+    // l of the paper, with every constant added; -infinity until the leaders of non-negative costs are solved.
+    double bound() const { return valid_ ? bound_ : -INFINITY; }
+    double leader_gain() const { return gain_; }  // what the last leader problem added to the bound
     double cost() const { return cost_; }
     const std::vector<int>& permutation() const { return permutation_; }
     void offer(const int* permutation);

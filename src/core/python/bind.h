@@ -19,10 +19,12 @@ using namespace blindmatch;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Mask = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using CubeOf = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Cube = CubeOf<float>;
+using Cube = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const int, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void bind_bounds(nb::module_& m);
+void bind_proofs(nb::module_& m);
+void bind_subsets(nb::module_& m);
 
 // Hands a vector over to numpy without a copy.
 template <class T, class... Sizes>
@@ -39,12 +41,8 @@ auto view_of(const std::vector<T>& values, Sizes... sizes) {
                                                                        {static_cast<std::size_t>(sizes)...});
 }
 
-// Duals in the certificate's order (U[i, j, k]) to the transposed ones of the core (u[k][i][j]).
-template <class From, class To>
-std::vector<To> core_order(const From* duals, int n) {
-    const std::size_t plane = area(n, n);
-    std::vector<To> out(plane * n);
-    for (int k = 0; k < n; ++k)
-        for (std::size_t ij = 0; ij < plane; ++ij) out[k * plane + ij] = static_cast<To>(duals[ij * n + k]);
-    return out;
+// The getter of a property: a view of the whole vector.
+template <class Self, class Base, class T>
+auto view(std::vector<T> Base::* member) {
+    return [member](const Self& self) { return view_of(self.*member, (self.*member).size()); };
 }

@@ -16,8 +16,6 @@
 #include "tree/branch_and_bound.h"
 #include "tree/shared_tree.h"
 
-void bind_bounds(nb::module_& m);
-
 namespace {
 
 std::vector<int> copy_of(const Indices& permutation, const Problem& problem) {
@@ -28,45 +26,19 @@ std::vector<int> copy_of(const Indices& permutation, const Problem& problem) {
 
 void bind_options(nb::module_& m) {
     nb::class_<Target>(m, "Target", "When a bound is good enough; see blindmatch.problem.optimality.")
-        .def(
-            "__init__",
-            [](Target* self, double tolerance, double granularity, double noise) {
-                new (self) Target{tolerance, granularity, noise};
-            },
-            nb::kw_only(), nb::arg("tolerance"), nb::arg("granularity"), nb::arg("noise"));
+        .def(nb::init<double, double, double>(), nb::kw_only(), nb::arg("tolerance"), nb::arg("granularity"),
+             nb::arg("noise"));
 
     nb::class_<DualAscentOptions>(m, "DualAscentOptions")
-        .def(
-            "__init__",
-            [](DualAscentOptions* self, const Target& target, std::size_t memory_limit, std::uint64_t seed, int threads,
-               bool relaxation) {
-                new (self) DualAscentOptions{.target = target,
-                                             .threads = threads,
-                                             .memory_limit = memory_limit,
-                                             .seed = seed,
-                                             .use_relaxation = relaxation};
-            },
-            nb::kw_only(), nb::arg("target"), nb::arg("memory_limit"), nb::arg("seed"), nb::arg("threads"),
-            nb::arg("relaxation") = true);
+        .def(nb::init<Target, std::size_t, std::uint64_t, int, bool>(), nb::kw_only(), nb::arg("target"),
+             nb::arg("memory_limit"), nb::arg("seed"), nb::arg("threads"), nb::arg("relaxation") = true);
 
     nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions")
-        .def(
-            "__init__",
-            [](BranchAndBoundOptions* self, const DualAscentOptions& root, std::size_t proof_limit,
-               std::size_t open_limit, std::optional<std::int64_t> node_limit, bool symmetry,
-               const std::filesystem::path& checkpoint, double checkpoint_interval) {
-                new (self)
-                    BranchAndBoundOptions{.root = root,
-                                          .proof_limit = proof_limit,
-                                          .open_limit = open_limit,
-                                          .node_limit = node_limit.value_or(std::numeric_limits<std::int64_t>::max()),
-                                          .use_symmetry = symmetry,
-                                          .checkpoint = checkpoint,
-                                          .checkpoint_interval = checkpoint_interval};
-            },
-            nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("open_limit") = std::size_t{4} << 30,
-            nb::arg("node_limit") = nb::none(), nb::arg("symmetry") = false, nb::arg("checkpoint") = "",
-            nb::arg("checkpoint_interval") = 60.0);
+        .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, bool,
+                      std::filesystem::path, double>(),
+             nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("open_limit") = std::size_t{4} << 30,
+             nb::arg("node_limit") = nb::none(), nb::arg("symmetry") = false, nb::arg("checkpoint") = "",
+             nb::arg("checkpoint_interval") = 60.0);
 }
 
 void bind_results(nb::module_& m) {
@@ -77,15 +49,13 @@ void bind_results(nb::module_& m) {
         .value("stalled", BoundStatus::stalled);
 
     nb::class_<BoundResult>(m, "BoundResult", "What dual_ascent found.")
-        .def_prop_ro("permutation",
-                     [](const BoundResult& self) { return view_of(self.permutation, self.permutation.size()); })
+        .def_prop_ro("permutation", view<BoundResult>(&BoundResult::permutation))
         .def_ro("status", &BoundResult::status)
         .def_ro("bound", &BoundResult::bound)
         .def_ro("stages", &BoundResult::stages, "They prove the bound.");
 
     nb::class_<TreeResult>(m, "TreeResult", "What branch_and_bound found.")
-        .def_prop_ro("permutation",
-                     [](const TreeResult& self) { return view_of(self.permutation, self.permutation.size()); })
+        .def_prop_ro("permutation", view<TreeResult>(&TreeResult::permutation))
         .def_ro("status", &TreeResult::status)
         .def_ro("bound", &TreeResult::bound)
         .def_ro("nodes", &TreeResult::nodes, "How many were bounded.")
@@ -134,13 +104,8 @@ void bind_shared_tree(nb::module_& m) {
         "grow_piece",
         [](const Problem& problem, const BranchAndBoundOptions& options, const nb::bytes& piece, BoundBudget budget) {
             const std::string bytes(piece.c_str(), piece.size());
-            Run run(std::move(budget));
-            std::string grown;
-            {
-                nb::gil_scoped_release release;
-                grown = grow_piece(problem, options, bytes, run.stop);
-            }
-            return to_bytes(grown);
+            return to_bytes(
+                run_with(std::move(budget), [&](Run& run) { return grow_piece(problem, options, bytes, run.stop); }));
         },
         nb::arg("problem"), nb::arg("options"), nb::arg("piece"), nb::arg("budget"),
         "Works on a piece of a SharedTree until the budget or node_limit ends it; returns what it is then.");
@@ -159,11 +124,8 @@ void bind_bounds(nb::module_& m) {
             if (start && start->n != problem.n) throw nb::value_error("start: expected duals of the problem's size");
             options.start = start;
             std::vector<int> incumbent = copy_of(initial, problem);
-            Run run(std::move(budget));
-            std::int64_t steps = 0;
-            nb::gil_scoped_release release;
-            return dual_ascent(problem, options, std::move(incumbent), run.stop, [&](const BoundProgress& now) {
-                run.report(now.bound, now.cost, ++steps, now.proof_size);
+            return run_with(std::move(budget), [&](Run& run) {
+                return dual_ascent(problem, options, std::move(incumbent), run.stop, run.bound_report());
             });
         },
         nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("start").none(), nb::arg("budget"),
@@ -177,11 +139,11 @@ void bind_bounds(nb::module_& m) {
             if (linear.shape(1) != linear.shape(0) || forbidden.shape(0) != linear.shape(0) ||
                 forbidden.shape(1) != linear.shape(0) || pairs.shape(0) != side || pairs.shape(1) != side)
                 throw nb::value_error("pairs, linear and forbidden do not fit each other");
-            Run run(std::move(budget));
-            nb::gil_scoped_release release;
-            ThreadPool pool(threads);
-            return dense_sweeps({n, pairs.data(), linear.data()}, {forbidden.data(), forbidden.data() + side}, count,
-                                gain, pool, run.stop);
+            return run_with(std::move(budget), [&](Run& run) {
+                ThreadPool pool(threads);
+                return dense_sweeps({n, pairs.data(), linear.data()}, {forbidden.data(), forbidden.data() + side},
+                                    count, gain, pool, run.stop);
+            });
         },
         nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::kw_only(), nb::arg("count"), nb::arg("gain"),
         nb::arg("threads"), nb::arg("budget"), "Hahn-Grant sweeps on dense pair costs of about 1.");
@@ -207,10 +169,8 @@ void bind_bounds(nb::module_& m) {
         "branch_and_bound",
         [](const Problem& problem, const BranchAndBoundOptions& options, const Indices& initial, BoundBudget budget) {
             std::vector<int> incumbent = copy_of(initial, problem);
-            Run run(std::move(budget));
-            nb::gil_scoped_release release;
-            return branch_and_bound(problem, options, std::move(incumbent), run.stop, [&](const TreeProgress& now) {
-                run.report(now.bound, now.cost, now.nodes, now.proof_size);
+            return run_with(std::move(budget), [&](Run& run) {
+                return branch_and_bound(problem, options, std::move(incumbent), run.stop, run.bound_report());
             });
         },
         nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("budget"),

@@ -7,8 +7,6 @@
 #include "python/bind.h"
 #include "tree/branch_and_bound.h"
 
-void bind_proofs(nb::module_& m);
-
 namespace {
 
 using Pair = std::pair<int, int>;
@@ -22,10 +20,30 @@ std::optional<Pair> line(const ProofNode& node) {
     return node.line < 0 ? std::nullopt : std::optional<Pair>({node.line_is_row ? 0 : 1, node.line});
 }
 
+// Duals in the certificate's order (U[i, j, k]) to the transposed ones of the core (u[k][i][j]).
+std::vector<float> core_order(const Cube& duals) {
+    const std::size_t n = duals.shape(0), plane = n * n;
+    std::vector<float> out(plane * n);
+    for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t ij = 0; ij < plane; ++ij) out[k * plane + ij] = duals.data()[ij * n + k];
+    return out;
+}
+
+template <class Real>
+auto bind_stage(nb::module_& m, const char* name, const char* doc) {
+    using S = StageOf<Real>;
+    return nb::class_<S>(m, name, doc)
+        .def_prop_ro("u", [](const S& self) { return view_of(self.u, self.n, self.n, self.n); })
+        .def_prop_ro("v", [](const S& self) { return view_of(self.v, self.n, self.n, self.n); })
+        .def_prop_ro("column_duals", view<S>(&S::beta))
+        .def_prop_ro("forbidden", [](const S& self) { return view_of(self.forbidden, self.n, self.n); });
+}
+
 }  // namespace
 
 void bind_proofs(nb::module_& m) {
-    nb::class_<Stage>(m, "Stage", "Duals in float32, in the core's order: u[k, i, j] and v[l, i, j].")
+    bind_stage<double>(m, "HahnGrantStage", "Duals in float64, in the core's order: u[k, i, j] and v[l, i, j].");
+    bind_stage<float>(m, "Stage", "Duals in float32, in the core's order: u[k, i, j] and v[l, i, j].")
         .def_static(
             "from_certificate",
             [](const Cube& U, const Cube& V) {
@@ -34,16 +52,12 @@ void bind_proofs(nb::module_& m) {
                     if (U.shape(axis) != U.shape(0) || V.shape(axis) != U.shape(0))
                         throw nb::value_error("U, V: expected cubes of one size");
                 return Stage{.n = n,
-                             .u = core_order<float, float>(U.data(), n),
-                             .v = core_order<float, float>(V.data(), n),
+                             .u = core_order(U),
+                             .v = core_order(V),
                              .beta = std::vector<double>(n, 0.0),
                              .forbidden = std::vector<std::uint8_t>(U.shape(0) * U.shape(0), 0)};
             },
-            nb::arg("U"), nb::arg("V"), "Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].")
-        .def_prop_ro("u", [](const Stage& self) { return view_of(self.u, self.n, self.n, self.n); })
-        .def_prop_ro("v", [](const Stage& self) { return view_of(self.v, self.n, self.n, self.n); })
-        .def_prop_ro("column_duals", [](const Stage& self) { return view_of(self.beta, self.n); })
-        .def_prop_ro("forbidden", [](const Stage& self) { return view_of(self.forbidden, self.n, self.n); });
+            nb::arg("U"), nb::arg("V"), "Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].");
 
     nb::class_<SkippedChild>(m, "SkippedChild", "A child that a symmetry maps to its sibling.")
         .def_ro("skipped", &SkippedChild::skipped)
@@ -62,5 +76,5 @@ void bind_proofs(nb::module_& m) {
 
     nb::class_<Symmetry>(m, "Symmetry", "A permutation of the rows, or of the columns, that changes no cost.")
         .def_ro("of_rows", &Symmetry::of_rows)
-        .def_prop_ro("image", [](const Symmetry& self) { return view_of(self.image, self.image.size()); });
+        .def_prop_ro("image", view<Symmetry>(&Symmetry::image));
 }

@@ -6,8 +6,6 @@
 #include "python/budget.h"
 #include "subsets/subsets.h"
 
-void bind_subsets(nb::module_& m);
-
 namespace {
 
 using IndexMatrix = nb::ndarray<const int, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -25,14 +23,6 @@ nb::ndarray<nb::numpy, int, nb::ndim<2>> to_rows(const std::vector<Subset>& subs
     return to_numpy(std::move(rows), subsets.size(), subsets.empty() ? 0 : subsets[0].size());
 }
 
-// Runs `body(stop)` without Python's lock.
-template <class Body>
-SubsetResult run_with(nb::object budget, const Body& body) {
-    Run run(std::move(budget));
-    nb::gil_scoped_release release;
-    return body(run.stop);
-}
-
 }  // namespace
 
 void bind_subsets(nb::module_& m) {
@@ -48,7 +38,7 @@ void bind_subsets(nb::module_& m) {
            std::int64_t iterations, int threads, CoreBudget budget) {
             const SubsetProblem problem = make_problem(cost, size);
             const SubsetSearchOptions options{k, seed, restarts, iterations, threads};
-            return run_with(std::move(budget), [&](Stop& stop) { return search_subsets(problem, options, stop); });
+            return run_with(std::move(budget), [&](Run& run) { return search_subsets(problem, options, run.stop); });
         },
         nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("seed"), nb::arg("restarts"),
         nb::arg("iterations"), nb::arg("threads"), nb::arg("budget"), "The k best subsets by multi-start tabu search.");
@@ -62,7 +52,7 @@ void bind_subsets(nb::module_& m) {
             for (std::size_t s = 0; s < known.shape(0); ++s) {
                 start.emplace_back(known.data() + s * size, known.data() + (s + 1) * size);
             }
-            return run_with(std::move(budget), [&](Stop& stop) { return exact_subsets(problem, k, start, stop); });
+            return run_with(std::move(budget), [&](Run& run) { return exact_subsets(problem, k, start, run.stop); });
         },
         nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("known"), nb::arg("budget"),
         "The k best subsets by branch and bound. The rows of `known` are sorted subsets to start from.");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/stop.h"
+#include "bound/dual_ascent.h"
 #include "python/bind.h"
 #include "search/two_opt.h"
 
@@ -34,16 +35,19 @@ class Run {
     }
 
     // Tells a BoundBudget of a bound and a cost; whatever goes wrong there stops the run.
-    void report(double bound, double cost, std::int64_t iteration, double proof_size) {
-        nb::gil_scoped_acquire lock;
-        guarded([&] {
-            if (!nb::cast<bool>(budget_.attr("report")(bound, cost, iteration, proof_size))) stop.request();
-        });
+    BoundReport bound_report() {
+        return [this](const BoundProgress& now) {
+            nb::gil_scoped_acquire lock;
+            guarded([&] {
+                const nb::object go_on = budget_.attr("report")(now.bound, now.cost, now.iteration, now.proof_size);
+                if (!nb::cast<bool>(go_on)) stop.request();
+            });
+        };
     }
 
     // Passes the best permutation so far on to a SearchBudget.
     Progress progress() {
-        return [this](double cost, const std::vector<int>& permutation, double) {
+        return [this](double cost, const std::vector<int>& permutation) {
             nb::gil_scoped_acquire lock;
             guarded([&] {
                 budget_.attr("keep")(to_numpy(permutation, permutation.size()), cost);
@@ -76,3 +80,11 @@ class Run {
  public:
     Stop stop;
 };
+
+// Calls body(run) without Python's lock.
+template <class Body>
+auto run_with(nb::object budget, const Body& body) {
+    Run run(std::move(budget));
+    nb::gil_scoped_release release;
+    return body(run);
+}

@@ -78,7 +78,6 @@ class Search {
         const double cost = place(0, first, problem_.constant);
         return visit(place(1, second, cost), 2);
     }
-    std::int64_t nodes() const { return nodes_; }
 
  private:
     // own_[d][i][j] is what (i, j) costs by itself and with the rows before d. Puts row d on column j and returns the
@@ -143,13 +142,13 @@ class Search {
 
 }  // namespace
 
-SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, Stop& stop, const Progress& progress) {
+SearchResult enumerate(const Problem& problem, std::uint64_t seed, int threads, Stop& stop, const Progress& progress) {
     TwoOptOptions quick;
-    quick.seed = options.seed;
+    quick.seed = seed;
     quick.restarts = 20L * problem.n;
     quick.kicks = 0;
     const SearchResult first = two_opt(problem, quick, stop);
-    if (!first.feasible) return first;
+    if (first.permutation.empty()) return first;
 
     Shared shared{problem, rounding_margin(problem), rest_bounds(problem), stop, Incumbent(progress)};
     shared.incumbent.offer(first.cost, first.permutation, std::numeric_limits<std::int64_t>::max());
@@ -159,13 +158,11 @@ SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, 
     const auto report = [&] { shared.incumbent.report(static_cast<double>(done) / static_cast<double>(tasks)); };
     const auto caller = std::this_thread::get_id();
     const auto work = [&](std::int64_t task) {
-        Search search(shared, task);
-        if (!search.run()) completed = false;
-        shared.incumbent.add_iterations(search.nodes());
+        if (!Search(shared, task).run()) completed = false;
         ++done;
         if (std::this_thread::get_id() == caller) report();
     };
-    const bool all = for_each_stream(tasks, options.threads, stop, work, [&] { stop(), report(); });
+    const bool all = for_each_stream(tasks, threads, stop, work, [&] { stop(), report(); });
     return shared.incumbent.result(all && completed);
 }
 

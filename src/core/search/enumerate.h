@@ -10,14 +10,10 @@
 
 namespace blindmatch {
 
-struct EnumerateOptions {
-    int threads = 1;
-    std::uint64_t seed = 0;  // of the short 2-opt that gives the first incumbent; never changes the cost
-};
-
 // The optimum if `completed`, else the best so far. Of several optimal permutations it always returns the same,
-// whatever the number of threads. Meant for n <= 12: n = 10 takes at most 0.3 s, n = 12 at most half a minute.
-SearchResult enumerate(const Problem& problem, const EnumerateOptions& options, Stop& stop,
+// whatever the number of threads. Meant for n <= 12: n = 10 takes at most 0.3 s, n = 12 at most half a minute. `seed`
+// is that of the short 2-opt that gives the first incumbent; it never changes the cost.
+SearchResult enumerate(const Problem& problem, std::uint64_t seed, int threads, Stop& stop,
                        const Progress& progress = {});
 
 }  // namespace blindmatch

@@ -19,11 +19,6 @@ void Incumbent::offer(double cost, const std::vector<int>& permutation, std::int
     cost_ = cost;
 }
 
-void Incumbent::add_iterations(std::int64_t count) {
-    const std::lock_guard lock(mutex_);
-    iterations_ += count;
-}
-
 void Incumbent::report(double fraction) {
     if (!progress_ || (!(cost() < reported_) && fraction < reported_fraction_ + 0.01)) return;
     if (Stop::Clock::now() < next_report_) return;
@@ -33,12 +28,12 @@ void Incumbent::report(double fraction) {
     const std::vector<int> permutation = permutation_;
     reported_ = cost_;
     lock.unlock();  // the callback may take long, and the helpers must not wait for it
-    progress_(reported_, permutation, fraction);
+    progress_(reported_, permutation);
 }
 
 SearchResult Incumbent::result(bool completed) const {
     const std::lock_guard lock(mutex_);
-    return {permutation_, cost_, !permutation_.empty(), completed, iterations_};
+    return {permutation_, cost_, completed};
 }
 
 bool is_feasible(const Problem& problem, const std::vector<int>& permutation) {
@@ -191,21 +186,20 @@ struct Descent {
                 cost = now;
             }
             table.swap(swap.r, swap.s);
-            ++swaps;
         }
         return false;
     }
 
     const Problem& problem;
     SwapTable<Real> table;
-    std::int64_t swaps = 0;
 };
 
 // One restart: a local optimum, then `kicks` times the best of it and of a local optimum near it; a third of them in
 // vain ends it. False if cut short.
 template <class Real>
 bool restart(const Problem& problem, const TwoOptOptions& options, std::int64_t index, Stop& stop,
-             Descent<Real>& descent, Incumbent& incumbent) {
+             Incumbent& incumbent) {
+    Descent<Real> descent(problem);
     Random random(options.seed, static_cast<std::uint64_t>(index));
     std::vector<int> start = random_feasible(problem, random);
     const bool given = index < static_cast<std::int64_t>(options.initial.size());
@@ -239,9 +233,7 @@ SearchResult search(const Problem& problem, const TwoOptOptions& options, Stop& 
     const auto fraction = [&] { return static_cast<double>(done) / static_cast<double>(restarts); };
     std::atomic<bool> cut{false};
     const auto work = [&](std::int64_t index) {
-        Descent<Real> descent(problem);
-        if (!restart(problem, options, index, stop, descent, incumbent)) cut = true;
-        incumbent.add_iterations(descent.swaps);
+        if (!restart<Real>(problem, options, index, stop, incumbent)) cut = true;
         ++done;
         if (std::this_thread::get_id() == caller) incumbent.report(fraction());
     };
@@ -257,6 +249,14 @@ SearchResult two_opt(const Problem& problem, const TwoOptOptions& options, Stop&
     if (random_feasible(problem, random).empty()) return Incumbent(progress).result(true);
     const bool small = SwapTable<float>::exact(problem);
     return small ? search<float>(problem, options, stop, progress) : search<double>(problem, options, stop, progress);
+}
+
+SearchResult two_opt_from(const Problem& problem, const std::vector<int>& permutation, Stop& stop) {
+    TwoOptOptions options;
+    options.restarts = 1;
+    options.initial = {permutation};
+    Stop brief(std::min(stop.remaining(), 10.0), [&stop] { return stop(); });
+    return two_opt(problem, options, brief);
 }
 
 }  // namespace blindmatch

@@ -13,16 +13,13 @@
 namespace blindmatch {
 
 struct SearchResult {
-    std::vector<int> permutation;  // empty if not feasible
+    std::vector<int> permutation;  // empty: none avoids the forbidden pairs
     double cost = INFINITY;        // problem.cost(permutation)
-    bool feasible = false;         // false: no permutation avoids the forbidden pairs
     bool completed = false;        // the whole budget was used; nothing cut the search short
-    std::int64_t iterations = 0;   // swaps made (enumerate: nodes visited)
 };
 
-// Called from the calling thread only, with the best permutation so far and the share of the work done in [0, 1] (0
-// where only the clock limits the work).
-using Progress = std::function<void(double cost, const std::vector<int>& permutation, double fraction)>;
+// Called from the calling thread only, with the best permutation so far.
+using Progress = std::function<void(double cost, const std::vector<int>& permutation)>;
 
 struct TwoOptOptions {
     std::uint64_t seed = 0;
@@ -34,6 +31,9 @@ struct TwoOptOptions {
 
 // The best of all restarts, ties to the smallest restart, so independent of `threads`.
 SearchResult two_opt(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress = {});
+
+// What one restart from `permutation` finds, in at most ten seconds.
+SearchResult two_opt_from(const Problem& problem, const std::vector<int>& permutation, Stop& stop);
 
 // Gives a random allowed column to each row that has -1, moving other rows where they are in the way. False if no
 // permutation of allowed pairs exists.
@@ -58,8 +58,8 @@ class Incumbent {
     explicit Incumbent(const Progress& progress) : progress_(progress) {}
 
     void offer(double cost, const std::vector<int>& permutation, std::int64_t stream);
-    void add_iterations(std::int64_t count);
-    // Calling thread only: tells `progress` of a better cost or of another hundredth done, at most every 10 ms.
+    // Calling thread only: tells `progress` of a better cost or of another hundredth done, at most every 10 ms. The
+    // fraction is 0 where only the clock limits the work.
     void report(double fraction);
     // A stream that reads cost() and then stream() never sees a cost with the stream of an earlier one.
     double cost() const { return cost_; }
@@ -72,7 +72,6 @@ class Incumbent {
     std::vector<int> permutation_;
     std::atomic<double> cost_{INFINITY};
     std::atomic<std::int64_t> stream_{0};
-    std::int64_t iterations_ = 0;
     double reported_ = INFINITY, reported_fraction_ = 0;
     Stop::Clock::time_point next_report_{};
 };

@@ -28,6 +28,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // depend on the number of threads.
 constexpr std::size_t kTurns = 32;
 constexpr int kMostSymmetries = 64;  // of each side
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 // A node that was taken off the heap. The turns are committed in the order in which they were taken.
 struct Turn {
@@ -39,7 +40,7 @@ struct Turn {
 
 class Tree {
  public:
-    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop, const std::function<void(const TreeProgress&)>& report)
+    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop, const BoundReport& report)
         : problem_(problem),
           options_(options),
           stop_(stop),
@@ -115,7 +116,7 @@ class Tree {
         if (start_.n == problem_.n) options.start = &start_;
         BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
             root_size_ = p.proof_size;
-            if (report_) report_({p.cost, p.bound, 0, root_size_});
+            if (report_) report_({p.cost, p.bound, 0, p.proof_size});
         });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
@@ -277,7 +278,7 @@ class Tree {
                     turns_.push_back({std::move(node), result_.cost, false, nullptr});
                 }
             }
-            result_.full = !turns_.empty() && result_.nodes >= options_.node_limit;
+            result_.full = !turns_.empty() && result_.nodes >= options_.node_limit.value_or(kNoLimit);
             if (turns_.empty() || result_.full || !turns_.front().result || !turns_.front().result->whole) return;
             const Turn turn = std::move(turns_.front());
             turns_.pop_front();
@@ -319,7 +320,7 @@ class Tree {
     const Problem& problem_;
     const BranchAndBoundOptions& options_;
     Stop& stop_;
-    const std::function<void(const TreeProgress&)>& report_;
+    const BoundReport& report_;
     Target target_;
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -341,7 +342,7 @@ std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoun
 }
 
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
-                            Stop& stop, const std::function<void(const TreeProgress&)>& report) {
+                            Stop& stop, const BoundReport& report) {
     return Tree(problem, options, stop, report).run(std::move(initial));
 }
 

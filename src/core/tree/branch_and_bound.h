@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,18 +19,11 @@ struct BranchAndBoundOptions {
     DualAscentOptions root;                          // target and threads hold for the tree as well
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
     std::size_t open_limit = std::size_t{4}
-                             << 30;  // bytes of the open nodes' duals; beyond, the search goes depth first
-    std::int64_t node_limit =
-        std::numeric_limits<std::int64_t>::max();  // ends the run; not a clock, so that seeds repeat
-    bool use_symmetry = false;                     // skip children that a symmetry maps to a sibling
-    std::filesystem::path checkpoint;              // a file to go on from, if it exists, and to write; empty: none
-    double checkpoint_interval = 60.0;             // seconds
-};
-
-struct TreeProgress {
-    double cost, bound;
-    std::int64_t nodes;
-    double proof_size;  // nodes and further stages of the root that somebody will have to check; 0 if it was dropped
+                             << 30;          // bytes of the open nodes' duals; beyond, the search goes depth first
+    std::optional<std::int64_t> node_limit;  // ends the run; not a clock, so that seeds repeat
+    bool use_symmetry = false;               // skip children that a symmetry maps to a sibling
+    std::filesystem::path checkpoint;        // a file to go on from, if it exists, and to write; empty: none
+    double checkpoint_interval = 60.0;       // seconds
 };
 
 struct TreeResult : TreeState {
@@ -44,7 +37,7 @@ struct TreeResult : TreeState {
 // Whoever has the result safe removes it. That it cannot be written is told in the result and stops nothing. The result
 // does not depend on the number of threads unless `stop` cut it short; `report` is called from the calling thread.
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
-                            Stop& stop, const std::function<void(const TreeProgress&)>& report = {});
+                            Stop& stop, const BoundReport& report = {});
 
 // The symmetries that a run with these options uses; none if it uses none.
 std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options);

@@ -31,20 +31,13 @@ void finish(const Problem& problem, const Target& target, const OpenNode& open, 
 void try_assignment(const Problem& whole, const Bounder& bounder, const Problem& part, const Target& target, Stop& stop,
                     Expansion& result) {
     const std::vector<int>& assignment = bounder.sweeps().leader_assignment();
-    for (int i = 0; i < part.n; ++i) {
-        if (!part.allowed(i, assignment[i])) return;
-    }
-    if (part.cost(assignment.data()) >= target.of(result.cost)) return;
+    if (!is_feasible(part, assignment) || part.cost(assignment.data()) >= target.of(result.cost)) return;
     const BranchedNode& node = result.node;
     std::vector<int> permutation(whole.n);
     for (const auto& [i, j] : node.fixed) permutation[i] = j;
     for (int i = 0; i < part.n; ++i) permutation[node.rows[i]] = node.columns[assignment[i]];
-    TwoOptOptions search;
-    search.restarts = 1;
-    search.initial = {permutation};
-    Stop brief(std::min(stop.remaining(), 10.0));
-    const SearchResult found = two_opt(whole, search, brief);
-    if (found.feasible && found.cost < result.cost) {
+    const SearchResult found = two_opt_from(whole, permutation, stop);
+    if (found.cost < result.cost) {
         result.cost = found.cost;
         result.permutation = found.permutation;
     }
