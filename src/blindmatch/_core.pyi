@@ -25,9 +25,6 @@ class Problem:
         forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)]
         | None = None,
     ) -> None: ...
-    def cost(
-        self, permutation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    ) -> float: ...
 
 class LapSolution:
     """Dual variables u[i] + v[j] <= cost[i, j], tight on the assignment."""
@@ -63,6 +60,67 @@ class HahnGrantStage:
     def column_duals(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]: ...
     @property
     def forbidden(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None, None), writable=False)]: ...
+
+class Stage:
+    """Duals in float32, in the core's order: u[k, i, j] and v[l, i, j]."""
+
+    @property
+    def u(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), writable=False)]: ...
+    @property
+    def v(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), writable=False)]: ...
+    @property
+    def column_duals(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]: ...
+    @property
+    def forbidden(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None, None), writable=False)]: ...
+    @staticmethod
+    def from_certificate(
+        U: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)],
+        V: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)],
+    ) -> Stage:
+        """
+        Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].
+        """
+
+class SkippedChild:
+    """A child that a symmetry maps to its sibling."""
+
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def sibling(self) -> int: ...
+    @property
+    def symmetry(self) -> int:
+        """An index into the symmetries of the result."""
+
+class ProofNode:
+    """A node of the proof tree, in original indices."""
+
+    @property
+    def parent(self) -> int | None:
+        """An index into the proof; None at the root."""
+
+    @property
+    def pair(self) -> tuple[int, int] | None:
+        """The pair (row, column) that it fixes; None at the root."""
+
+    @property
+    def line(self) -> tuple[int, int] | None:
+        """
+        What its children fix: (0, row) or (1, column); None if it has no children.
+        """
+
+    @property
+    def stages(self) -> list[Stage]: ...
+    @property
+    def skipped(self) -> list[SkippedChild]: ...
+
+class Symmetry:
+    """A permutation of the rows, or of the columns, that changes no cost."""
+
+    @property
+    def of_rows(self) -> bool: ...
+    @property
+    def image(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
 
 class HahnGrant:
     def __init__(self, problem: Problem, *, factorized: bool, lap: str, evaluate_laps: bool, threads: int) -> None: ...
@@ -125,68 +183,6 @@ def enumerate(
     problem: Problem, *, seed: int, threads: int, budget: blindmatch.solvers.core_budget.SearchBudget
 ) -> SearchResult:
     """Every permutation, with pruning."""
-
-class Stage:
-    """Duals in float32, in the core's order: u[k, i, j] and v[l, i, j]."""
-
-    @staticmethod
-    def from_certificate(
-        U: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)],
-        V: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)],
-    ) -> Stage:
-        """
-        Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].
-        """
-
-    @property
-    def u(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), writable=False)]: ...
-    @property
-    def v(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), writable=False)]: ...
-    @property
-    def column_duals(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)]: ...
-    @property
-    def forbidden(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None, None), writable=False)]: ...
-
-class SkippedChild:
-    """A child that a symmetry maps to its sibling."""
-
-    @property
-    def skipped(self) -> int: ...
-    @property
-    def sibling(self) -> int: ...
-    @property
-    def symmetry(self) -> int:
-        """An index into the symmetries of the result."""
-
-class ProofNode:
-    """A node of the proof tree, in original indices."""
-
-    @property
-    def parent(self) -> int | None:
-        """An index into the proof; None at the root."""
-
-    @property
-    def pair(self) -> tuple[int, int] | None:
-        """The pair (row, column) that it fixes; None at the root."""
-
-    @property
-    def line(self) -> tuple[int, int] | None:
-        """
-        What its children fix: (0, row) or (1, column); None if it has no children.
-        """
-
-    @property
-    def stages(self) -> list[Stage]: ...
-    @property
-    def skipped(self) -> list[SkippedChild]: ...
-
-class Symmetry:
-    """A permutation of the rows, or of the columns, that changes no cost."""
-
-    @property
-    def of_rows(self) -> bool: ...
-    @property
-    def image(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
 
 class Target:
     """When a bound is good enough; see blindmatch.problem.optimality."""
