@@ -64,26 +64,29 @@ std::uint64_t SubsetProblem::hash(const Subset& subset) const {
     return hash;
 }
 
-bool SubsetPool::offer(Entry entry) {
-    if (knows(entry.hash)) return false;
+void SubsetPool::offer(Entry entry) {
+    if (knows(entry.hash)) return;
     if (entries_.size() == capacity_) {
         const auto last = std::prev(entries_.end());
-        if (!(entry < *last)) return false;
+        if (!(entry < *last)) return;
         hashes_.erase(last->hash);
         entries_.erase(last);
     }
     hashes_.insert(entry.hash);
     entries_.insert(std::move(entry));
-    return true;
+}
+
+void SubsetPool::offer(const SubsetProblem& problem, const Subset& subset) {
+    offer({problem.cost(subset), subset, problem.hash(subset)});
+}
+
+std::vector<Subset> SubsetPool::subsets() const {
+    std::vector<Subset> subsets;
+    for (const Entry& entry : entries_) subsets.push_back(entry.subset);
+    return subsets;
 }
 
 namespace {
-
-SubsetResult result_of(const SubsetPool& pool) {
-    SubsetResult result;
-    for (const auto& entry : pool.entries()) result.subsets.push_back(entry.subset);
-    return result;
-}
 
 // The smallest any[j] - row[j] and the smallest free[j] - row[j].
 BLINDMATCH_KERNEL void row_minima(const double* any, const double* free, const double* row, int stride, double* out) {
@@ -266,23 +269,19 @@ bool close_pool(const SubsetProblem& problem, std::size_t k, SubsetPool& pool, S
     SwapSearch search(problem, k);
     for (const auto& entry : pool.entries()) search.pool.offer(entry);
     std::unordered_set<std::uint64_t> expanded;
-    for (bool again = true; again;) {
-        again = false;
+    do {
         std::vector<Subset> fresh;
         for (const auto& entry : search.pool.entries()) {
             if (expanded.insert(entry.hash).second) fresh.push_back(entry.subset);
         }
+        if (fresh.empty()) break;
         for (const Subset& subset : fresh) {
             search.reset(subset);
-            search.offer_neighbours();
-            again = true;
-            if (stop()) {
-                again = false;
-                break;
-            }
+            search.offer_neighbours();  // before the clock is asked: a run without time has its k subsets, too
+            if (stop()) break;
         }
-    }
-    for (const auto& entry : search.pool.entries()) pool.offer({problem.cost(entry.subset), entry.subset, entry.hash});
+    } while (!stop());
+    for (const Subset& subset : search.pool.subsets()) pool.offer(problem, subset);
     return !stop();
 }
 
@@ -293,10 +292,6 @@ SubsetResult search_subsets(const SubsetProblem& problem, const SubsetSearchOpti
     std::mutex mutex;
     std::atomic<bool> cut{false};
     const auto work = [&](std::int64_t index) {
-        if (index > 0 && stop()) {  // restart 0 always gives something to return
-            cut = true;
-            return;
-        }
         Random random(options.seed, static_cast<std::uint64_t>(index));
         SwapSearch search(problem, options.k);
         search.reset(index % 2 == 0 ? random_subset(problem.n, problem.size, random) : greedy_subset(problem, random));
@@ -305,15 +300,11 @@ SubsetResult search_subsets(const SubsetProblem& problem, const SubsetSearchOpti
         finished = finished && (problem.size == problem.n || search.tabu(options.iterations, random, stop));
         if (!finished) cut = true;
         const std::lock_guard lock(mutex);
-        for (const auto& entry : search.pool.entries()) {
-            pool.offer({problem.cost(entry.subset), entry.subset, entry.hash});
-        }
+        for (const Subset& subset : search.pool.subsets()) pool.offer(problem, subset);
     };
-    for_each_stream(options.restarts, options.threads, stop, work, [&] { stop(); });
-    if (!close_pool(problem, options.k, pool, stop)) cut = true;
-    SubsetResult result = result_of(pool);
-    result.completed = !cut;
-    return result;
+    const bool all = for_each_stream(options.restarts, options.threads, stop, work, [&] { stop(); });
+    const bool closed = close_pool(problem, options.k, pool, stop);
+    return {.subsets = pool.subsets(), .completed = all && closed && !cut};
 }
 
 }  // namespace blindmatch

@@ -51,8 +51,10 @@ class SubsetPool {
     double worst() const { return entries_.size() < capacity_ ? INFINITY : entries_.rbegin()->cost; }
     double best() const { return entries_.empty() ? INFINITY : entries_.begin()->cost; }
     bool knows(std::uint64_t hash) const { return hashes_.count(hash) > 0; }
-    bool offer(Entry entry);  // false if it was known or too dear
+    void offer(Entry entry);
+    void offer(const SubsetProblem& problem, const Subset& subset);  // sorted
     const std::set<Entry>& entries() const { return entries_; }
+    std::vector<Subset> subsets() const;  // cheapest first
 
  private:
     std::size_t capacity_;

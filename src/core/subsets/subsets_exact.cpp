@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -34,10 +35,9 @@ class SubsetTree {
     }
 
     SubsetResult run(Stop& stop) {
-        Node root{-INFINITY, std::vector<char>(n_, 0)};
         if (problem_.size > 1) improve_split(stop);
         sort_rows();
-        heap_.push_back(std::move(root));
+        heap_.push_back({-INFINITY, std::vector<char>(n_, 0)});
         bool completed = true;
         while (!heap_.empty() || !stack_.empty()) {
             if (visited_++ > 0 && stop()) {  // the root is always evaluated: its bound is the least one can ask for
@@ -45,16 +45,11 @@ class SubsetTree {
                 break;
             }
             Node node = next();
-            if (prune(node.bound)) continue;
-            expand(node);
+            if (!prune(node.bound)) expand(node);
         }
-        SubsetResult result;
-        for (const auto& entry : pool_.entries()) result.subsets.push_back(entry.subset);
         for (const Node& node : stack_) proved_ = std::min(proved_, node.bound - rounding_);
         if (!heap_.empty()) proved_ = std::min(proved_, heap_.front().bound - rounding_);
-        result.lower_bound = std::min(proved_, pool_.best());
-        result.completed = completed;
-        return result;
+        return {pool_.subsets(), std::min(proved_, pool_.best()), completed};
     }
 
  private:
@@ -85,9 +80,7 @@ class SubsetTree {
 
     void offer(Subset subset) {
         std::sort(subset.begin(), subset.end());
-        const std::uint64_t hash = problem_.hash(subset);
-        const double cost = problem_.cost(subset);
-        pool_.offer({cost, std::move(subset), hash});
+        pool_.offer(problem_, subset);
     }
 
     double* share(int i) { return share_.data() + area(i, problem_.stride); }
@@ -269,13 +262,9 @@ class SubsetTree {
 };
 
 Subset others(const Subset& subset, int n) {
-    Subset rest;
-    for (int i = 0, s = 0; i < n; ++i) {
-        if (s < static_cast<int>(subset.size()) && subset[s] == i)
-            ++s;
-        else
-            rest.push_back(i);
-    }
+    Subset all(n), rest;
+    std::iota(all.begin(), all.end(), 0);
+    std::ranges::set_difference(all, subset, std::back_inserter(rest));
     return rest;
 }
 
