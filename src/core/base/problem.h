@@ -19,6 +19,16 @@ struct Factor {
     std::vector<double> source, target;
 };
 
+// Of a matrix of a factor: it is symmetric or antisymmetric, so one entry tells.
+inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t k = i + 1; k < n; ++k) {
+            if (matrix[i * n + k] != 0) return (matrix[i * n + k] > 0) == (matrix[k * n + i] > 0);
+        }
+    }
+    return true;
+}
+
 struct Problem {
     int n = 0;
     std::vector<Factor> factors;

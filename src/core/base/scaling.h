@@ -6,6 +6,12 @@
 
 namespace blindmatch {
 
+inline double largest_magnitude(const auto& values) {
+    double most = 0.0;
+    for (const double x : values) most = std::max(most, std::abs(x));
+    return most;
+}
+
 inline constexpr double kMostScaling = 100.0;  // its power of two and the inverse are normal numbers in float32 as well
 
 // The power of two that brings `largest` to at most 1 and above 1/2; 1 if it is zero or infinite. Numbers further away

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/index.h"
+#include "base/scaling.h"
 #include "base/simd.h"
 #include "base/thread_pool.h"
 #include "bound/leader_lap.h"
@@ -16,12 +17,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRounding = std::numeric_limits<double>::epsilon();  // twice the unit roundoff: generous throughout
 
 constexpr double kGrace = 0.03;  // seconds
-
-double largest(const auto& values) {
-    double most = 0.0;
-    for (const double x : values) most = std::max(most, std::abs(x));
-    return most;
-}
 
 // The problem and the stage as the kernel reads them: rows padded, `source` times 2, zeros where a pair is forbidden.
 struct ProofInput {
@@ -41,7 +36,7 @@ struct ProofInput {
             for (int j = 0; j < n; ++j) {
                 std::copy_n(factor.target.begin() + area(j, n), n, target.begin() + f * plane + area(j, stride));
             }
-            largest_cost += 2.0 * largest(factor.source) * largest(factor.target);
+            largest_cost += 2.0 * largest_magnitude(factor.source) * largest_magnitude(factor.target);
         }
         const std::size_t pair_count = area(n, n);
         for (int k = 0; k < n; ++k) {
@@ -56,8 +51,8 @@ struct ProofInput {
                 }
             }
         }
-        largest_u = largest(u);
-        largest_v = largest(v);
+        largest_u = largest_magnitude(u);
+        largest_v = largest_magnitude(v);
     }
 
     // What pair (i,j) is worth with the `smallest` residuals of its rows, rounded down. Infinite if some row has no

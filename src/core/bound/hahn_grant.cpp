@@ -121,13 +121,6 @@ class DenseCosts final : public PairCosts {
     std::vector<double> tensor_;
 };
 
-bool is_symmetric(const std::vector<double>& matrix, int n) {
-    for (int i = 0; i < n; ++i)
-        for (int k = 0; k < i; ++k)
-            if (matrix[cell(i, k, n)] != matrix[cell(k, i, n)]) return false;
-    return true;
-}
-
 double least_off_diagonal(const std::vector<double>& matrix, int n) {
     double least = INFINITY;
     for (int i = 0; i < n; ++i)

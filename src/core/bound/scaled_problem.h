@@ -17,10 +17,7 @@ struct ScaledProblem {
         : n(problem.n), stride(padded(problem.n)), factor_count(static_cast<int>(problem.factors.size())) {
         double largest = 0.0;
         for (const Factor& f : problem.factors) {
-            double a = 0.0, b = 0.0;
-            for (double x : f.source) a = std::max(a, std::abs(x));
-            for (double x : f.target) b = std::max(b, std::abs(x));
-            largest += 2.0 * a * b;
+            largest += 2.0 * largest_magnitude(f.source) * largest_magnitude(f.target);
         }
         // A linear term that dwarfs the pair costs sets the scale: its differences end up in the duals, too.
         if (!problem.linear.empty()) {
@@ -34,9 +31,7 @@ struct ScaledProblem {
         target.assign(factor_count * plane, 0.0f);
         for (int f = 0; f < factor_count; ++f) {
             // Split the scale between both matrices, so that neither under- or overflows in float32.
-            double a = 0.0;
-            for (double x : problem.factors[f].source) a = std::max(a, std::abs(x));
-            const double split = scale_to_one(a);
+            const double split = scale_to_one(largest_magnitude(problem.factors[f].source));
             for (int i = 0; i < n; ++i) {
                 for (int k = 0; k < n; ++k) {
                     const std::size_t from = cell(i, k, n), to = f * plane + cell(i, k, stride);

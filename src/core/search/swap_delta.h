@@ -93,16 +93,6 @@ BLINDMATCH_KERNEL static inline Swap<double> best(const double* delta, const dou
     return best_body(delta, expiry, tick, aspiration, n, stride);
 }
 
-// It is symmetric or antisymmetric (see problem.h), so one entry tells.
-inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t k = i + 1; k < n; ++k) {
-            if (matrix[i * n + k] != 0) return (matrix[i * n + k] > 0) == (matrix[k * n + i] > 0);
-        }
-    }
-    return true;
-}
-
 }  // namespace swap_delta
 
 // For the permutation p the table keeps
@@ -114,21 +104,82 @@ inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
 template <class Real>
 class SwapTable {
  public:
-    explicit SwapTable(const Problem& problem);
+    explicit SwapTable(const Problem& problem)
+        : problem_(&problem), n_(problem.n), stride_(padded(problem.n)), permutation_(n_), exact_(exact(problem)) {
+        const std::size_t size = area(n_, stride_);
+        for (const Factor& factor : problem.factors) {
+            Pair pair{is_symmetric(factor.source, n_), AlignedVector<Real>(size), AlignedVector<Real>(size)};
+            for (int i = 0; i < n_; ++i) {
+                std::copy_n(factor.source.data() + area(i, n_), n_, pair.source.data() + at(i, 0));
+            }
+            pairs_.push_back(std::move(pair));
+        }
+        gain_.assign(size, 0);
+        delta_.assign(size, std::numeric_limits<Real>::infinity());
+        diagonal_.assign(stride_, 0);
+        a_.assign(stride_, 0);
+        b_.assign(stride_, 0);
+    }
 
     // O(n^3). False if `stop` cut it short: the table is then not usable.
-    bool reset(const std::vector<int>& permutation, Stop& stop);
-    void swap(int u, int v);  // O(n^2)
+    bool reset(const std::vector<int>& permutation, Stop& stop) {
+        permutation_ = permutation;
+        for (std::size_t f = 0; f < pairs_.size(); ++f) {
+            const std::vector<double>& target = problem_->factors[f].target;
+            for (int q = 0; q < n_; ++q) {
+                if ((q & 63) == 0 && stop()) return false;
+                const double* row = target.data() + area(permutation_[q], n_);
+                for (int k = 0; k < n_; ++k) pairs_[f].target[at(q, k)] = static_cast<Real>(row[permutation_[k]]);
+            }
+        }
+        for (int r = 0; r < n_; ++r) {
+            if ((r & 15) == 0 && stop()) return false;
+            Real* gain = gain_.data() + at(r, 0);
+            for (int q = 0; q < n_; ++q) {
+                gain[q] = static_cast<Real>(problem_->linear[area(r, n_) + permutation_[q]]);
+            }
+            for (const Pair& pair : pairs_) {
+                // Rows k of the target instead of columns k: the sign differs where it is antisymmetric.
+                const Real* source = pair.source.data() + at(r, 0);
+                swap_delta::accumulate(gain, pair.symmetric ? Real(2) : Real(-2), source, pair.target.data(), n_,
+                                       stride_);
+            }
+        }
+        for (int r = 0; r < n_; ++r) diagonal_[r] = gain_[at(r, r)];
+        for (int r = 0; r < n_; ++r) refresh(r);
+        if (!exact_) {
+            // Products of denormal numbers are off by half of the smallest number each, whatever their size.
+            noise_ = 8 * (n_ + 1) * static_cast<Real>(pairs_.size()) * std::numeric_limits<Real>::denorm_min();
+            for (const Real x : gain_)
+                noise_ = std::max(noise_, 64 * std::numeric_limits<Real>::epsilon() * std::abs(x));
+        }
+        return true;
+    }
+
+    // O(n^2)
+    void swap(int u, int v) {
+        for (Pair& pair : pairs_) {
+            const Real *su = pair.source.data() + at(u, 0), *sv = pair.source.data() + at(v, 0);
+            Real *tu = pair.target.data() + at(u, 0), *tv = pair.target.data() + at(v, 0);
+            for (int k = 0; k < stride_; ++k) a_[k] = 2 * (su[k] - sv[k]), b_[k] = tv[k] - tu[k];
+            for (int k = 0; k < stride_; ++k) diagonal_[k] += a_[k] * b_[k];
+            swap_delta::update(gain_.data(), delta_.data(), a_.data(), b_.data(), n_, stride_);
+            std::swap_ranges(tu, tu + stride_, tv);
+            for (int k = 0; k < n_; ++k) std::swap(pair.target[at(k, u)], pair.target[at(k, v)]);
+        }
+        for (int r = 0; r < n_; ++r) std::swap(gain_[at(r, u)], gain_[at(r, v)]);
+        std::swap(permutation_[u], permutation_[v]);
+        diagonal_[u] = gain_[at(u, u)];
+        diagonal_[v] = gain_[at(v, v)];
+        refresh(u);
+        refresh(v);
+    }
 
     const std::vector<int>& permutation() const { return permutation_; }
     int n() const { return n_; }
     int stride() const { return stride_; }  // a multiple of 8
 
-    // Row r holds delta(r, s) for r < s < n, and +infinity elsewhere and where the swap would use a forbidden pair.
-    const Real* row(int r) const { return delta_.data() + at(r, 0); }
-    Real delta(int r, int s) const { return delta_[at(std::min(r, s), std::max(r, s))]; }
-
-    // The best swap among those that are not tabu (expiry <= tick, laid out as row()) or that beat `aspiration`.
+    // The best swap among those that are not tabu (expiry <= tick, laid out as the deltas) or that beat `aspiration`.
     swap_delta::Swap<Real> best(const Real* expiry = nullptr, Real tick = 0, Real aspiration = 0) const {
         return swap_delta::best(delta_.data(), expiry, tick, aspiration, n_, stride_);
     }
@@ -137,7 +188,17 @@ class SwapTable {
     Real noise() const { return noise_; }
 
     // Is every number that arises here exact for this problem? True of most integer data (QAPLIB), even in float32.
-    static bool exact(const Problem& problem);
+    static bool exact(const Problem& problem) {
+        // Halves are welcome, because the symmetric part of an integer matrix has them; their products are quarters.
+        const auto largest = [](const std::vector<double>& values) {
+            double most = 0;
+            for (const double x : values) most = std::max(most, 2 * x == std::rint(2 * x) ? std::abs(x) : INFINITY);
+            return most;
+        };
+        double bound = 4 * largest(problem.linear);
+        for (const Factor& f : problem.factors) bound += 8.0 * (problem.n + 1) * largest(f.source) * largest(f.target);
+        return 4 * bound < std::ldexp(1.0, std::numeric_limits<Real>::digits);
+    }
 
  private:
     struct Pair {
@@ -146,115 +207,33 @@ class SwapTable {
     };
 
     std::size_t at(int r, int s) const { return cell(r, s, stride_); }
-    void refresh(int r);  // delta(r, .) and delta(., r) from the gains
+
+    // delta(r, .) and delta(., r) from the gains
+    void refresh(int r) {
+        const Real own = gain_[at(r, r)];
+        for (int k = 0; k < n_; ++k) a_[k] = gain_[at(r, k)] + gain_[at(k, r)] - own - diagonal_[k];
+        for (const Pair& pair : pairs_) {
+            if (!pair.symmetric) continue;
+            const Real *source = pair.source.data() + at(r, 0), *target = pair.target.data() + at(r, 0);
+            for (int k = 0; k < n_; ++k) a_[k] += 4 * source[k] * target[k];
+        }
+        for (int k = 0; k < n_ && !problem_->forbidden.empty(); ++k) {
+            const bool ok = problem_->allowed(r, permutation_[k]) && problem_->allowed(k, permutation_[r]);
+            if (!ok) a_[k] = std::numeric_limits<Real>::infinity();
+        }
+        for (int k = 0; k < r; ++k) delta_[at(k, r)] = a_[k];
+        std::copy(a_.begin() + r + 1, a_.begin() + n_, delta_.begin() + static_cast<std::ptrdiff_t>(at(r, r + 1)));
+    }
 
     const Problem* problem_;
     int n_, stride_;
     std::vector<int> permutation_;
     std::vector<Pair> pairs_;
-    AlignedVector<Real> gain_, delta_, diagonal_, a_, b_;  // diagonal = that of gain; a, b are scratch
+    AlignedVector<Real> gain_, diagonal_, a_, b_;  // diagonal = that of gain; a, b are scratch
+    // delta(r, s) for r < s < n; +infinity elsewhere and where the swap would use a forbidden pair.
+    AlignedVector<Real> delta_;
     Real noise_ = 0;
     bool exact_;
 };
-
-template <class Real>
-SwapTable<Real>::SwapTable(const Problem& problem)
-    : problem_(&problem), n_(problem.n), stride_(padded(problem.n)), permutation_(n_), exact_(exact(problem)) {
-    const std::size_t size = area(n_, stride_);
-    for (const Factor& factor : problem.factors) {
-        Pair pair{swap_delta::is_symmetric(factor.source, n_), AlignedVector<Real>(size), AlignedVector<Real>(size)};
-        for (int i = 0; i < n_; ++i) {
-            std::copy_n(factor.source.data() + area(i, n_), n_, pair.source.data() + at(i, 0));
-        }
-        pairs_.push_back(std::move(pair));
-    }
-    gain_.assign(size, 0);
-    delta_.assign(size, std::numeric_limits<Real>::infinity());
-    diagonal_.assign(stride_, 0);
-    a_.assign(stride_, 0);
-    b_.assign(stride_, 0);
-}
-
-template <class Real>
-bool SwapTable<Real>::reset(const std::vector<int>& permutation, Stop& stop) {
-    permutation_ = permutation;
-    for (std::size_t f = 0; f < pairs_.size(); ++f) {
-        const std::vector<double>& target = problem_->factors[f].target;
-        for (int q = 0; q < n_; ++q) {
-            if ((q & 63) == 0 && stop()) return false;
-            const double* row = target.data() + area(permutation_[q], n_);
-            for (int k = 0; k < n_; ++k) pairs_[f].target[at(q, k)] = static_cast<Real>(row[permutation_[k]]);
-        }
-    }
-    for (int r = 0; r < n_; ++r) {
-        if ((r & 15) == 0 && stop()) return false;
-        Real* gain = gain_.data() + at(r, 0);
-        for (int q = 0; q < n_; ++q) {
-            gain[q] = static_cast<Real>(problem_->linear[area(r, n_) + permutation_[q]]);
-        }
-        for (const Pair& pair : pairs_) {
-            // Rows k of the target instead of columns k: the sign differs where it is antisymmetric.
-            const Real* source = pair.source.data() + at(r, 0);
-            swap_delta::accumulate(gain, pair.symmetric ? Real(2) : Real(-2), source, pair.target.data(), n_, stride_);
-        }
-    }
-    for (int r = 0; r < n_; ++r) diagonal_[r] = gain_[at(r, r)];
-    for (int r = 0; r < n_; ++r) refresh(r);
-    if (!exact_) {
-        // Products of denormal numbers are off by half of the smallest number each, whatever their size.
-        noise_ = 8 * (n_ + 1) * static_cast<Real>(pairs_.size()) * std::numeric_limits<Real>::denorm_min();
-        for (const Real x : gain_) noise_ = std::max(noise_, 64 * std::numeric_limits<Real>::epsilon() * std::abs(x));
-    }
-    return true;
-}
-
-template <class Real>
-void SwapTable<Real>::refresh(int r) {
-    const Real own = gain_[at(r, r)];
-    for (int k = 0; k < n_; ++k) a_[k] = gain_[at(r, k)] + gain_[at(k, r)] - own - diagonal_[k];
-    for (const Pair& pair : pairs_) {
-        if (!pair.symmetric) continue;
-        const Real *source = pair.source.data() + at(r, 0), *target = pair.target.data() + at(r, 0);
-        for (int k = 0; k < n_; ++k) a_[k] += 4 * source[k] * target[k];
-    }
-    for (int k = 0; k < n_ && !problem_->forbidden.empty(); ++k) {
-        const bool ok = problem_->allowed(r, permutation_[k]) && problem_->allowed(k, permutation_[r]);
-        if (!ok) a_[k] = std::numeric_limits<Real>::infinity();
-    }
-    for (int k = 0; k < r; ++k) delta_[at(k, r)] = a_[k];
-    std::copy(a_.begin() + r + 1, a_.begin() + n_, delta_.begin() + static_cast<std::ptrdiff_t>(at(r, r + 1)));
-}
-
-template <class Real>
-void SwapTable<Real>::swap(int u, int v) {
-    for (Pair& pair : pairs_) {
-        const Real *su = pair.source.data() + at(u, 0), *sv = pair.source.data() + at(v, 0);
-        Real *tu = pair.target.data() + at(u, 0), *tv = pair.target.data() + at(v, 0);
-        for (int k = 0; k < stride_; ++k) a_[k] = 2 * (su[k] - sv[k]), b_[k] = tv[k] - tu[k];
-        for (int k = 0; k < stride_; ++k) diagonal_[k] += a_[k] * b_[k];
-        swap_delta::update(gain_.data(), delta_.data(), a_.data(), b_.data(), n_, stride_);
-        std::swap_ranges(tu, tu + stride_, tv);
-        for (int k = 0; k < n_; ++k) std::swap(pair.target[at(k, u)], pair.target[at(k, v)]);
-    }
-    for (int r = 0; r < n_; ++r) std::swap(gain_[at(r, u)], gain_[at(r, v)]);
-    std::swap(permutation_[u], permutation_[v]);
-    diagonal_[u] = gain_[at(u, u)];
-    diagonal_[v] = gain_[at(v, v)];
-    refresh(u);
-    refresh(v);
-}
-
-template <class Real>
-bool SwapTable<Real>::exact(const Problem& problem) {
-    // Halves are welcome, because the symmetric part of an integer matrix has them; their products are quarters.
-    const auto largest = [](const std::vector<double>& values) {
-        double most = 0;
-        for (const double x : values) most = std::max(most, 2 * x == std::rint(2 * x) ? std::abs(x) : INFINITY);
-        return most;
-    };
-    double bound = 4 * largest(problem.linear);
-    for (const Factor& f : problem.factors) bound += 8.0 * (problem.n + 1) * largest(f.source) * largest(f.target);
-    return 4 * bound < std::ldexp(1.0, std::numeric_limits<Real>::digits);
-}
 
 }  // namespace blindmatch

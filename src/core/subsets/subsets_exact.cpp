@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "base/index.h"
+#include "base/scaling.h"
 #include "subsets/subsets.h"
 
 namespace blindmatch {
@@ -87,8 +88,7 @@ class SubsetTree {
 
     // An upper bound on the rounding error of any bound or cost below: depth of the sums times the sum of magnitudes.
     void set_rounding() {
-        double largest = problem_.largest_pair;
-        for (const double x : share_) largest = std::max(largest, std::abs(x));
+        const double largest = std::max(problem_.largest_pair, largest_magnitude(share_));
         const double p = problem_.size;
         rounding_ = 8 * (p + 4) * std::numeric_limits<double>::epsilon() * p * (problem_.largest_single + p * largest);
     }
