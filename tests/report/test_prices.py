@@ -9,10 +9,10 @@ from blindmatch.report.prices import price_curve
 
 def test_the_curve_rises_with_the_number_of_pairs() -> None:
     curve = price_curve(Price(2.0, ((1.0, 3), (2.0, 3), (4.0, 6))))
-    assert [point.pairs for point in curve.points] == ["3", "", "6"]
-    assert curve.points[0].x < curve.points[1].x == curve.taken < curve.points[2].x
-    assert curve.points[0].y == curve.points[1].y > curve.points[2].y
-    assert curve.price == "2"
+    assert [point["pairs"] for point in curve["points"]] == ["3", "", "6"]
+    assert curve["points"][0]["x"] < curve["points"][1]["x"] == curve["taken"] < curve["points"][2]["x"]
+    assert curve["points"][0]["y"] == curve["points"][1]["y"] > curve["points"][2]["y"]
+    assert curve["price"] == "2"
 
 
 def test_there_is_no_curve_without_a_suggested_price() -> None:

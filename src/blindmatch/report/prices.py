@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from blindmatch.matching.price import Price
 
-WIDTH, HEIGHT = 640, 210  # units of the drawing
-_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 620, 26, 160
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 620, 26, 160  # units of the drawing
 
 
-@dataclass(frozen=True)
-class Point:
-    """A price that was tried: its place, the price, and the number of pairs where that changes."""
-
-    x: float
-    y: float
-    price: str
-    pairs: str
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The picture: the points, the line through them, and the place of the price that was taken."""
-
-    points: Sequence[Point]
-    path: str
-    taken: float
-    price: str
-
-
-def price_curve(price: Price | None) -> Curve | None:
-    """The picture of a suggested price; prices are on a logarithmic axis.
+def price_curve(price: Price | None) -> dict[str, Any] | None:
+    """What the template draws for a suggested price; prices are on a logarithmic axis.
 
     None if the price was given, or if all prices are zero because every pairing costs nothing.
     """
@@ -48,7 +26,8 @@ def price_curve(price: Price | None) -> Curve | None:
     points, before = [], -1
     for value, pairs in price.curve:
         y = round(_BOTTOM - (_BOTTOM - _TOP) * pairs / greatest, 1)
-        points.append(Point(place(value), y, f"{value:.2g}", "" if pairs == before else str(pairs)))
+        shown = "" if pairs == before else str(pairs)
+        points.append({"x": place(value), "y": y, "price": f"{value:.2g}", "pairs": shown})
         before = pairs
-    path = "M" + "L".join(f"{point.x} {point.y}" for point in points)
-    return Curve(points, path, place(price.price), f"{price.price:.3g}")
+    path = "M" + "L".join(f"{point['x']} {point['y']}" for point in points)
+    return {"points": points, "path": path, "taken": place(price.price), "price": f"{price.price:.3g}"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,7 @@ from blindmatch.report.verdict import number
 from blindmatch.trust.report import HIGH
 
 
-@dataclass(frozen=True)
-class Share:
-    """One part of the bar that shows how many pairs have a high, middling and low confidence."""
-
-    kind: str
-    text: str
-    start: str
-    width: str
-
-
-def shares(match: Match, trust: Trust) -> list[Share]:
+def shares(match: Match, trust: Trust) -> list[dict[str, str]]:
     """How many pairs have a high, middling and low confidence; empty where no confidence is known.
 
     The kind "high" is green on the page. Where the match as a whole could be chance, no pair is.
@@ -43,7 +32,12 @@ def shares(match: Match, trust: Trust) -> list[Share]:
     }
     percents = [100 * count / len(values) for count in counts]
     return [
-        Share(kind, f"{count} {words[kind]}", f"{sum(percents[:at]):.2f}%", f"{percents[at]:.2f}%")
+        {
+            "kind": kind,
+            "text": f"{count} {words[kind]}",
+            "start": f"{sum(percents[:at]):.2f}%",
+            "width": f"{percents[at]:.2f}%",
+        }
         for at, (kind, count) in enumerate(zip(words, counts, strict=True))
     ]
 
