@@ -12,11 +12,8 @@ _OPTIMAL_UP_TO = 150  # items: the best order of the leaves takes time n^3
 
 def dissimilarity(kernel: FloatArray, similarity: bool) -> FloatArray:
     """Turn a kernel of either kind into dissimilarities: symmetric, and zero between the nearest two."""
-    n = len(kernel)
-    if n < 2:
-        return np.zeros_like(kernel)
     symmetric = (kernel + kernel.T) / (-2.0 if similarity else 2.0)
-    result = symmetric - symmetric[~np.eye(n, dtype=bool)].min()
+    result = symmetric - symmetric[~np.eye(len(kernel), dtype=bool)].min()
     np.fill_diagonal(result, 0.0)
     return np.asarray(result)
 
@@ -28,11 +25,8 @@ def plane(distances: FloatArray) -> tuple[FloatArray, float]:
     >>> round(float(np.linalg.norm(points[1] - points[2])), 6), round(share, 6)
     (5.0, 1.0)
     """
-    n = len(distances)
-    if n < 2:
-        return np.zeros((n, 2)), 1.0
     points, values = classical_scaling(distances)
-    flat = np.zeros((n, 2))
+    flat = np.zeros((len(distances), 2))
     flat[:, : points.shape[1]] = points[:, :2]
     total = float(np.abs(values).sum())
     return flat, float(values[:2].clip(0.0).sum()) / total if total > 0 else 1.0
@@ -48,8 +42,6 @@ def laid_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> Floa
     >>> bool(np.allclose(laid_over(turned, turned, square), square))
     True
     """
-    if not len(anchors):
-        return points
     from scipy.linalg import orthogonal_procrustes
 
     here, there = anchors.mean(axis=0), onto.mean(axis=0)
