@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +24,3 @@ def new_axes(columns: int, size: tuple[float, float]) -> list[Axes]:
         raise ImportError("plots need matplotlib: pip install 'blindmatch[plot]'") from None
     _, axes = pyplot.subplots(1, columns, figsize=size, squeeze=False, layout="constrained")
     return list(axes[0])
-
-
-def figure_of(ax: Axes) -> Any:
-    """The figure that the axes are in."""
-    return ax.figure

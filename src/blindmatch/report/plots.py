@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.task import Task, as_task
-from blindmatch.report.canvas import BAD, GOOD, PALE, SOURCE, TARGET, axes_or_new, figure_of, new_axes
+from blindmatch.report.canvas import BAD, GOOD, PALE, SOURCE, TARGET, axes_or_new, new_axes
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.match import Match
 from blindmatch.report.measures import matched_kernels
@@ -107,13 +107,15 @@ def plot_kernels(
         raise ValueError(f"axes has {len(drawn)} items; expected 3")
     low, high = np.nanquantile(np.stack([K, G]), [0.005, 0.995])
     colours = "Blues" if match.similarity else "Blues_r"  # dark is near
-    for ax, matrix, title in zip(drawn, (K, G), ("source", "target, matched"), strict=False):
-        image = ax.imshow(matrix, cmap=colours, vmin=low, vmax=high)
+    pictures = [
+        ("source", K, colours, (low, high)),
+        ("target, matched", G, colours, (low, high)),
+        ("difference", K - G, "PuOr_r", (low - high, high - low)),
+    ]
+    for ax, (title, matrix, cmap, (least, most)) in zip(drawn, pictures, strict=True):
+        image = ax.imshow(matrix, cmap=cmap, vmin=least, vmax=most)
         ax.set(title=title, xticks=[], yticks=[])
-        figure_of(ax).colorbar(image, ax=ax, shrink=0.8)
-    image = drawn[2].imshow(K - G, cmap="PuOr_r", vmin=low - high, vmax=high - low)
-    drawn[2].set(title="difference", xticks=[], yticks=[])
-    figure_of(drawn[2]).colorbar(image, ax=drawn[2], shrink=0.8)
+        ax.figure.colorbar(image, ax=ax, shrink=0.8)
     return drawn
 
 
