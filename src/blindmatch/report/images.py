@@ -60,22 +60,14 @@ def _data_address(data: bytes, kind: str) -> str:
 
 def _shrunk(image: NDArray[np.uint8], side: int, name: str) -> NDArray[np.uint8]:
     """At most `side` pixels high and wide: means over blocks of pixels."""
-    if (
-        image.dtype != np.uint8
-        or image.ndim not in (2, 3)
-        or (image.ndim == 3 and image.shape[2] != 3)
-        or not image.size
-    ):
+    if image.dtype != np.uint8 or image.ndim < 2 or image.shape[2:] not in ((), (3,)) or not image.size:
         raise ValueError(f"{name} has dtype {image.dtype} and shape {image.shape}; expected uint8, (h, w, 3) or (h, w)")
     colours = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
     block = -(-max(colours.shape[:2]) // side)
-    if block == 1:
-        return colours
-    height, width = (max(1, length // block) for length in colours.shape[:2])
-    cut = colours[: height * block, : width * block].astype(float)
-    rows = np.add.reduceat(cut, np.arange(0, len(cut), block), axis=0)[:height]
-    both = np.add.reduceat(rows, np.arange(0, rows.shape[1], block), axis=1)[:, :width]
-    return np.asarray(np.rint(both / (min(block, len(cut)) * min(block, cut.shape[1]))), dtype=np.uint8)
+    high, wide = (min(block, length) for length in colours.shape[:2])
+    height, width = len(colours) // high, colours.shape[1] // wide
+    blocks = colours[: height * high, : width * wide].reshape(height, high, width, wide, 3)
+    return np.asarray(np.rint(blocks.mean(axis=(1, 3))), dtype=np.uint8)
 
 
 def _png(colours: NDArray[np.uint8]) -> bytes:
