@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import math
 from typing import Any
 
 import numpy as np
 
 from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
-from blindmatch.report.match import Match, Trust
+from blindmatch.report.match import Match
 from blindmatch.report.measures import history, matched_kernels, random_costs
 from blindmatch.validation import FloatArray, IntArray
 
@@ -19,12 +18,12 @@ BARS = 40
 
 
 def drawings(match: Match) -> dict[str, Any]:
-    """Everything that is drawn, ready for JSON."""
+    """Everything that is drawn, for ``json_finite``."""
     return {
         "source": [match.source_name(i) for i in match.pairs[0].tolist()],
         "target": [match.target_name(j) for j in match.pairs[1].tolist()],
         "right": None if match.truth is None else [match.truth[i] == j for i, j in match.result.pairs],
-        "confidence": None if match.trust is None else _confidence(match, match.trust),
+        "confidence": None if match.trust is None else match.trust.confidence[match.pairs[0]].round(4),
         "nouns": match.nouns,
         "matrices": _matrices(match),
         "plane": _plane(match),
@@ -33,11 +32,6 @@ def drawings(match: Match) -> dict[str, Any]:
         "cost": match.result.cost,
         "bound": None if match.claimed_by is not None else match.result.lower_bound,
     }
-
-
-def _confidence(match: Match, trust: Trust) -> list[float | None]:
-    values = [float(trust.confidence[i]) for i, _ in match.result.pairs]
-    return [round(value, 4) if math.isfinite(value) else None for value in values]
 
 
 def moments(match: Match) -> list[tuple[float, float | None, float | None]]:
