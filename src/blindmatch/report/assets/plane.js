@@ -12,7 +12,7 @@ function drawPlane() {
   const place = ([x, y]) => [wide / 2 + (x - (left + right) / 2) * scale, high / 2 - (y - (bottom + top) / 2) * scale];
   const count = given.drawn.length, radius = count > 200 ? 3 : count > 60 ? 4 : 6;
   const picture = svg("svg", { viewBox: `0 0 ${wide} ${high}`, role: "application", tabindex: 0,
-    "aria-label": `${count} pairs in the plane; arrow keys move from pair to pair`, "aria-describedby": "plane-readout" });
+    "aria-label": `${count} pairs in the plane; arrow keys move from pair to pair` });
   const disc = ([x, y], kind) => svg("circle", { class: `point ${kind}`, cx: x.toFixed(1), cy: y.toFixed(1), r: radius });
   const diamond = ([x, y], kind) => {
     const size = radius * 1.25;
