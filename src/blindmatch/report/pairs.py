@@ -21,28 +21,14 @@ _OTHERS = 3  # other partners of an item that are named
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of the table.
-
-    Attributes
-    ----------
-    text, kind
-        What it says, and its CSS class.
-    order
-        The number to sort by; None where the text is sorted.
-    title
-        The whole name where the text is cut.
-    image
-        The data address of a picture.
-    bar
-        The length of a bar.
-    """
+    """One cell of the table."""
 
     text: str
-    kind: Literal["name", "note", "right", "wrong", "figure"]
-    order: str | None = None
-    title: str | None = None
-    image: str | None = None
-    bar: str | None = None
+    kind: Literal["name", "note", "right", "wrong", "figure"]  # its CSS class
+    order: str | None = None  # the number to sort by; None where the text is sorted
+    title: str | None = None  # the whole name where the text is cut
+    image: str | None = None  # the data address of a picture
+    bar: str | None = None  # the length of a bar
 
 
 @dataclass(frozen=True)
@@ -54,15 +40,6 @@ class Column:
     cells: Sequence[Cell]
 
 
-@dataclass(frozen=True)
-class LeftOver:
-    """Items of one side without a partner: text, and the whole name where the text is cut."""
-
-    kind: str
-    summary: str
-    items: Sequence[tuple[str, str | None]]
-
-
 def rows(match: Match, columns: Sequence[Column]) -> list[tuple[str, bool, tuple[Cell, ...]]]:
     """The rows of the table: the indices of a pair, whether it is known to be wrong, and its cells."""
     wrong = [match.truth is not None and match.truth[i] != j for i, j in match.result.pairs]
@@ -70,8 +47,11 @@ def rows(match: Match, columns: Sequence[Column]) -> list[tuple[str, bool, tuple
     return list(zip(ids, wrong, zip(*(column.cells for column in columns), strict=True), strict=True))
 
 
-def left_over(match: Match) -> list[LeftOver]:
-    """What has no partner, for each side that has such items."""
+def left_over(match: Match) -> list[tuple[str, str, list[tuple[str, str | None]]]]:
+    """For each side with items that have no partner: its CSS class, a summary, and the items.
+
+    An item is a text, and the whole name where the text is cut.
+    """
     found = []
     names: tuple[Callable[[int], str], ...] = (match.source_name, match.target_name)
     sides = zip(("source", "target"), match.words, match.plurals, match.sizes, match.pairs, names, strict=True)
@@ -79,14 +59,11 @@ def left_over(match: Match) -> list[LeftOver]:
         left = np.setdiff1d(np.arange(size), used).tolist()
         if left:
             summary = f"{len(left)} {words + ' have' if len(left) > 1 else word + ' has'} no partner"
-            items = [(_short(name(item)) + _fate(match, kind, item), _whole(name(item))) for item in left]
-            found.append(LeftOver(kind, summary, items))
+            clusters = match.clusters if kind == "source" else None
+            fates = ["" if clusters is None else f": {clusters.adopted(item)}" for item in left]
+            items = [(_short(name(i)) + fate, _whole(name(i))) for i, fate in zip(left, fates, strict=True)]
+            found.append((kind, summary, items))
     return found
-
-
-def _fate(match: Match, kind: str, item: int) -> str:
-    """The class that a cluster without a partner gets."""
-    return f": {match.clusters.adopted(item)}" if match.clusters is not None and kind == "source" else ""
 
 
 def columns(match: Match) -> list[Column]:
