@@ -54,54 +54,42 @@ def _complain_about_usage(error: Any) -> None:
     complain(f"{message[:1].lower()}{message[1:]}{see} '{where} --help'")
 
 
-def _print_help(command: Any, print_page: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
-    """Print the help page, then its examples, one per line: typer would join or spread these lines."""
-    epilog, command.epilog = command.epilog, None
-    for parameter in command.get_params(ctx):
-        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
-            parameter.metavar = ""  # some versions of typer show the type of a switch, which takes no value
-    try:
-        print_page(ctx, formatter)
-    finally:
-        command.epilog = epilog
-    if epilog:
-        output().print(epilog.replace("\n\n  ", "\n  ").rstrip() + "\n", soft_wrap=True)
+class _HelpWithExamples:
+    """For commands and groups whose help ends with examples."""
+
+    epilog: Any
+
+    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
+        """Print the help page, then its examples, one per line: typer would join or spread these lines."""
+        epilog, self.epilog = self.epilog, None
+        for parameter in self.get_params(ctx):
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""  # some versions of typer show the type of a switch, which takes no value
+        try:
+            super().format_help(ctx, formatter)  # type: ignore[misc]
+        finally:
+            self.epilog = epilog
+        if epilog:
+            output().print(epilog.replace("\n\n  ", "\n  ").rstrip() + "\n", soft_wrap=True)
 
 
-class Command(TyperCommand):
-    """A command whose help ends with examples."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help page."""
-        _print_help(self, super().format_help, ctx, formatter)
+class Command(_HelpWithExamples, TyperCommand):
+    """A single command."""
 
 
-class Group(TyperGroup):
-    """A group of commands whose help ends with examples."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help page."""
-        _print_help(self, super().format_help, ctx, formatter)
+class Group(_HelpWithExamples, TyperGroup):
+    """A group of commands."""
 
 
 class Commands(Group):
     """The commands of `PANELS`, in their order, each loaded on first use."""
 
-    def main(
-        self,
-        args: Any = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, **options: Any) -> Any:
         """Run a command. A wrong option is reported in one line, like any other mistake."""
-        given = (args, prog_name, complete_var, False, windows_expand_args)
-        if not standalone_mode:
-            return super().main(*given, **extra)
+        if not options.get("standalone_mode", True):
+            return super().main(*args, **options)
         try:
-            code = super().main(*given, **extra)
+            code = super().main(*args, **{**options, "standalone_mode": False})
             if code == INTERRUPTED:  # typer does not tell SIGTERM from Ctrl-C
                 code = interrupted().exit_code
         except typer.Abort:
