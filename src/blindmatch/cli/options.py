@@ -109,6 +109,11 @@ def _flag(parameter: inspect.Parameter) -> str:
     return str(max(flags, key=len, default=f"--{parameter.name.replace('_', '-')}"))
 
 
+def _option(metavar: str, text: str, panel: str | None = None) -> Any:
+    """An option that takes a value and has only a long name."""
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=panel)
+
+
 File = Path | None
 Words = list[str] | None
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {FILES}.", show_default=False)]
@@ -144,11 +149,7 @@ Metric = Annotated[
 ]
 Neighbors = Annotated[
     str | None,
-    typer.Option(
-        metavar="K",
-        help="Nearest neighbours in the graph of geodesic and hops; a different number for each side: K,L.",
-        rich_help_panel=RUN,
-    ),
+    _option("K", "Nearest neighbours in the graph of geodesic and hops; a different number for each side: K,L.", RUN),
 ]
 Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common scale first.", rich_help_panel=RUN)]
 Solver = Annotated[
@@ -172,37 +173,22 @@ Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores 
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="Print the progress on stderr every second.", rich_help_panel=RUN)
 ]
-Log = Annotated[
-    File, typer.Option(metavar="FILE", help="Append the progress to this file, every second.", rich_help_panel=RUN)
-]
+Log = Annotated[File, _option("FILE", "Append the progress to this file, every second.", RUN)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Certificate = Annotated[
     File, typer.Option("-c", "--certificate", metavar="FILE", help="Write the proof of the bound (.npz).")
 ]
 Report = Annotated[File, typer.Option("-r", "--report", metavar="FILE", help="Write a report (.html).")]
-Checkpoint = Annotated[
-    File,
-    typer.Option(
-        metavar="FILE", help="Keep the state of branch-and-bound here, and resume from it.", rich_help_panel=RUN
-    ),
-]
+Checkpoint = Annotated[File, _option("FILE", "Keep the state of branch-and-bound here, and resume from it.", RUN)]
 Start = Annotated[
-    File,
-    typer.Option(
-        metavar="FILE",
-        help="A solution to begin with: a QAPLIB .sln file, or what --json printed (.json).",
-        rich_help_panel=RUN,
-    ),
+    File, _option("FILE", "A solution to begin with: a QAPLIB .sln file, or what --json printed (.json).", RUN)
 ]
 Assess = Annotated[bool, typer.Option("--assess", help="Test whether to believe the match, like the command 'assess'.")]
-MinConfidence = Annotated[
-    float | None, typer.Option(metavar="P", help="Keep only pairs that are right with at least this probability.")
-]
+MinConfidence = Annotated[float | None, _option("P", "Keep only pairs that are right with at least this probability.")]
 Prior = Annotated[
     float | None,
-    typer.Option(
-        metavar="P",
-        help="The share of right pairs that you expect in such matches, between 0 and 1; the confidence is for it.",
+    _option(
+        "P", "The share of right pairs that you expect in such matches, between 0 and 1; the confidence is for it."
     ),
 ]
 PriorFrom = Annotated[
@@ -223,34 +209,21 @@ class TaskOptions:
     neighbors: Neighbors = None
     missing: Annotated[
         str | None,
-        typer.Option(
-            metavar="RULE",
-            help="With --metric precomputed, fill in missing entries (nan, empty cells): path (the shortest path over "
+        _option(
+            "RULE",
+            "With --metric precomputed, fill in missing entries (nan, empty cells): path (the shortest path over "
             "other items) or mean (of what is known of both items). Without it they are refused.",
-            rich_help_panel=RUN,
+            RUN,
         ),
     ] = None
     scale: Scale = "none"
     standardize: Standardize = True
-    known: Annotated[
-        Words, typer.Option(metavar="S:T", help="A known pair, by name or index; repeatable.", rich_help_panel=PAIRS)
-    ] = None
-    known_pairs: Annotated[
-        File, typer.Option(metavar="FILE", help="Known pairs, one 'source,target' per line.", rich_help_panel=PAIRS)
-    ] = None
-    forbid: Annotated[
-        Words, typer.Option(metavar="S:T", help="A pair that must not be used; repeatable.", rich_help_panel=PAIRS)
-    ] = None
-    forbidden_pairs: Annotated[
-        File, typer.Option(metavar="FILE", help="Forbidden pairs, one per line.", rich_help_panel=PAIRS)
-    ] = None
+    known: Annotated[Words, _option("S:T", "A known pair, by name or index; repeatable.", PAIRS)] = None
+    known_pairs: Annotated[File, _option("FILE", "Known pairs, one 'source,target' per line.", PAIRS)] = None
+    forbid: Annotated[Words, _option("S:T", "A pair that must not be used; repeatable.", PAIRS)] = None
+    forbidden_pairs: Annotated[File, _option("FILE", "Forbidden pairs, one per line.", PAIRS)] = None
     similarity: Annotated[
-        File,
-        typer.Option(
-            metavar="FILE",
-            help="A matrix, sources by targets: larger for pairs that seem more alike.",
-            rich_help_panel=PAIRS,
-        ),
+        File, _option("FILE", "A matrix, sources by targets: larger for pairs that seem more alike.", PAIRS)
     ] = None
     similarity_weight: Annotated[
         float, typer.Option(help="How much a unit of similarity lowers the cost.", rich_help_panel=PAIRS)
@@ -266,12 +239,7 @@ class TaskOptions:
         ),
     ] = None
     max_unmatched: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="The largest number of items of the smaller set to leave unmatched.",
-            rich_help_panel=PAIRS,
-        ),
+        int | None, _option("N", "The largest number of items of the smaller set to leave unmatched.", PAIRS)
     ] = None
 
 
@@ -279,17 +247,11 @@ class TaskOptions:
 class ItemOptions:
     """What is known about the items: only people see it, in tables and reports."""
 
-    truth: Annotated[str | None, typer.Option(metavar="FILE", help=_TRUTH, rich_help_panel=ITEMS)] = None
-    source_names: Annotated[
-        File, typer.Option(metavar="FILE", help="Names of the sources, one per line.", rich_help_panel=ITEMS)
-    ] = None
-    target_names: Annotated[
-        File, typer.Option(metavar="FILE", help="Names of the targets, one per line.", rich_help_panel=ITEMS)
-    ] = None
-    source_images: Annotated[File, typer.Option(metavar="PATH", help=_IMAGES, rich_help_panel=ITEMS)] = None
-    target_images: Annotated[
-        File, typer.Option(metavar="PATH", help="The same for the targets.", rich_help_panel=ITEMS)
-    ] = None
+    truth: Annotated[str | None, _option("FILE", _TRUTH, ITEMS)] = None
+    source_names: Annotated[File, _option("FILE", "Names of the sources, one per line.", ITEMS)] = None
+    target_names: Annotated[File, _option("FILE", "Names of the targets, one per line.", ITEMS)] = None
+    source_images: Annotated[File, _option("PATH", _IMAGES, ITEMS)] = None
+    target_images: Annotated[File, _option("PATH", "The same for the targets.", ITEMS)] = None
 
 
 @dataclass(frozen=True)
