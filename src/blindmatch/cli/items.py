@@ -121,17 +121,16 @@ def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
     """
     from blindmatch.encoders.images import SUFFIXES  # a tenth of a second, for those who show pictures
 
-    files = sorted((file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
+    def inside(place: Path) -> list[Path]:
+        return sorted((file for file in place.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
+
+    files, names = inside(folder), items.names or ()
     called = {file.stem: file for file in reversed(files)} | {file.name: file for file in files}
-    found = {item: called[name] for item, name in enumerate(items.names or ()) if name in called}
+    found = {item: called[name] for item, name in enumerate(names) if name in called}
     if found:
         return found
-    folders = {name: folder / name for name in items.names or () if (folder / name).is_dir()}
-    found = {
-        item: min(inside, key=_natural)
-        for item, name in enumerate(items.names or ())
-        if name in folders and (inside := [f for f in folders[name].iterdir() if f.suffix.lower() in SUFFIXES])
-    }
+    folders = {item: folder / name for item, name in enumerate(names) if (folder / name).is_dir()}
+    found = {item: first for item, place in folders.items() for first in inside(place)[:1]}
     if found:
         return found
     # With any other names, the order could be wrong without anybody noticing.
