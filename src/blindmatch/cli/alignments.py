@@ -76,27 +76,19 @@ def alignment_json(aligner: BlindAligner, sizes: tuple[int, int], seconds: float
     candidates = [
         {
             "clusterings": list(candidate.clusterings),
-            "cost": candidate.result.cost,
-            "lower_bound": candidate.result.lower_bound,
-            "gap": candidate.result.gap,
-            "status": candidate.result.status,
+            **{key: getattr(candidate.result, key) for key in ("cost", "lower_bound", "gap", "status")},
             "overlap": candidate.overlap,
             "likeness": candidate.likeness,
         }
         for candidate in aligner.candidates_
     ]
+    fitted = ("score", "support", "chance", "overlap", "floor", "ceiling", "best")
     return {
         "source_size": sizes[0],
         "target_size": sizes[1],
         "components": aligner.alignment_.source.components,
         "verdict": _verdict(aligner),
-        "score": aligner.score_,
-        "support": aligner.support_,
-        "chance": aligner.chance_,
-        "overlap": aligner.overlap_,
-        "floor": aligner.floor_,
-        "ceiling": aligner.ceiling_,
-        "best": aligner.best_,
+        **{key: getattr(aligner, f"{key}_") for key in fitted},
         "candidates": candidates,
         "seconds": seconds,
     }
