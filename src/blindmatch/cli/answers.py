@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
+from blindmatch.cli.console import FAILED, complain, echo_json, output
 from blindmatch.cli.options import OutputOptions, SolverOptions
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import ProgressOptions, live_progress, watched
@@ -144,8 +144,8 @@ class Answer:
         price: Price | None = None,
         candidates: IntArray | None = None,
     ) -> None:
-        self._request, self._delivery, self._tables, self._price = request, Delivery(), tables, price
-        self._candidates = candidates
+        self._request, self._tables, self._price, self._candidates = request, tables, price, candidates
+        self._delivery = Delivery(request.outputs.json)
         self._match = self._page = match  # what is printed as JSON, and what the report shows
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
@@ -193,23 +193,18 @@ class Answer:
     def write(self, what: str, path: Path | None, write_it: Callable[[Path], object]) -> None:
         """Print the match, and write a further file if it was asked for."""
         self._print()
-        if self._delivery.write(path, write_it) and not self._request.outputs.json:
-            self._delivery.announce(f"{what}: {path}")
+        self._delivery.write(path, write_it, what)
 
     def finish(self) -> None:
         """Print the match, write the files that were asked for, and end with the right exit code."""
-        out, delivery, result = self._request.outputs, self._delivery, self._match.result
+        out, result = self._request.outputs, self._match.result
         self._print()
         self._write_certificate()
         self.write("Report", out.report, partial(write_page, self._page))
-        if self._cut:
-            complain(f"interrupted; {', and '.join(self._cut)}")
         unproved = out.certificate is not None and result.certificate is None
         if unproved:
             complain(f"{out.certificate}: not written, because solver={result.solver!r} left no certificate")
-        delivery.end()
-        if self._cut:
-            raise interrupted()
+        self._delivery.end(", and ".join(self._cut))
         if unproved:
             raise typer.Exit(FAILED)
 
@@ -240,9 +235,7 @@ class Answer:
             return
         self._certificate_done = True
         certificate, path = self._match.result.certificate, self._request.outputs.certificate
-        written = certificate is not None and self._delivery.write(path, certificate.save)
-        if written and not self._request.outputs.json:
-            self._delivery.announce(f"Proof: {path}")
+        written = certificate is not None and self._delivery.write(path, certificate.save, "Proof")
         # Where it was not written, the report must not describe an older file of that name.
         self._page = replace(self._page, certificate_file=path if written else None)
 

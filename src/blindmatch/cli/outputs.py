@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import typer
 
-from blindmatch.cli.console import FAILED, complain, drop_stdout, output, reason
+from blindmatch.cli.console import FAILED, complain, drop_stdout, interrupted, output, reason
 from blindmatch.cli.progress import busy
 from blindmatch.io.files import is_stream, write_atomically
 from blindmatch.report import Match, render
@@ -77,10 +79,11 @@ class Delivery:
     """Delivers an answer: each part is tried whether or not the others failed; `end` exits with code 1 if one failed.
 
     Printing comes first, because a full disk must not cost the answer. Files are written even if stdout is closed.
+    With `json`, stdout gets nothing but JSON: files are not announced.
     """
 
-    def __init__(self) -> None:
-        self._failed = False
+    def __init__(self, json: bool = False) -> None:
+        self._json, self._failed = json, False
         self._broken: BrokenPipeError | SystemExit | None = None
 
     def show(self, print_it: Callable[[], None]) -> None:
@@ -98,10 +101,11 @@ class Delivery:
 
     def announce(self, text: str) -> None:
         """Print where something is: a line that is not wrapped, so that the path can be copied."""
-        self.show(lambda: output().print(text, markup=False, soft_wrap=True))
+        if not self._json:
+            self.show(lambda: output().print(text, markup=False, soft_wrap=True))
 
-    def write(self, path: Path | None, write_it: Callable[[Path], object]) -> bool:
-        """Write a file, if there is one to write; returns whether it was written."""
+    def write(self, path: Path | None, write_it: Callable[[Path], object], what: str = "") -> bool:
+        """Write a file, if there is one to write, and announce `what` it is; returns whether it was written."""
         if path is None:
             return False
         try:
@@ -110,11 +114,26 @@ class Delivery:
             self._failed = True
             complain(f"{path}: not written: {reason(error) if isinstance(error, OSError) else error}")
             return False
+        if what:
+            self.announce(f"{what}: {path}")
         return True
 
-    def end(self) -> None:
-        """Exit with code 1 if something failed."""
+    def end(self, cut: str = "") -> None:
+        """Exit with code 1 if something failed, or as interrupted if `cut` says what an interrupt left."""
+        if cut:
+            complain(f"interrupted; {cut}")
         if self._broken is not None:
             raise self._broken
         if self._failed:
             raise typer.Exit(FAILED)
+        if cut:
+            raise interrupted()
+
+
+def write_table(columns: Mapping[str, Iterable[object]], path: Path) -> None:
+    """Write columns of equal length as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))

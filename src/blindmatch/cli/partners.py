@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from blindmatch.cli.inputs import TaskInput
+from blindmatch.cli.outputs import write_table
 from blindmatch.io.cells import SUFFIX, annotate_files, split_key
-from blindmatch.io.files import is_stream, write_atomically
+from blindmatch.io.files import is_stream
 from blindmatch.matching.projection import project
 from blindmatch.report import Match
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.validation import IntArray
 
 
 def check_partners(output: Path | None, candidates: int, inputs: TaskInput) -> None:
@@ -38,8 +38,7 @@ def best_partners(match: Match, count: int) -> IntArray | None:
 def write_partners(match: Match, inputs: TaskInput, candidates: IntArray | None, path: Path) -> None:
     """Write a table, one line for each source; or the source's AnnData file with its partners in it."""
     if path.suffix.lower() != SUFFIX:
-        text = _table(match, candidates)
-        write_atomically(path, lambda file: file.write(text.encode()))
+        write_table(_table(match, candidates), path)
         return
     result, task = match.result, inputs.task
     # The distances to all other sources would take too much memory for a large match.
@@ -48,40 +47,25 @@ def write_partners(match: Match, inputs: TaskInput, candidates: IntArray | None,
         (inputs.source, inputs.target),
         path,
         result.permutation,
-        confidence=_confidence(match),
+        confidence=match.confidence,
         projected=project(result, task).points if known else None,
     )
 
 
-def _confidence(match: Match) -> FloatArray | None:
-    return match.result.confidence if match.trust is None else match.trust.confidence
-
-
-def _table(match: Match, candidates: IntArray | None) -> str:
+def _table(match: Match, candidates: IntArray | None) -> dict[str, Sequence[object]]:
     """Indices, names if there are any, confidence if it is known, and the best partners."""
-    confidence = _confidence(match)
-    sides = [("source", match.source_names), ("target", match.target_names)]
-    named = [(f"{side}_name", names) for side, names in sides if names is not None]
-    others = 0 if candidates is None else candidates.shape[1]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        [
-            *("source", "target"),
-            *(title for title, _ in named),
-            *(["confidence"] if confidence is not None else []),
-            *(f"candidate_{place + 1}" for place in range(others)),
-        ]
-    )
-    for i, j in enumerate(match.result.permutation.tolist()):
-        row: list[object] = [i, j if j >= 0 else ""]
-        if match.source_names is not None:
-            row.append(match.source_names[i])
-        if match.target_names is not None:
-            row.append(match.target_names[j] if j >= 0 else "")
-        if confidence is not None:
-            row.append(f"{confidence[i]:.4f}" if np.isfinite(confidence[i]) else "")
-        if candidates is not None:
-            row += [match.target_name(int(other)) for other in candidates[i]]
-        writer.writerow(row)
-    return text.getvalue()
+    partners = match.result.permutation.tolist()
+    columns: dict[str, Sequence[object]] = {
+        "source": range(len(partners)),
+        "target": [j if j >= 0 else "" for j in partners],
+    }
+    if match.source_names is not None:
+        columns["source_name"] = match.source_names
+    if match.target_names is not None:
+        columns["target_name"] = [match.target_name(j) if j >= 0 else "" for j in partners]
+    if match.confidence is not None:
+        columns["confidence"] = [f"{share:.4f}" if np.isfinite(share) else "" for share in match.confidence]
+    if candidates is not None:
+        for place, others in enumerate(candidates.T.tolist(), 1):
+            columns[f"candidate_{place}"] = [match.target_name(j) for j in others]
+    return columns

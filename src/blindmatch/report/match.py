@@ -180,6 +180,11 @@ class Match:
         """How many pairs are true; None if the truth is not known."""
         return None if self.truth is None else sum(self.truth[i] == j for i, j in self.result.pairs)
 
+    @property
+    def confidence(self) -> FloatArray | None:
+        """The probability that each pair is right, by the assessment or by the match itself; None if not known."""
+        return self.result.confidence if self.trust is None else self.trust.confidence
+
     @cached_property
     def agreement(self) -> float | None:
         """How far the relations inside both sets agree under the match, as ``Trust.whole_agreement`` has it."""

@@ -80,10 +80,9 @@ def columns(match: Match) -> list[Column]:
     ]
     if match.truth is not None:
         found.append(Column("right?", "Whether this is the true partner", [_truth(match, i, j) for i, j, *_ in pairs]))
-    confidence = match.result.confidence if match.trust is None else match.trust.confidence
-    if confidence is not None:
+    if match.confidence is not None:
         hint = "The probability that this pair is right"
-        shares = [float(confidence[i]) for i, *_ in pairs]
+        shares = match.confidence[match.pairs[0]].tolist()
         found.append(Column("confidence", hint, [_bar(share, f"{100 * share:.0f} %") for share in shares]))
     if match.trust is not None and match.trust.regret is not None:
         hint, regret = "Proved: any match without this pair costs at least this much more", match.trust.regret

@@ -100,8 +100,7 @@ def _counted(match: Match) -> list[tuple[str, str, str]]:
         if match.result.left_out:
             known, what = pairs, "of the pairs that are kept"
         shown.append(("right", f"{match.right} of {known}", what))
-    confidence = match.result.confidence if match.trust is None else match.trust.confidence
-    if confidence is not None and match.truth is None:
-        high = int((np.nan_to_num(np.asarray(confidence)[match.pairs[0]]) >= HIGH).sum())
+    if match.confidence is not None and match.truth is None:
+        high = int((np.nan_to_num(match.confidence[match.pairs[0]]) >= HIGH).sum())
         shown.append(("confidence", f"{high} of {pairs}", f"pairs have a confidence of {100 * HIGH:.0f} % or more"))
     return shown

@@ -113,7 +113,7 @@ def _run(
 
     from blindmatch.cli.alignments import alignment_json, alignment_text
     from blindmatch.cli.answers import check_certificate
-    from blindmatch.cli.console import FAILED, complain, echo_json, interrupted, output
+    from blindmatch.cli.console import FAILED, complain, echo_json, output
     from blindmatch.cli.outputs import Delivery
     from blindmatch.cli.progress import watched
     from blindmatch.cli.tables import Tables
@@ -128,7 +128,7 @@ def _run(
     with tables.warned(), watched("reducing dimensions", options=progress) as line:
         aligner.fit(ours.values, theirs.values, callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
-    delivery, proof = Delivery(), aligner.result_.certificate
+    delivery, proof = Delivery(json), aligner.result_.certificate
     if json:
         paths = {key: None if (path := written[f"--{key}"]) is None else str(path) for key in ("out", "to")}
         values = {**alignment_json(aligner, (len(ours), len(theirs)), seconds), **paths, "columns": tables.to_dict()}
@@ -137,13 +137,11 @@ def _run(
         delivery.show(
             lambda: output().print(*alignment_text(aligner, (ours, theirs), seconds), *tables.texts, sep="\n")
         )
-    files = [("Map", written["--out"], aligner.save)]
+    if delivery.write(written["--out"], aligner.save):
+        name = str(written["--out"])
+        delivery.announce(f"Map: {name}; in Python: bm.BlindAligner.load({name!r}).transform(X)")
     if new is not None:
-        files.append(("Points of --transform in the target's space", written["--to"], partial(_write, aligner, new)))
-    for what, path, write in files:
-        if delivery.write(path, write) and not json:
-            use = f"; in Python: bm.BlindAligner.load({str(path)!r}).transform(X)" if what == "Map" else ""
-            delivery.announce(f"{what}: {path}{use}")
+        delivery.write(written["--to"], partial(_write, aligner, new), "Points of --transform in the target's space")
     if proof is not None:
         delivery.write(written["--certificate"], proof.save)
     delivery.end()
@@ -152,9 +150,7 @@ def _run(
             f"{written['--certificate']}: not written, because solver={aligner.result_.solver!r} left no certificate"
         )
         raise typer.Exit(FAILED)
-    if aligner.interrupted_:
-        complain("interrupted; the best candidate so far was kept")
-        raise interrupted()
+    delivery.end("the best candidate so far was kept" if aligner.interrupted_ else "")
 
 
 def _write(aligner: BlindAligner, points: FloatArray, path: Path) -> None:

@@ -69,7 +69,8 @@ def classify(
     json: opt.Json = False,
 ) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
-    from blindmatch.cli.outputs import check_outputs
+    from blindmatch.cli.console import echo_json
+    from blindmatch.cli.outputs import Delivery, check_outputs, write_table
     from blindmatch.cli.pairs import relation
     from blindmatch.cli.progress import ProgressOptions
     from blindmatch.matching.classifier import BlindClassifier
@@ -97,11 +98,13 @@ def classify(
     files = {"images": images.name, "classes": classes.name}
     settings = {**files, **_settings(model), **found.tables.settings, **solving.settings}
     title = f"{images.name} classified by {classes.name}"
-    writers = {
-        "Classes": (output, partial(_write_classes, points, found)),
-        "Report": (report, partial(_write_report, found, settings, title)),
-    }
-    _deliver(found, writers, cut, json)
+    predicted = [found.clusters.names[found.clusters.classes[c]] for c in found.clusters.members]
+    table = {"name": points.names or range(len(points)), "class": predicted}
+    delivery = Delivery(json)
+    delivery.show(lambda: echo_json(_as_json(found)) if json else _print(found))
+    delivery.write(output, partial(write_table, table), "Classes")
+    delivery.write(report, partial(_write_report, found, settings, title), "Report")
+    delivery.end(", and ".join(cut))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,23 +153,6 @@ def _assessed(found: Classified, solving: opt.SolverOptions, prior: float | None
     return replace(found, trust=trust)
 
 
-def _deliver(found: Classified, writers: dict[str, Any], cut: list[str], json: bool) -> None:
-    """Print the answer, write the files that were asked for, and end with the right exit code."""
-    from blindmatch.cli.console import complain, echo_json, interrupted
-    from blindmatch.cli.outputs import Delivery
-
-    delivery = Delivery()
-    delivery.show(lambda: echo_json(_as_json(found)) if json else _print(found))
-    for what, (path, write) in writers.items():
-        if delivery.write(path, write) and not json:
-            delivery.announce(f"{what}: {path}")
-    if cut:
-        complain(f"interrupted; {', and '.join(cut)}")
-    delivery.end()
-    if cut:
-        raise interrupted()
-
-
 def _class_indices(points: Embeddings, names: list[str], path: Path) -> list[int]:
     """The labels of the file as classes: their names, or their indices."""
     assert points.labels is not None
@@ -181,20 +167,6 @@ def _class_indices(points: Embeddings, names: list[str], path: Path) -> list[int
         else:
             raise ValueError(f"{path}: the label {text!r} is neither a name nor an index of a class")
     return found
-
-
-def _write_classes(points: Embeddings, found: Classified, path: Path) -> None:
-    import csv
-    import io
-
-    from blindmatch.io.files import write_atomically
-
-    clusters, text = found.clusters, io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["name", "class"])
-    predicted = [clusters.names[clusters.classes[c]] for c in clusters.members]
-    writer.writerows(zip(points.names or range(len(points)), predicted, strict=True))
-    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
 
 
 def _settings(model: BlindClassifier) -> dict[str, str]:
@@ -252,17 +224,12 @@ def _as_json(found: Classified) -> dict[str, Any]:
 def _print(found: Classified) -> None:
     from rich.text import Text
 
-    from blindmatch.cli.console import output
+    from blindmatch.cli.answers import print_all
     from blindmatch.report import proof_sentence, verdict
 
-    console, result = output(), found.model.result_
-    console.print(_table(found))
-    console.print(Text(verdict(result)), Text(proof_sentence(result)), sep="\n")
-    sentences = (None if found.trust is None else found.trust.verdict, found.clusters.sentence())
-    for sentence in filter(None, sentences):
-        console.print(Text(sentence))
-    for text in found.tables.texts:
-        console.print(text)
+    result, trust = found.model.result_, found.trust
+    sentences = (verdict(result), proof_sentence(result), trust and trust.verdict, found.clusters.sentence())
+    print_all([_table(found), *(Text(sentence) for sentence in sentences if sentence), *found.tables.texts])
 
 
 def _table(found: Classified) -> Table:

@@ -12,7 +12,7 @@ import typer
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
-from blindmatch.cli.console import complain, echo_json, interrupted, output, plain
+from blindmatch.cli.console import echo_json, output, plain
 
 if TYPE_CHECKING:
     from blindmatch.io.embeddings import Embeddings
@@ -85,16 +85,12 @@ def subsets(
     else:
         _show(found, names, len(one.values))
         print_all(tables.texts)
+    delivery = Delivery(json)
     if out is not None and found.subsets:
-        delivery = Delivery()
         for name, side in sides.items():
             delivery.write(out / name, partial(_write, side, names, found.subsets[0]))
-        if not json:
-            delivery.announce(f"Best subset: {out / 'source.npz'} {out / 'target.npz'}")
-        delivery.end()
-    if found.status == "interrupted":
-        complain("interrupted; these are the best so far")
-        raise interrupted()
+        delivery.announce(f"Best subset: {out / 'source.npz'} {out / 'target.npz'}")
+    delivery.end("these are the best so far" if found.status == "interrupted" else "")
 
 
 def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path]) -> None:
