@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from blindmatch.report.clusters import Clusters
 from blindmatch.report.match import Match, Trust
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import at_most, pairs_are, percent
-from blindmatch.trust.report import judge_support
+from blindmatch.trust.report import Judgement, judge_support
 
 if TYPE_CHECKING:
     from blindmatch.matching.classifier import ClassifierScores
@@ -21,27 +20,7 @@ MOSTLY = 0.9  # a match with at least this share of right pairs is called true
 FEW = 0.25  # a match with a smaller share of right pairs is called wrong, even if it is better than chance
 
 
-@dataclass(frozen=True)
-class Belief:
-    """An answer to "can I believe it?".
-
-    Attributes
-    ----------
-    level
-        "yes", "care" (in part, or with doubts), "no", or "open": nothing is known either way.
-    headline, text
-        The answer in a few words, and the reasons for it.
-    question
-        What is asked.
-    """
-
-    level: Literal["yes", "care", "no", "open"]
-    headline: str
-    text: str
-    question: str = "Can I believe it?"
-
-
-def belief(match: Match) -> Belief:
+def belief(match: Match) -> Judgement:
     """The answer from the best evidence that there is: the truth, then a trust report, then none."""
     if match.plain:
         return _about_cost(match)
@@ -56,15 +35,15 @@ def belief(match: Match) -> Belief:
         sure = (unknown if confidence is None else confidence)[match.pairs[0]]
         judged = judge_support(support, sure, len(sure), match.result.left_out)
     if judged is not None:
-        return Belief(judged.level, judged.headline, judged.text)
+        return judged
     return _not_assessed(match.agreement)
 
 
-def _by_truth(match: Match) -> Belief:
+def _by_truth(match: Match) -> Judgement:
     truth, right, left_out = match.truth or (), match.right or 0, match.result.left_out
     known = len(match.result.pairs) if left_out else sum(j >= 0 for j in truth)
     if not known:
-        return Belief("no", "No: no pair is kept", f"None of the {left_out} pairs reaches the required confidence.")
+        return Judgement("no", "No: no pair is kept", f"None of the {left_out} pairs reaches the required confidence.")
     chance = known / max(match.sizes)
     counted = f"{right} of {pairs_are(known)} right; pairing at random gets about {chance:.2g}."
     why = (
@@ -73,35 +52,35 @@ def _by_truth(match: Match) -> Belief:
         else "The true pairs are known here; the matching never saw them."
     )
     if right >= MOSTLY * known:
-        return Belief("yes", "Yes: checked against the truth", f"{counted} {why}")
+        return Judgement("yes", "Yes: checked against the truth", f"{counted} {why}")
     if _at_least(right, chance) < 0.01 and right < FEW * known:
         text = f"{counted} That is more than chance, but most pairs are wrong. {why}"
-        return Belief("no", "No: most pairs are wrong", text)
+        return Judgement("no", "No: most pairs are wrong", text)
     if _at_least(right, chance) < 0.01:
         headline = "For the most part" if right * 2 >= known else "In part"
-        return Belief(
+        return Judgement(
             "care", headline, f"{counted} That is far more than chance, but do not rely on a single pair. {why}"
         )
     end = "The two sets are not alike enough, or the search ended too early."
     if match.result.status == "optimal" and match.claimed_by is None:
         end = "No pairing fits better, so the two sets are not alike enough."
-    return Belief("no", "No: hardly better than chance", f"{counted} {why} {end}")
+    return Judgement("no", "No: hardly better than chance", f"{counted} {why} {end}")
 
 
-def _by_labels(match: Match, clusters: Clusters, scores: ClassifierScores) -> Belief:
+def _by_labels(match: Match, clusters: Clusters, scores: ClassifierScores) -> Judgement:
     """Of a classification whose images have labels: the names may be wrong, or the clusters already."""
     known = sum(j >= 0 for j in match.truth or ())
     text = f"{clusters.sentence()} The labels are known here; neither the clustering nor the matching saw them."
     if scores.accuracy >= MOSTLY * scores.ceiling:
         if scores.accuracy >= 0.5:
-            return Belief("yes", "Yes: checked against the labels", text)
-        return Belief("care", "The names fit, but the clusters are not the classes", text)
+            return Judgement("yes", "Yes: checked against the labels", text)
+        return Judgement("care", "The names fit, but the clusters are not the classes", text)
     if _at_least(match.right or 0, known / max(match.sizes)) < 0.01:
         if scores.accuracy < FEW * scores.ceiling:
-            return Belief("no", "No: most names are wrong", text)
+            return Judgement("no", "No: most names are wrong", text)
         headline = "For the most part" if 2 * scores.accuracy >= scores.ceiling else "In part"
-        return Belief("care", headline, text)
-    return Belief("no", "No: the names are hardly better than chance", text)
+        return Judgement("care", headline, text)
+    return Judgement("no", "No: the names are hardly better than chance", text)
 
 
 def _at_least(right: int, chance: float) -> float:
@@ -127,30 +106,30 @@ def prior_sentence(trust: Trust) -> str:
     return f" The confidences are for {trust.prior_text}: that share of right pairs was expected beforehand."
 
 
-def _not_assessed(agreement: float | None) -> Belief:
+def _not_assessed(agreement: float | None) -> Judgement:
     text = (
         "A pairing that was searched for always fits better than chance, even between sets with nothing in common: a "
         "good fit alone says little. To test it against chance, use --assess on the command line, bm.assess in Python."
     )
     if agreement is not None:
         text = f"{text} Here the agreement is {agreement:.2f} (1: the same relations, 0: a random pairing)."
-    return Belief("open", "Not tested yet", text)
+    return Judgement("open", "Not tested yet", text)
 
 
-def _about_cost(match: Match) -> Belief:
+def _about_cost(match: Match) -> Judgement:
     """For a plain problem only the cost matters."""
-    result, question, claimed_by = match.result, "Is it the best?", match.claimed_by
+    result, claimed_by = match.result, match.claimed_by
     if claimed_by is not None and (result.status == "optimal" or result.gap is not None):
         least = "" if result.status == "optimal" else f" by more than {at_most(result.gap)}"
         text = f"{claimed_by} says that no other assignment costs less{least}. Check it with --certificate."
-        return Belief("open", "Not checked here", text, question)
+        return Judgement("open", "Not checked here", text)
     checked = "There is no certificate to check that with."
     if result.certificate is not None:
         checked = "The bound was recomputed from its certificate without the solver; 'blindmatch verify' does it again."
     if result.status == "optimal":
-        return Belief("yes", "Yes: proved", f"No other assignment costs less. {checked}", question)
+        return Judgement("yes", "Yes: proved", f"No other assignment costs less. {checked}")
     if result.gap is not None:
         text = f"A better assignment may exist, within the gap that is left. {checked}"
-        return Belief("care", f"At most {at_most(result.gap)} of the cost could be saved", text, question)
+        return Judgement("care", f"At most {at_most(result.gap)} of the cost could be saved", text)
     text = "Nothing is proved about the best possible cost; use a solver that proves a bound ('blindmatch solvers')."
-    return Belief("open", "Not known", text, question)
+    return Judgement("open", "Not known", text)
