@@ -23,13 +23,9 @@ from blindmatch.validation import FloatArray
 def match_text(match: Match) -> list[object]:
     """Table of pairs, then what is known about the match."""
     result = match.result
-    sentences = [
-        Text(verdict(result, match.claimed_by)),
-        Text(proof_sentence(result, match.claimed_by)),
-        *([Text(gap)] if (gap := gap_sentence(result)) else []),
-    ]
-    lines = [*([_pairs(match)] if result.pairs else []), *_unmatched_text(match), *_right(match), *sentences]
-    return [*lines, Text(plain(result.message))] if result.message else [*lines]
+    claims = verdict(result, match.claimed_by), proof_sentence(result, match.claimed_by)
+    sentences = [Text(text) for text in (*claims, gap_sentence(result), plain(result.message)) if text]
+    return [*([_pairs(match)] if result.pairs else []), *_unmatched_text(match), *_right(match), *sentences]
 
 
 def assignment_text(match: Match) -> list[object]:
@@ -65,23 +61,13 @@ def _right(match: Match) -> list[Text]:
 
 def unmatched(match: Match) -> dict[str, list[int]]:
     """The items of each side that have no partner."""
-    if match.plain:
-        return {"unmatched_sources": [], "unmatched_targets": []}
-    n, m = match.sizes
-    used = {j for _, j in match.result.pairs}
-    return {
-        "unmatched_sources": [i for i in range(n) if match.result.permutation[i] < 0],
-        "unmatched_targets": [j for j in range(m) if j not in used],
-    }
+    sources, targets = ([], []) if match.plain else match.left
+    return {"unmatched_sources": sources, "unmatched_targets": targets}
 
 
 def _unmatched_text(match: Match) -> list[Text]:
-    sides = zip(unmatched(match).values(), (match.source_names, match.target_names), ("source", "target"), strict=True)
-    return [
-        Text(f"{side}, unmatched: {plain(', '.join(str(i) if names is None else names[i] for i in items))}")
-        for items, names, side in sides
-        if items
-    ]
+    sides = zip(unmatched(match).values(), (match.source_name, match.target_name), ("source", "target"), strict=True)
+    return [Text(f"{side}, unmatched: {plain(', '.join(map(name, items)))}") for items, name, side in sides if items]
 
 
 def trust_text(trust: Trust, match: Match) -> list[object]:

@@ -103,12 +103,10 @@ def _plane(match: Match) -> dict[str, Any] | None:
         return None
     drawn = _drawn(match)
     i, j = (side[drawn] for side in match.pairs)
-    left = [np.setdiff1d(np.arange(size), side) for size, side in zip(match.sizes, match.pairs, strict=True)]
-    if max(match.sizes) > MOST_DRAWN:
-        left = [np.empty(0, dtype=np.intp)] * 2
+    left = ([], []) if max(match.sizes) > MOST_DRAWN else match.left
     spaces = []
     for kernel, own, others in zip(match.kernels, (i, j), left, strict=True):
-        items = np.concatenate([own, others])
+        items = [*own, *others]
         spaces.append(plane(dissimilarity(kernel[np.ix_(items, items)], match.similarity)))
     (X, source_share), (Y, target_share) = spaces
     size = float(np.abs(X - X.mean(axis=0)).max()) or 1.0
@@ -118,8 +116,8 @@ def _plane(match: Match) -> dict[str, Any] | None:
         "drawn": drawn.tolist(),
         "source": X.round(4).tolist(),
         "target": Y.round(4).tolist(),
-        "leftSource": [match.source_name(item) for item in left[0].tolist()],
-        "leftTarget": [match.target_name(item) for item in left[1].tolist()],
+        "leftSource": [match.source_name(item) for item in left[0]],
+        "leftTarget": [match.target_name(item) for item in left[1]],
         "shares": [round(source_share, 3), round(target_share, 3)],
     }
 

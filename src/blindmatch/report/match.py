@@ -162,6 +162,14 @@ class Match:
         matched = np.flatnonzero(permutation >= 0)
         return matched, permutation[matched]
 
+    @cached_property
+    def left(self) -> tuple[list[int], list[int]]:
+        """The sources and the targets without a partner."""
+        sources, targets = (
+            np.setdiff1d(np.arange(size), side).tolist() for size, side in zip(self.sizes, self.pairs, strict=True)
+        )
+        return sources, targets
+
     @property
     def named_pairs(self) -> list[tuple[int, int, str, str]]:
         """The pairs with the names of both sides."""

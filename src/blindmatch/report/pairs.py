@@ -54,9 +54,8 @@ def left_over(match: Match) -> list[tuple[str, str, list[tuple[str, str | None]]
     """
     found = []
     names: tuple[Callable[[int], str], ...] = (match.source_name, match.target_name)
-    sides = zip(("source", "target"), match.words, match.plurals, match.sizes, match.pairs, names, strict=True)
-    for kind, word, words, size, used, name in sides:
-        left = np.setdiff1d(np.arange(size), used).tolist()
+    sides = zip(("source", "target"), match.words, match.plurals, match.left, names, strict=True)
+    for kind, word, words, left, name in sides:
         if left:
             summary = f"{len(left)} {words + ' have' if len(left) > 1 else word + ' has'} no partner"
             clusters = match.clusters if kind == "source" else None
