@@ -85,6 +85,23 @@ function isDark() {
   return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
+// Rows in the order of a header's column; the next call reverses it. Numbers are in data-v: the largest comes first, and
+// a row without one last, whichever way it is sorted. Names begin with A.
+const collator = new Intl.Collator(undefined, { numeric: true });
+function sortedRows(header, rows) {
+  const column = [...header.parentNode.children].indexOf(header), cell = (row) => row.children[column];
+  const numbers = rows.some((row) => cell(row).dataset.v !== undefined);
+  const next = { none: numbers ? "descending" : "ascending", ascending: "descending", descending: "ascending" };
+  const direction = next[header.getAttribute("aria-sort")];
+  all("th", header.parentNode).forEach((other) => other.setAttribute("aria-sort", other === header ? direction : "none"));
+  const sign = direction === "ascending" ? 1 : -1;
+  const key = (row) => (numbers ? Number(cell(row).dataset.v) : cell(row).textContent);
+  const compare = numbers ? (a, b) => a - b : collator.compare;
+  const told = rows.filter((row) => !numbers || cell(row).dataset.v !== undefined);
+  const silent = rows.filter((row) => numbers && cell(row).dataset.v === undefined);
+  return [...told.map((row) => [key(row), row]).sort((a, b) => sign * compare(a[0], b[0])).map(([, row]) => row), ...silent];
+}
+
 // The clipboard's own interface is not there in every browser that opens a file.
 function copy(text, button) {
   const area = document.createElement("textarea");

@@ -4,7 +4,6 @@ const body = one("tbody", table);
 const rows = all("tr", body);
 // Long names are cut in the table, but found by all of their words.
 const texts = rows.map((row) => `${row.textContent}\n${data.source[row.dataset.pair]}\n${data.target[row.dataset.pair]}`.toLowerCase());
-const collator = new Intl.Collator(undefined, { numeric: true });
 
 function filterRows() {
   const wanted = one("#search").value.trim().toLowerCase();
@@ -34,20 +33,6 @@ function wholeRows() {
   if (edge > 0) box.style.maxHeight = `${Math.ceil(edge) + box.offsetHeight - box.clientHeight}px`;
 }
 
-function sortRows(header) {
-  const column = [...header.parentNode.children].indexOf(header);
-  const numbers = rows.some((row) => row.children[column].dataset.v !== undefined);
-  // Figures are read from the top: largest first. Names from A.
-  const next = { none: numbers ? "descending" : "ascending", ascending: "descending", descending: "ascending" };
-  const direction = next[header.getAttribute("aria-sort")];
-  all("th", header.parentNode).forEach((other) => other.setAttribute("aria-sort", other === header ? direction : "none"));
-  const sign = direction === "ascending" ? 1 : -1;
-  const key = (row) => (numbers ? Number(row.children[column].dataset.v) : row.children[column].textContent);
-  const compare = numbers ? (a, b) => a - b : collator.compare;
-  body.append(...rows.map((row) => [key(row), row]).sort((a, b) => sign * compare(a[0], b[0])).map(([, row]) => row));
-  wholeRows();
-}
-
 function csv() {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const lines = rows.map((row) => {
@@ -66,7 +51,10 @@ function csv() {
 function startTable() {
   one("#search").addEventListener("input", filterRows);
   one("#only-wrong")?.addEventListener("change", filterRows);
-  all("th button", table).forEach((button) => button.addEventListener("click", () => sortRows(button.closest("th"))));
+  all("th button", table).forEach((button) => button.addEventListener("click", () => {
+    body.append(...sortedRows(button.closest("th"), rows));
+    wholeRows();
+  }));
   one("#csv").addEventListener("click", (event) => copy(csv(), event.currentTarget));
   const pairOf = (event) => event.target.closest("tr")?.dataset.pair;
   body.addEventListener("pointerover", (event) => { const pair = pairOf(event); if (pair !== undefined) light([Number(pair)]); });
