@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ import typer
 from blindmatch.cli import completion
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
+from blindmatch.cli.engines import ShardEngineOptions
 
 if TYPE_CHECKING:
     from blindmatch.experiments.engine.engines import Engine
@@ -42,13 +43,10 @@ class RunSettings:
 
 
 @dataclass(frozen=True)
-class EngineOptions:
+class EngineOptions(ShardEngineOptions):
     """Where to compute."""
 
     engine: Annotated[str, typer.Option(help="Where to compute: local, dask or slurm.")] = "local"
-    workers: Annotated[int | None, typer.Option(help="Local processes, or array tasks at a time.")] = None
-    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler.")] = None
-    job: Annotated[opt.Words, typer.Option(metavar="NAME=VALUE", help="A job parameter of submitit, for slurm.")] = None
     chunk: Annotated[int | None, typer.Option(help="Runs that are sent together.")] = None
 
 
@@ -110,18 +108,13 @@ def _layers(name: str, config: Path | None, values: dict[str, Any], setting: lis
     from blindmatch import experiments
     from blindmatch.experiments.settings import parse_assignments, read_config
 
-    experiments.load(name)
-    layers = [read_config(config, name, experiments.NAMES)] if config is not None else []
-    return [*layers, _fitting(name, values), parse_assignments(setting)]
-
-
-def _fitting(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Settings under the names that this experiment has for them: some take one solver, or limits for each size."""
-    from dataclasses import fields
-
-    from blindmatch import experiments
-
     known = {item.name for item in fields(experiments.load(name).settings)}
+    layers = [read_config(config, name, experiments.NAMES)] if config is not None else []
+    return [*layers, _fitting(known, values), parse_assignments(setting)]
+
+
+def _fitting(known: set[str], values: dict[str, Any]) -> dict[str, Any]:
+    """Settings under the names that an experiment has for them: some take one solver, or limits for each size."""
     others = {"time_limit": ("time_limits",), "solvers": ("solver", "variants")}
     fitting = {}
     for key, value in values.items():
@@ -193,30 +186,18 @@ def _live_sweep() -> Iterator[Callable[[Moment], None] | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
+    from blindmatch.cli.progress import clock
+
     # Drawn when there is news, not by a thread of its own: workers can only be forked from a process without threads.
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("starting", total=None)
 
         def show(moment: Moment) -> None:
-            left = "" if moment.seconds_left is None else f"about {_duration(moment.seconds_left)} left"
+            left = "" if moment.seconds_left is None else f"about {clock(moment.seconds_left)} left"
             failed = f", {moment.failed} failed" if moment.failed else ""
             bar.update(
                 task, total=moment.total, completed=moment.done + moment.failed, description=left + failed, refresh=True
             )
 
         yield show
-
-
-def _duration(seconds: float) -> str:
-    """Seconds for people.
-
-    >>> _duration(75), _duration(7300)
-    ('1 min 15 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
