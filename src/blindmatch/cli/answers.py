@@ -13,7 +13,7 @@ import typer
 from blindmatch.cli.console import FAILED, complain, echo_json, output
 from blindmatch.cli.options import OutputOptions, SolverOptions
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
-from blindmatch.cli.progress import ProgressOptions, live_progress, watched
+from blindmatch.cli.progress import watched
 from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
@@ -53,7 +53,7 @@ class Request:
             raise ValueError(f"{option}: solver={self.solving.solver!r} cannot use it; only branch-and-bound can")
         return BranchAndBound(checkpoint=self.checkpoint, executor=self.executor)
 
-    def check(self, inputs: Sequence[Path] = (), others: Mapping[str, Path | None] | None = None) -> None:
+    def check(self, inputs: Sequence[Path | None] = (), others: Mapping[str, Path | None] | None = None) -> None:
         """Refuse now what would fail only after a long run."""
         out = self.outputs
         check_certificate(out.certificate, self.solver)
@@ -63,8 +63,8 @@ class Request:
     def solved(self, solve: Callable[[SolveOptions], Result]) -> Result:
         """Solve with live progress."""
         given = self.solving
-        with live_progress(given.seconds, ProgressOptions(given.verbose, given.log)) as callback:
-            return solve(replace(self.options, callback=callback))
+        with watched("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
+            return solve(replace(self.options, callback=None if line is None else line.moment))
 
     @property
     def options(self) -> SolveOptions:
@@ -126,7 +126,7 @@ def assess_with_progress(
     result: Result, task: Task, plan: AssessmentPlan, solving: SolverOptions, time_limit: float = 60.0
 ) -> Trust:
     """Assess with a line of progress on the terminal."""
-    with watched("assessing", options=ProgressOptions(solving.verbose, solving.log)) as line:
+    with watched("assessing", verbose=solving.verbose, log=solving.log) as line:
         report = None if line is None else line.share
         schedule = Schedule(as_generator(solving.seed), solving.threads, time_limit, report)
         return assess_task(result, task, plan, schedule)

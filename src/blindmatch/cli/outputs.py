@@ -16,9 +16,9 @@ from blindmatch.io.files import is_stream, write_atomically
 from blindmatch.report import Match, render
 
 
-def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> None:
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
     """Refuse, before a long run, paths that cannot be written or that would overwrite another file of the run."""
-    read = list(inputs)
+    read = [path for path in inputs if path is not None]
     seen: dict[str, Path] = {}
     for option, path in outputs.items():
         if path is None:

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,17 +141,6 @@ def _left_of_step(end: float) -> str:
     return f"about {clock(max(0.0, end - time.monotonic()))} left of this step" if math.isfinite(end) else ""
 
 
-@dataclass(frozen=True)
-class ProgressOptions:
-    """How progress is shown: `verbose` writes a line every second, `log` is a file for these lines."""
-
-    verbose: bool = False
-    log: Path | None = None
-
-
-QUIET_OPTIONS = ProgressOptions()
-
-
 class Both:
     """A line on the terminal, and the same progress in lines."""
 
@@ -176,21 +164,15 @@ class Both:
 
 
 @contextmanager
-def live_progress(
-    time_limit: float | None = None, options: ProgressOptions = QUIET_OPTIONS
-) -> Iterator[Callable[[Progress], None] | None]:
-    """Give a callback that shows bound, cost, gap and times on stderr; None if there is nowhere to show them."""
-    with watched("starting", time_limit, options) as line:
-        yield None if line is None else line.moment
-
-
-@contextmanager
 def watched(
-    what: str, time_limit: float | None = None, options: ProgressOptions = QUIET_OPTIONS
+    what: str, time_limit: float | None = None, *, verbose: bool, log: Path | None
 ) -> Iterator[ProgressLine | ProgressLines | Both | None]:
-    """Show steps on a terminal, or write them in lines; None if there is neither."""
-    shown = nullcontext() if options.verbose else _bar(what)
-    with progress_lines(options.verbose, options.log) as lines, _quiet_stdout(), shown as bar:
+    """Show progress on a terminal, or with `verbose` in lines every second; None if it is shown nowhere.
+
+    The file `log` gets the lines as well.
+    """
+    shown = nullcontext() if verbose else _bar(what)
+    with progress_lines(verbose, log) as lines, _quiet_stdout(), shown as bar:
         line = None if bar is None else ProgressLine(bar, time_limit)
         yield Both(line, lines) if line is not None and lines is not None else line or lines
 

@@ -15,7 +15,6 @@ from blindmatch.cli.app import command
 
 if TYPE_CHECKING:
     from blindmatch.alignment.aligner import BlindAligner
-    from blindmatch.cli.progress import ProgressOptions
     from blindmatch.io.embeddings import Embeddings
     from blindmatch.validation import FloatArray
 
@@ -81,13 +80,12 @@ def align(
     from blindmatch.alignment.aligner import BlindAligner
     from blindmatch.cli.outputs import check_outputs
     from blindmatch.cli.pairs import metric_names
-    from blindmatch.cli.progress import ProgressOptions
 
     aligner = BlindAligner(**{**vars(how), "metric": metric_names(how.metric)})
     written = {"--out": out, "--to": to, "--certificate": certificate}
     _check(written, transform)
-    check_outputs({**written, "--log": log}, [source, target, *([transform] if transform else [])])
-    _run(aligner, (source, target), transform, written, json, ProgressOptions(verbose, log))
+    check_outputs({**written, "--log": log}, [source, target, transform])
+    _run(aligner, (source, target), transform, written, json, verbose, log)
 
 
 def _check(written: dict[str, Path | None], transform: Path | None) -> None:
@@ -106,7 +104,8 @@ def _run(
     transform: Path | None,
     written: dict[str, Path | None],
     json: bool,
-    progress: ProgressOptions,
+    verbose: bool,
+    log: Path | None,
 ) -> None:
     """Align two files of embeddings, write what was asked for, and say how good it is."""
     import time
@@ -125,7 +124,7 @@ def _run(
     new = None if transform is None else _new_points(transform, ours)
     tables = Tables.scaled(ours, theirs, aligner.scale)
     begin = time.perf_counter()
-    with tables.warned(), watched("reducing dimensions", options=progress) as line:
+    with tables.warned(), watched("reducing dimensions", verbose=verbose, log=log) as line:
         aligner.fit(ours.values, theirs.values, callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
     delivery, proof = Delivery(json), aligner.result_.certificate

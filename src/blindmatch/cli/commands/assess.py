@@ -58,7 +58,7 @@ def assess(
         TaskInput(files[-2], files[-1], what, items),
         Request(solving, opt.OutputOptions(json=json, report=report)),
     )
-    request.check([*files[:-2], *inputs.paths, *([background] if background else []), *(prior_from or ())])
+    request.check([*files[:-2], *inputs.paths, background, *(prior_from or ())])
     assessment = Assessment(min_confidence, prior, prior_from, background, draws, assess_time)
     assessment.check()
     task = inputs.task

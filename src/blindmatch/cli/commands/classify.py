@@ -15,7 +15,6 @@ from blindmatch.cli.app import command
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from blindmatch.cli.progress import ProgressOptions
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import Embeddings
     from blindmatch.matching.classifier import BlindClassifier
@@ -72,7 +71,6 @@ def classify(
     from blindmatch.cli.console import echo_json
     from blindmatch.cli.outputs import Delivery, check_outputs, write_table
     from blindmatch.cli.pairs import relation
-    from blindmatch.cli.progress import ProgressOptions
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.solving.run import as_solver
     from blindmatch.trust.prior import as_stated_prior
@@ -88,7 +86,7 @@ def classify(
         random_state=solving.seed,
         threads=solving.threads,
     )
-    found, points = _fitted(model, images, classes, ProgressOptions(solving.verbose, solving.log))
+    found, points = _fitted(model, images, classes, solving)
     cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
     cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
     if assess:
@@ -118,7 +116,7 @@ class Classified:
 
 
 def _fitted(
-    model: BlindClassifier, images: Path, classes: Path, options: ProgressOptions
+    model: BlindClassifier, images: Path, classes: Path, solving: opt.SolverOptions
 ) -> tuple[Classified, Embeddings]:
     """Cluster, match, and say what each image is."""
     import numpy as np
@@ -127,13 +125,12 @@ def _fitted(
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
     from blindmatch.report import Clusters
-    from blindmatch.solving.limits import as_seconds
 
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
     labels = None if points.labels is None else _class_indices(points, names, images)
     tables = replace(Tables.scaled(points, texts, model.scale), names=("images", "classes"))
-    with tables.warned(), watched("starting", as_seconds(model.time_limit), options) as line:
+    with tables.warned(), watched("starting", solving.seconds, verbose=solving.verbose, log=solving.log) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
     scores = None if labels is None else model.evaluate(points.values, labels)
@@ -247,8 +244,7 @@ def _table(found: Classified) -> Table:
     if found.trust is not None:
         table.add_column("confidence", justify="right")
     for cluster, c in enumerate(clusters.classes):
-        matched = permutation[cluster] >= 0
-        note = "" if matched else " (by its nearest neighbour)"
+        note = "" if permutation[cluster] >= 0 else " (by its nearest neighbour)"
         row = [Text(str(cluster)), Text(str(clusters.counts[cluster])), Text(plain(clusters.names[c]) + note)]
         if found.trust is not None:
             row.append(Text(as_percent(found.trust.confidence[cluster])))

@@ -61,7 +61,7 @@ def match(
 
     check_items(items, outputs.report)
     inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
-    request.check([*inputs.paths, *([start] if start else [])], {"--output": output})
+    request.check([*inputs.paths, start], {"--output": output})
     check_partners(output, candidates, inputs)
     assessment, assesses = Assessment(min_confidence, prior, prior_from), assess or min_confidence is not None
     assessment.check()

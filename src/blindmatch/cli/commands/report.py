@@ -58,7 +58,7 @@ def report(
     if len(files) == 1 and items != opt.ItemOptions():
         raise ValueError("--truth, names and images are for embeddings; a problem has only indices")
     check_items(items, out)
-    check_outputs({"--out": out}, [result, *inputs.paths, *([certificate] if certificate else [])])
+    check_outputs({"--out": out}, [result, *inputs.paths, certificate])
     saved = Saved.load(result)
     proof = None if certificate is None else Certificate.load(certificate)
     settings = {**saved.settings, **inputs.settings}

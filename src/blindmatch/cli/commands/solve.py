@@ -43,7 +43,7 @@ def solve(
     from blindmatch.io.qaplib import write_sln
 
     inputs, request = ProblemInput(problem), Request(solving, outputs, checkpoint)
-    request.check([*inputs.paths, *([start] if start else [])], {"--solution": solution})
+    request.check([*inputs.paths, start], {"--solution": solution})
     read = inputs.problem
     if start is not None:
         request = replace(request, start=read_start(start, read))
