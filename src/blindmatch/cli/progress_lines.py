@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,19 +20,15 @@ if TYPE_CHECKING:
 QUIET, OFTEN = 10.0, 1.0  # seconds between two lines
 
 
-@dataclass
 class Listener:
     """A stream that gets a line now and then: the first one after `pause` seconds."""
 
-    stream: TextIO
-    pause: float
-    prefix: str = ""
-    _next: float = field(default=math.nan)
+    def __init__(self, stream: TextIO, pause: float, prefix: str = "") -> None:
+        self.stream, self.pause, self.prefix = stream, pause, prefix
+        self._next = pause
 
     def hear(self, seconds: float, text: str) -> None:
         """Write a line, unless there was one a moment ago."""
-        if math.isnan(self._next):
-            self._next = self.pause
         if seconds >= self._next:
             self._next = seconds + self.pause
             self.write(f"{seconds:.0f} s: {text}")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from blindmatch.report.verdict import counted
+
 if TYPE_CHECKING:
     from blindmatch.matching.classifier import ClassifierScores  # scikit-learn takes a second to import
 
@@ -57,17 +59,16 @@ class Clusters:
         inside: list[Counter[int]] = [Counter() for _ in self.classes]
         for cluster, label in zip(self.members, self.labels, strict=True):
             inside[cluster][label] += 1
-        return [self._described(counted) for counted in inside]
+        return [self._described(labels) for labels in inside]
 
-    def _described(self, counted: Counter[int]) -> str:
-        total = max(counted.total(), 1)
-        kinds = [(label, count / total) for label, count in counted.most_common(_MOST_SHOWN) if count >= _RARE * total]
+    def _described(self, labels: Counter[int]) -> str:
+        total = max(labels.total(), 1)
+        kinds = [(label, count / total) for label, count in labels.most_common(_MOST_SHOWN) if count >= _RARE * total]
         return ", ".join(f"{self.names[label]} {100 * share:.0f} %" for label, share in kinds)
 
     def adopted(self, cluster: int) -> str:
         """Size and class of a cluster without a partner."""
-        count = self.counts[cluster]
-        images = "1 image" if count == 1 else f"{count} images"
+        images = counted(self.counts[cluster], "image")
         return f"{images}, {self.names[self.classes[cluster]]} like the nearest named cluster"
 
     @property

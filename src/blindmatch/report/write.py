@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,10 @@ from numpy.typing import ArrayLike
 from blindmatch.io.files import write_atomically
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
-from blindmatch.problem.task import Task, as_task, given
+from blindmatch.problem.task import Pairs, Task, as_task, given
 from blindmatch.report.html import render
 from blindmatch.report.match import Images, Match, Trust
 from blindmatch.solving.result import Result
-
-Pairs = Iterable[tuple[int, int]]
 
 
 def write_report(
