@@ -6,13 +6,19 @@ import os
 import struct
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from blindmatch.cli.pairs import _rows
+from blindmatch.cli.saved import Saved
+from blindmatch.io import files
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.io.files import write_atomically
+from blindmatch.io.qaplib import read_dat, read_sln
+from blindmatch.io.table_files import read_text
 from blindmatch.problem.files import load_problem
 
 VALUES = np.arange(12.0).reshape(4, 3) / 8  # exact in float16 as well
@@ -271,6 +277,22 @@ def test_a_descriptor_is_written_to_and_the_link_to_it_stays() -> None:
         write_atomically("stdout", lambda file: file.write(b"report"))
         assert Path("stdout").is_symlink()
     assert Path("sent").read_bytes() == b"report"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
+@pytest.mark.parametrize("read", [read_text, read_dat, read_sln, Saved.load, _rows])
+def test_a_device_without_an_end_is_refused(read: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "UNPACKED", 1000)
+    Path("zero.csv").symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match=r"^zero.csv is a pipe or a device without an end"):
+        read(Path("zero.csv"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_text_from_a_pipe_is_read() -> None:
+    os.mkfifo("pipe")
+    threading.Thread(target=lambda: Path("pipe").write_text("cat\r\ndog"), daemon=True).start()
+    assert files.text_of("pipe") == "cat\ndog"
 
 
 def test_a_link_to_a_file_is_replaced() -> None:

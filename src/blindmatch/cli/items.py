@@ -9,6 +9,7 @@ from pathlib import Path
 from blindmatch.cli.options import ItemOptions
 from blindmatch.cli.pairs import read_pairs
 from blindmatch.io.embeddings import Embeddings
+from blindmatch.io.files import text_of
 from blindmatch.report.images import ALL_OF_THEM
 from blindmatch.report.thumbnails import thumbnails
 
@@ -78,7 +79,7 @@ def _with_names(items: Embeddings, path: Path | None, option: str) -> Embeddings
 def _lines(path: Path, count: int, option: str) -> list[str]:
     """The lines of a text file, one per item; empty lines at the end are ignored."""
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+        lines = [line.strip() for line in text_of(path).splitlines()]
     except UnicodeDecodeError:
         raise ValueError(f"{option} {path}: not a text file with one line per item") from None
     while len(lines) > count and not lines[-1]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from blindmatch.cli.options import TaskOptions
 from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.io.files import text_of
 from blindmatch.matching.price import Price, task_with_price
 from blindmatch.problem.task import Task
 
@@ -118,8 +120,8 @@ def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple
 def _rows(path: Path) -> list[tuple[str, str, str]]:
     """Where each pair is, and its two sides; a first line "source,target" is skipped."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if any(row)]
+        lines = csv.reader(io.StringIO(text_of(path), newline=""))
+        rows = [(number, row) for number, row in enumerate(lines, 1) if any(row)]
     except (UnicodeDecodeError, csv.Error):
         raise ValueError(f"{path}: not a text file with one 'source,target' per line") from None
     if rows and [cell.strip().lower() for cell in rows[0][1]] == ["source", "target"]:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from blindmatch.cli.console import complain
-from blindmatch.io.files import reading
+from blindmatch.io.files import reading, text_of
 from blindmatch.io.qaplib import read_sln
 from blindmatch.problem.files import load_solution
 from blindmatch.problem.fingerprint import differs
@@ -37,7 +37,7 @@ class Saved:
     def load(cls, path: Path) -> Saved:
         """Read a file; a ValueError names the file and says what is wrong."""
         with reading(path, "JSON"):
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = json.loads(text_of(path, "utf-8"))
             if not isinstance(values, dict) or not {"permutation", "cost", "status"} <= values.keys():
                 raise ValueError(f"{path}: not what 'blindmatch match --json' prints")
             return cls(_result(values), {str(key): str(text) for key, text in dict(values.get("settings", {})).items()})

@@ -65,6 +65,17 @@ def is_stream(path: Path) -> bool:
     return True
 
 
+def text_of(path: str | Path, encoding: str = "utf-8-sig") -> str:
+    """Return the text of a file. Of a pipe or a device, which may never end, no more than `UNPACKED` characters."""
+    with Path(path).open(encoding=encoding) as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file.read()
+        text = file.read(UNPACKED)
+    if len(text) == UNPACKED:
+        raise ValueError(f"{path} is a pipe or a device without an end; expected a file")
+    return text
+
+
 @contextmanager
 def reading(path: str | Path, kind: str) -> Iterator[None]:
     """Turn any exception that a parser raises on a broken file into one ValueError that names the file.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from blindmatch.io.files import write_atomically
+from blindmatch.io.files import text_of, write_atomically
 from blindmatch.validation import FloatArray, IntArray
 
 _LIMIT = 10_000  # a larger size means a broken or hostile file
@@ -46,10 +46,11 @@ def write_sln(path: str | Path, cost: float, permutation: IntArray) -> None:
 
 def _numbers(path: str | Path) -> FloatArray:
     try:
-        text = Path(path).read_text(encoding="ascii")
-        numbers = np.array([float(word) for word in text.replace(",", " ").split()])
+        text = text_of(path, "ascii")
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
+    try:
+        numbers = np.array([float(word) for word in text.replace(",", " ").split()])
     except ValueError as error:
         raise ValueError(f"{path}: {str(error)[:200]}") from None
     if not np.isfinite(numbers).all():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from blindmatch.io.columns import ROLES, UNNAMED, NamedRows, TableColumn, as_number, has_titles, named_rows
-from blindmatch.io.files import missing_package, reading, refuse_bomb
+from blindmatch.io.files import missing_package, reading, refuse_bomb, text_of
 
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[$€£¥]? ?[.,]?\d")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
@@ -31,7 +31,7 @@ def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
     where the comma is the decimal sign.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_of(path)
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
