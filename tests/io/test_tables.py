@@ -201,3 +201,12 @@ def test_kinds_of_columns_in_parquet() -> None:
     parquet.write_table(pa.table({"a": pa.nulls(3), "b": [1.0, 2.0, 3.0]}), "e.parquet")
     with pytest.raises(ValueError, match=r"^e\.parquet holds nan at \[0, 0\]"):
         load_embeddings("e.parquet")
+
+
+@pytest.mark.parametrize("title", ["Nr", "Nr.", "No.", "#"])
+def test_a_column_that_numbers_the_rows_is_no_dimension(tmp_path, title):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{title};Name;Preis\n1;Werk A;2,5\n2;Werk B;4,5\n", encoding="utf-8")
+    table = load_embeddings(path)
+    assert table.values.tolist() == [[2.5], [4.5]]
+    assert table.names == ("Werk A", "Werk B")

@@ -16,7 +16,7 @@ from blindmatch.validation import FloatArray
 ROLES = {
     **dict.fromkeys(("name", "names"), "name"),
     **dict.fromkeys(("label", "labels", "class"), "label"),
-    **dict.fromkeys(("id", "index"), "id"),
+    **dict.fromkeys(("id", "index", "nr", "nr.", "no.", "#"), "id"),  # "no" may be an answer
 }
 UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # pandas' names for an unnamed index
 
