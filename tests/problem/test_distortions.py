@@ -288,3 +288,8 @@ def test_inputs_are_not_written_to(name):
 def test_a_bandwidth_is_not_chosen_blindly():
     with pytest.raises(ValueError, match="bandwidth='auto'; expected a number above 0"):
         bm.Gaussian(bandwidth="auto")
+
+
+def test_a_word_is_no_truth_value():
+    with pytest.raises(ValueError, match=r"^standardize='no'; expected True or False"):
+        bm.match(np.eye(3), np.eye(3), standardize="no")

@@ -239,3 +239,9 @@ def test_inner_products_given_as_distances_are_not_tested(seed: int) -> None:
     distances = tuple(np.linalg.norm(side[:, None] - side, axis=2) for side in (A, B))
     trust = bm.assess(bm.match(kernels=distances, rng=0), kernels=distances, rng=0, draws=19, regret=False)
     assert trust.p_value > 0.05
+
+
+def test_a_permutation_is_no_result():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    with pytest.raises(ValueError, match=r"^result=.* is not a Result; expected what bm.match returns"):
+        bm.assess(np.arange(4), X, X)

@@ -12,7 +12,7 @@ import numpy as np
 from blindmatch.errors import shown, unknown_name
 from blindmatch.geometry import kernels as kernel_functions
 from blindmatch.problem.distortion import Distortion
-from blindmatch.validation import FloatArray, at_least, positive
+from blindmatch.validation import FloatArray, at_least, boolean, positive
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def as_distortion(
     if metric != "euclidean" or neighbors is not None:
         own = distortion.metric if metric == "euclidean" else metric
         distortion = replace(distortion, metric=own, neighbors=neighbors)
-    return distortion if standardize else replace(distortion, standardize=False)
+    return distortion if boolean(standardize, "standardize") else replace(distortion, standardize=False)
 
 
 def _configured(name: str, options: str) -> Distortion:

@@ -25,7 +25,7 @@ from blindmatch.trust.report import Trust
 from blindmatch.trust.search import Part
 from blindmatch.trust.significance import Significance, significance
 from blindmatch.trust.stability import Redraw, redraw_dimensions, redraw_samples, stability
-from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least, positive
+from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least, positive, refuse_other
 
 Pairs = Iterable[tuple[int, int]]
 Callback = Callable[[str, float], object]
@@ -140,6 +140,7 @@ def assess(
 
 def assess_task(result: Result, task: Task, plan: AssessmentPlan, schedule: Schedule) -> Trust:
     """Assess a match of a task; this is what ``bm.assess``, ``min_confidence`` and the commands share."""
+    refuse_other(result, Result, "result", "expected what bm.match returns")
     match = _checked(result.permutation, task)
     n = len(match)
     if result.solver == "alignment":  # too many items for an assignment problem
