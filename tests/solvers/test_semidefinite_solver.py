@@ -154,3 +154,20 @@ def test_costs_of_any_size_are_bounded(scale: float) -> None:
     result = bm.solve(problem, "semidefinite", rng=0)
     assert result.lower_bound <= bm.solve(problem, "brute-force").cost
     assert result.status == ("stalled" if scale == 5e-324 else "optimal")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "linear", "constant"),
+    [
+        # level 1 rules out all but one permutation, but its float32 duals cannot prove the last unit of that one
+        ([[1, 2], [1, 2]], [[6, 5], [5, 0]], [[-138448503201574, 138448503201579], [138448503201581, 1]], 3),
+        # the splitting does
+        ([[12, 5], [13, 12]], [[14, -1], [-1, 2]], [[-1, 1], [-2, -2]], -(2**49)),
+    ],
+)
+def test_integers_beyond_the_digits_of_float32(source, target, linear, constant):
+    unit = 1644785442726 if constant < 0 else 1
+    problem = bm.QAP(source, unit * np.array(target), linear, constant)
+    result = bm.solve(problem, "semidefinite", rng=0)
+    best = bm.solve(problem, "brute-force").cost
+    assert result.lower_bound <= best == result.cost

@@ -153,13 +153,15 @@ class SemidefiniteRun:
         With a time limit, it continues after a stall if there are too many pairs for branching (more than `branching`).
         """
         with self.budget.interruptible():
+            if not has_choice(self.allowed):  # level 1 rules out so much, but has too few digits to close the gap
+                self._prove_plainly()
             self._rounds(math.inf if rounds is None else rounds, branching, on_round)
         return self._outcome()
 
     def _rounds(self, most: float, branching: float, on_round: Callable[[SemidefiniteRun], None] | None) -> None:
         lost, count, work = 0, 0, 0.0
         endless = self.budget.time_limit == math.inf
-        while count < most:
+        while count < most and has_choice(self.allowed):
             if endless and work > _MOST_WORK:
                 self.message = f"the semidefinite bound ended after {count * _ROUND} steps; a time_limit allows more"
                 return
@@ -234,13 +236,17 @@ class SemidefiniteRun:
         self.allowed = left
         self.maker = StageMaker(self.costs, left)
         if not has_choice(left):
-            stage = self.maker.plain_stage(self.budget)
-            self.view.use_proofs(Node(stages=(stage,)), self.effort)
-            self.stages.append(stage)
+            self._prove_plainly()
             return
         self.splitting.advance()
         self.splitting.shrink(left)
         self.splitting.project()
+
+    def _prove_plainly(self) -> None:
+        """Bound what is left, at most one permutation, by a stage of level 1 alone."""
+        stage = self.maker.plain_stage(self.budget)
+        self.view.use_proofs(Node(stages=(stage,)), self.effort)
+        self.stages.append(stage)
 
     def _allowed(self, view: NodeView) -> BoolArray:
         return np.asarray(view.pair_bounds < self.target)
