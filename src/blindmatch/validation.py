@@ -131,17 +131,21 @@ def positive(value: float, name: str) -> float:
     """Return `value` if it is a number above zero."""
     if not isinstance(value, int | float | np.number) or not value > 0:
         raise ValueError(f"{name}={shown(value)}; expected a number above 0")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"{name}={shown(value)}; expected a number below {sys.float_info.max:.2g}") from None
+    return _as_float(value, name)
 
 
 def not_negative(value: float, name: str) -> float:
     """Return `value` if it is a finite number of at least zero."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < float("inf"):
         raise ValueError(f"{name}={shown(value)}; expected a number of at least 0")
-    return float(value)
+    return _as_float(value, name)
+
+
+def _as_float(value: float, name: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # of a large integer
+        raise ValueError(f"{name}={shown(value)}; expected a number below {sys.float_info.max:.2g}") from None
 
 
 def boolean(value: bool, name: str) -> bool:

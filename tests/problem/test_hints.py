@@ -211,6 +211,9 @@ def test_forbidden_pairs_as_a_list_or_a_matrix():
         ({"unmatched_cost": -0.1}, r"^unmatched_cost=-0.1"),
         ({"unmatched_cost": np.inf}, r"^unmatched_cost=inf"),
         ({"unmatched_cost": True}, r"^unmatched_cost=True"),
+        ({"unmatched_cost": 10**400}, r"^unmatched_cost=1000"),
+        ({"start": [-1, -1, -1, -1]}, r"^start leaves 4 sources unmatched"),
+        ({"standardize": "no"}, r"^standardize='no'"),
         ({"max_unmatched": 2}, r"^max_unmatched=2 needs an unmatched_cost"),
         ({"unmatched_cost": 1.0, "max_unmatched": -1}, r"^max_unmatched=-1"),
         ({"unmatched_cost": 1.0, "time_limit": 0}, r"^time_limit=0"),
@@ -227,6 +230,12 @@ def test_everything_forbidden_is_no_error_if_it_may_stay_unmatched():
     result = bm.match(X, Y, forbidden_pairs=np.ones((4, 4), dtype=bool), unmatched_cost=2.0, rng=0)
     assert (result.pairs, result.cost) == ([], 16.0)
     assert result.lower_bound == pytest.approx(16.0)
+
+
+def test_a_price_that_nearly_vanishes():
+    X, Y = embeddings(1, 4)
+    result = bm.match(X, Y, unmatched_cost=5e-324, rng=0)  # any cost over this price is beyond float64
+    assert (result.status, len(result.pairs) <= 1) == ("optimal", True)
 
 
 def test_inputs_are_not_written_to():

@@ -78,7 +78,7 @@ def _solved(task: Task, options: SolveOptions) -> Result:
     problem, limit = task.problem, as_seconds(options.time_limit)
     own = None if options.start is None else as_partners(options.start, task.sizes, "start")
     if own is not None:
-        task.completed(own)  # raises a ValueError if it leaves too many items unmatched
+        task.completed(own, "start")  # raises a ValueError if it leaves too many items unmatched
     if task.enough_dummies() < task.hints.max_unmatched:
         found = quick_search(task, options)
         if found.status == "interrupted":

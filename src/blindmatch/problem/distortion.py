@@ -13,7 +13,7 @@ from blindmatch.geometry import kernels as kernel_functions
 from blindmatch.geometry.metrics import Metric, as_metrics
 from blindmatch.geometry.relations import as_relations
 from blindmatch.problem.qap import QAP
-from blindmatch.validation import FloatArray, as_floats, as_permutation
+from blindmatch.validation import FloatArray, as_floats, as_permutation, boolean
 
 Kernels = tuple[ArrayLike, ArrayLike]
 
@@ -45,6 +45,8 @@ class Distortion:
 
     def __post_init__(self) -> None:
         as_metrics(self.metric, self.neighbors)
+        boolean(self.standardize, "standardize")
+        boolean(self.normalize, "normalize")
 
     @property
     def metrics(self) -> tuple[Metric, Metric]:

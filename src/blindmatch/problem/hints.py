@@ -80,8 +80,8 @@ class Hints:
         if not self.unmatched_cost or not math.isfinite(distortion.least_loss):
             return self.max_unmatched
         spare = cost - self._floor(distortion) + ROUNDING_TOLERANCE * scale
-        most = (spare / self.unmatched_cost - abs(self.sizes[0] - self.sizes[1])) / 2
-        return int(min(max(math.floor(most + 1e-9), 0), self.max_unmatched))
+        most = (spare / self.unmatched_cost - abs(self.sizes[0] - self.sizes[1])) / 2  # infinite for a tiny price
+        return math.floor(min(max(most, 0.0), self.max_unmatched) + 1e-9)
 
     def cost_beyond(self, distortion: Distortion, dummies: int, scale: float) -> float:
         """A match that leaves more than `dummies` items of the smaller set unmatched costs at least this."""

@@ -195,12 +195,12 @@ class Task:
         partners[partners >= m] = -1
         return partners
 
-    def completed(self, partners: IntArray) -> IntArray:
+    def completed(self, partners: IntArray, name: str = "result") -> IntArray:
         """The partner of each source (-1 for none) as a permutation of the items and dummies of `problem`."""
         full = with_dummies(partners, self.sizes[1], self.problem.n)
         if full is None:
             alone, most = int((partners < 0).sum()), self.problem.n - self.sizes[1]
-            raise ValueError(f"result leaves {alone} sources unmatched; with these arguments at most {most} can be")
+            raise ValueError(f"{name} leaves {alone} sources unmatched; with these arguments at most {most} can be")
         return full
 
 
