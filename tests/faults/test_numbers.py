@@ -171,3 +171,17 @@ def test_what_all_permutations_pay_may_be_huge_beside_the_rest(solver: str, scal
     A, B = np.array([[0, -1, 9], [-1, 0, 9], [9, 9, 0]]) * scale, np.array([[0, 4, 1], [-4, 0, 0], [0, 1, 0]]) * scale
     for problem in (bm.QAP(A, B, constant=common), bm.QAP(A, B, np.full((3, 3), common))):
         assert math.isfinite(check(problem, solver).lower_bound)
+
+
+@pytest.mark.parametrize("solver", ["brute-force", "dropped proof", "gurobi", "scip"])
+def test_denormal_numbers_times_huge_ones(solver: str) -> None:
+    """Half of a denormal number is no number of float64: the symmetric part of such a matrix needs another scale."""
+    if solver in ("gurobi", "scip") and not bm.SOLVERS[solver].capabilities.installed:
+        pytest.skip(f"{solver} is not installed")
+    for seed in range(4 if solver in ("gurobi", "scip") else 40):
+        rng = np.random.default_rng(seed)
+        A, B = 5e-324 * rng.integers(-9, 10, (3, 3)), 1e100 * rng.standard_normal((3, 3))
+        problem = bm.QAP(*((A, B) if seed % 2 else (B, A)))
+        chosen = bm.BranchAndBound(proof_limit=1) if solver == "dropped proof" else solver
+        result = bm.solve(problem, chosen, rng=0)
+        assert Fraction(result.lower_bound) <= exact_optimum(problem)

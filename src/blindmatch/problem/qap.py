@@ -26,13 +26,15 @@ from blindmatch.validation import (
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 FactorPair = tuple[FloatArray, FloatArray]
 _LARGEST = 1e200  # sums and products of such costs stay far from overflow
+_LEAST_EXPONENT = -900  # of the largest number of a matrix: the digits of most others are then within float64
 
 
 @dataclass(frozen=True)
 class NormalForm:
     """The problem as the solvers see it: zero diagonals, and each factor pair either symmetric or antisymmetric.
 
-    The cost of pairing both i with j and k with l is then 2 * sum_f A_f[i, k] * B_f[j, l].
+    Of a pair, one matrix may be multiplied and the other one divided by a power of two. The cost of pairing both i with
+    j and k with l is then 2 * sum_f A_f[i, k] * B_f[j, l].
     """
 
     factors: tuple[FactorPair, ...]
@@ -240,7 +242,7 @@ class QAP:
         factors: list[FactorPair] = []
         for A, B in self.factors:
             linear += np.outer(np.diag(A), np.diag(B))
-            (As, Aa), (Bs, Ba) = _split(A), _split(B)
+            (As, Aa), (Bs, Ba) = map(_split, _balanced(A, B))
             factors += [(As, Bs)] if As.any() and Bs.any() else []
             factors += [(Aa, Ba)] if Aa.any() and Ba.any() else []
         if not factors:
@@ -292,6 +294,14 @@ class QAP:
 def _taken(matrix: NDArray[Scalar], rows: IntArray, columns: IntArray) -> NDArray[Scalar]:
     """``matrix[np.ix_(rows, columns)]``, in less time for small ones."""
     return matrix.take(rows, axis=0).take(columns, axis=1)
+
+
+def _balanced(A: FloatArray, B: FloatArray) -> FactorPair:
+    """The same products of numbers that can be halved: where one matrix nearly vanishes, both times a power of two."""
+    a, b = (math.frexp(float(np.abs(matrix).max()))[1] for matrix in (A, B))
+    if min(a, b) > _LEAST_EXPONENT:
+        return A, B
+    return np.ldexp(A, (b - a) // 2), np.ldexp(B, -((b - a) // 2))
 
 
 def _split(matrix: FloatArray) -> FactorPair:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from blindmatch.problem.qap import QAP, FactorPair
+from blindmatch.proof.rounding import TINY
 from blindmatch.solvers.relaxation import assignment
 from blindmatch.validation import FloatArray
 
@@ -65,8 +66,11 @@ class CentredCost:
         """A lower bound of the problem that holds despite the tolerances; None if the solver has none yet."""
         if not math.isfinite(bound - self.scale) or abs(bound) >= 1e19:  # SCIP's infinity is 1e20
             return None
+        safe = math.ldexp(bound - _MARGIN * self.scale, -self.exponent) + self.constant
+        if not self.problem.vanishes:  # for products that vanish in float64
+            safe -= 4 * self.problem.n**2 * len(self.problem.factors) * TINY
         # With integers the bound is rounded up to the next cost, which cannot exceed the optimum.
-        return self.problem.round_up(math.ldexp(bound - _MARGIN * self.scale, -self.exponent) + self.constant)
+        return self.problem.round_up(safe)
 
 
 def _best_sum(cost: FloatArray) -> float:
