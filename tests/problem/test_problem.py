@@ -1,4 +1,5 @@
 import math
+from copy import copy, deepcopy
 
 import numpy as np
 import pytest
@@ -227,8 +228,11 @@ def test_inputs_are_copied_and_never_written_to():
     assert problem.objective([1, 0, 2, 3]) == cost
 
 
-def test_a_problem_cannot_be_changed():
+@pytest.mark.parametrize("copied", [lambda problem: problem, copy, deepcopy])
+def test_a_problem_cannot_be_changed(copied):
+    """Nor can a copy: what is known of the numbers, such as the step between costs, would no longer hold."""
     problem = bm.QAP(np.eye(3), np.eye(3), np.eye(3), forbidden=np.eye(3, dtype=bool))
+    problem = copied(problem)
     for array in (*problem.factors[0], problem.linear, problem.forbidden):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 7

@@ -144,8 +144,17 @@ class QAP:
         self.n = len(linear)
         self.factors, self.linear, self.constant = factors, linear, constant
         self.forbidden = forbidden if forbidden is not None and forbidden.any() else None
-        for array in (*(matrix for pair in factors for matrix in pair), linear):
-            array.setflags(write=False)
+        for array in (*(matrix for pair in factors for matrix in pair), linear, self.forbidden):
+            if array is not None:
+                array.setflags(write=False)
+
+    def __getstate__(self) -> tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None]:
+        """What a copy or a pickle keeps: no cached number, in case somebody changes the arrays of a copy."""
+        return self.factors, self.linear, self.constant, self.forbidden
+
+    def __setstate__(self, state: tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None]) -> None:
+        """Keep the arrays read-only: a copy by pickle or deepcopy would not be."""
+        self._keep(*state)
 
     def __repr__(self) -> str:
         extras = [f"{len(self.factors)} factor pairs"] if len(self.factors) > 1 else []
