@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from concurrent.futures import Executor
@@ -155,10 +156,12 @@ def boolean(value: bool, name: str) -> bool:
     return bool(value)
 
 
-def at_least(value: object, least: int, name: str) -> int:
-    """Return `value` if it is an integer not below `least`."""
+def at_least(value: object, least: int, name: str, most: float = math.inf) -> int:
+    """Return `value` if it is an integer not below `least`, and not above `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name}={shown(value)}; expected an integer of at least {least}")
+    if value > most:
+        raise ValueError(f"{name}={shown(value)}; expected an integer of at most {most}")
     return int(value)
 
 

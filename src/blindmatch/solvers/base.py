@@ -28,6 +28,7 @@ from blindmatch.validation import IntArray
 Callback = Callable[[Progress], object]
 
 _SLOWEST = 4.0  # upper limit of `Budget.slowness`: a machine that is busy now may be idle a second later
+MOST_BYTES, MOST_STEPS = 1 << 62, 1 << 40  # upper limits of options: far above any use, and within the core's integers
 _MOST_THREADS = 1 << 20  # the core counts them in 32 bits; no machine starts as many
 
 

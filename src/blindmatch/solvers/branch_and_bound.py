@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch import _core
+from blindmatch.errors import shown
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import TINY
-from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.base import MOST_BYTES, MOST_STEPS, Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import tree_proof
 from blindmatch.solvers.dual_ascent import SWAPS, final_status, first_match, no_time_for_duals, without_duals
@@ -26,7 +27,7 @@ from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work
 from blindmatch.solvers.strengthened import Patience, Strengthened, worth_a_try
 from blindmatch.solvers.tasks import greet
-from blindmatch.validation import as_executor, at_least, positive
+from blindmatch.validation import as_executor, at_least, boolean, positive
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,15 @@ class BranchAndBound(Solver):
     )
 
     def __post_init__(self) -> None:
-        at_least(self.memory_limit, 0, "memory_limit")
-        at_least(self.proof_limit, 0, "proof_limit")
-        at_least(self.swaps, 1, "swaps")
+        at_least(self.memory_limit, 0, "memory_limit", MOST_BYTES)
+        at_least(self.proof_limit, 0, "proof_limit", MOST_BYTES)
+        at_least(self.swaps, 1, "swaps", MOST_STEPS >> 10)  # for each of at most 600 items
+        boolean(self.semidefinite, "semidefinite")
         positive(self.checkpoint_interval, "checkpoint_interval")
         if self.executor is not None:
             as_executor(self.executor)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
+            raise ValueError(f"checkpoint={shown(self.checkpoint)}; expected a path")
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: its folder does not exist")
         if self.checkpoint is not None and Path(self.checkpoint).is_dir():

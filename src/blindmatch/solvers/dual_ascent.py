@@ -12,12 +12,12 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import projection_seconds
 from blindmatch.proof.spectral import projection_bound
-from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.base import MOST_BYTES, Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem
 from blindmatch.solvers.core_proof import root_proof
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
-from blindmatch.validation import IntArray, at_least
+from blindmatch.validation import IntArray, at_least, boolean
 
 SWAPS = 200  # swaps of the first search, per item
 _AT_ONCE = 100  # items up to which a first proof takes next to no time; at 600 items, preparing the duals takes 6 s
@@ -47,7 +47,8 @@ class DualAscent(Solver):
     )
 
     def __post_init__(self) -> None:
-        at_least(self.memory_limit, 0, "memory_limit")
+        boolean(self.relaxation, "relaxation")
+        at_least(self.memory_limit, 0, "memory_limit", MOST_BYTES)
         if self.start is not None and not isinstance(self.start, Certificate):
             raise ValueError(f"start={self.start!r}; expected a Certificate, for example result.certificate")
 

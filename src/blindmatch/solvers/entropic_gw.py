@@ -61,7 +61,12 @@ class EntropicGW(Solver):
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise ValueError(f"method={self.method!r}; expected one of {', '.join(get_args(Method))}")
-        if not (len(self.regularization) == 2 and self.regularization[0] >= self.regularization[1] > 0):
+        try:
+            first, last = self.regularization
+            falling = bool(first >= last > 0)
+        except (TypeError, ValueError):
+            falling = False
+        if not falling:
             raise ValueError(f"regularization={self.regularization!r}; expected (first, last), first >= last > 0")
         at_least(self.stages, 1, "stages")
         at_least(self.max_iterations, 1, "max_iterations")

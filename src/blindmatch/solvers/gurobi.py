@@ -15,6 +15,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, S
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost
 from blindmatch.solvers.relaxation import assignment
+from blindmatch.validation import not_negative
 
 Model = Literal["linear", "quadratic"]
 GUROBI = Dependency("gurobipy", "pip install 'blindmatch[gurobi]'")
@@ -52,8 +53,7 @@ class Gurobi(Solver):
     def __post_init__(self) -> None:
         if self.model not in get_args(Model):
             raise ValueError(f"model={self.model!r}; expected one of {', '.join(get_args(Model))}")
-        if not self.gap >= 0:
-            raise ValueError(f"gap={self.gap!r}; expected a number of at least 0")
+        not_negative(self.gap, "gap")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Build the model and let Gurobi solve it."""

@@ -13,7 +13,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, S
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost
 from blindmatch.solvers.relaxation import assignment
-from blindmatch.validation import IntArray
+from blindmatch.validation import IntArray, not_negative
 
 PYSCIPOPT = Dependency("pyscipopt", "pip install 'blindmatch[scip]'")
 
@@ -46,8 +46,7 @@ class SCIP(Solver):
     )
 
     def __post_init__(self) -> None:
-        if not self.gap >= 0:
-            raise ValueError(f"gap={self.gap!r}; expected a number of at least 0")
+        not_negative(self.gap, "gap")
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Build the model and let SCIP solve it."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.base import MOST_STEPS, Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.two_opt import improved_starts
 from blindmatch.validation import at_least
@@ -44,8 +44,8 @@ class Tabu(Solver):
             if self.iterations != "auto":
                 raise ValueError(f"iterations={self.iterations!r}; expected an integer of at least 1, 'auto' or None")
         elif self.iterations is not None:
-            at_least(self.iterations, 1, "iterations")
-        at_least(self.streams, 1, "streams")
+            at_least(self.iterations, 1, "iterations", MOST_STEPS)
+        at_least(self.streams, 1, "streams", MOST_STEPS)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Return the best of all streams. The best of the caller's starts gets a stream of its own."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.base import MOST_STEPS, Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import IntArray, at_least
 
@@ -35,9 +35,9 @@ class TwoOpt(Solver):
     capabilities: ClassVar[Capabilities] = Capabilities(forbidden=True, note="local; best of many restarts")
 
     def __post_init__(self) -> None:
-        at_least(self.restarts, 1, "restarts")
+        at_least(self.restarts, 1, "restarts", MOST_STEPS)
         if self.kicks is not None:
-            at_least(self.kicks, 0, "kicks")
+            at_least(self.kicks, 0, "kicks", MOST_STEPS)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Best local optimum of all restarts."""
