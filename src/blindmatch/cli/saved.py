@@ -50,8 +50,8 @@ def _result(values: dict[str, Any]) -> Result:
     if values["status"] not in get_args(Status):
         raise ValueError(f"its status is {values['status']!r}")
     bound = values.get("lower_bound")
-    if bound is not None and bound > values["cost"]:
-        raise ValueError(f"its lower_bound={bound} is above its cost={values['cost']}")
+    if bound is not None and not bound <= values["cost"]:  # also where one of them is NaN
+        raise ValueError(f"its lower_bound={bound} is not below its cost={values['cost']}")
     sure = None if values.get("confidence") is None else np.array(values["confidence"], dtype=np.float64)
     if sure is not None and sure.shape != permutation.shape:
         raise ValueError(f"it has {sure.size} confidences of {len(permutation)} sources")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.io.files import write_atomically
@@ -124,6 +125,10 @@ def write_report(
 
 def check_cost(match: Match) -> None:
     """Refuse data that the result was not made from: the report would be wrong."""
+    partners, (n, m) = np.asarray(match.result.permutation), match.sizes
+    used = partners[partners >= 0]
+    if partners.shape != (n,) or (partners < -1).any() or (used >= m).any() or len(np.unique(used)) < len(used):
+        raise ValueError(f"result.permutation must hold {n} different indices below {m}, or -1")
     if match.result.left_out:  # the cost is that of the whole match, which is not known any more
         return
     cost, claimed = match.cost_of(match.result.permutation), match.result.cost
