@@ -45,7 +45,7 @@ class Tabu(Solver):
                 raise ValueError(f"iterations={self.iterations!r}; expected an integer of at least 1, 'auto' or None")
         elif self.iterations is not None:
             at_least(self.iterations, 1, "iterations", MOST_STEPS)
-        at_least(self.streams, 1, "streams", MOST_STEPS)
+        at_least(self.streams, 1, "streams", 1 << 20)  # each of them takes memory
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Return the best of all streams. The best of the caller's starts gets a stream of its own."""

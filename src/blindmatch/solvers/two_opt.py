@@ -37,7 +37,7 @@ class TwoOpt(Solver):
     def __post_init__(self) -> None:
         at_least(self.restarts, 1, "restarts", MOST_STEPS)
         if self.kicks is not None:
-            at_least(self.kicks, 0, "kicks", MOST_STEPS)
+            at_least(self.kicks, 0, "kicks", 1 << 30)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Best local optimum of all restarts."""
