@@ -13,7 +13,7 @@ from rich.text import Text
 from blindmatch.cli.console import plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
-from blindmatch.report.verdict import ENDED, gap_sentence, number, pairs_are, percent
+from blindmatch.report.verdict import ENDED, gap_sentence, lower_number, number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
 from blindmatch.trust import Trust
@@ -32,7 +32,7 @@ def assignment_text(match: Match) -> list[object]:
     """The assignment of a quadratic assignment problem, in the words of that field."""
     result, n = match.result, len(match.result.pairs)
     whole = f"{n} facilit{'y' if n == 1 else 'ies'}"
-    cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
+    cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
     if result.status == "optimal":
         found = f"Optimal assignment of {whole}: cost {cost}, proved by {result.bound} in {seconds}."
     elif result.gap is None:
@@ -108,7 +108,7 @@ def as_percent(value: float) -> str:
 
 def _regret(value: float) -> str:
     # Below zero nothing is proved: a cheaper match is not ruled out.
-    return "given" if value == math.inf else number(value if value >= 0 else None)
+    return "given" if value == math.inf else lower_number(value if value >= 0 else None)
 
 
 def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float) -> list[object]:
@@ -117,7 +117,7 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
     if proved is None or not math.isfinite(proved):
         check = "There is no certificate to check."
     else:
-        check = f"Verified: the independent checker recomputed the bound {number(min(proved, result.cost))}."
+        check = f"Verified: the independent checker recomputed the bound {lower_number(min(proved, result.cost))}."
     if truth_cost > result.cost:
         honest = (
             f"The true pairing costs {number(truth_cost)}, more than this one: in these data the cheapest "

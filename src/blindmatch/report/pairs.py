@@ -13,7 +13,7 @@ from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.report.images import addresses
 from blindmatch.report.match import Match
 from blindmatch.report.measures import pair_costs
-from blindmatch.report.verdict import number
+from blindmatch.report.verdict import lower_number, number
 
 LONGEST = 120  # characters of a name in the table
 _OTHERS = 3  # other partners of an item that are named
@@ -156,7 +156,7 @@ def _regret(value: float) -> Cell:
     if value == math.inf:
         return Cell("given", "figure", "1e+300")
     # Below zero a cheaper match is not ruled out: nothing is proved.
-    return _number(value) if value >= 0 else Cell("-", "figure", "-1e+300")
+    return Cell(lower_number(value), "figure", f"{value:.9g}") if value >= 0 else Cell("-", "figure", "-1e+300")
 
 
 def _number(value: float) -> Cell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import NamedTuple
 
 from blindmatch.solving.result import Result
@@ -35,6 +36,17 @@ def number(value: float | None) -> str:
     return f"{value:.7g}"
 
 
+def lower_number(value: float | None) -> str:
+    """The same for a proved lower bound, rounded down: what is shown must hold too.
+
+    >>> lower_number(26.45319974), lower_number(-0.123456789), lower_number(26.45), lower_number(578.0)
+    ('26.45319', '-0.1234568', '26.45', '578')
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    return number(float(Context(prec=7, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))))
+
+
 def percent(gap: float | None) -> str:
     """A gap for people; one that is not zero never shows as zero.
 
@@ -49,12 +61,16 @@ def percent(gap: float | None) -> str:
 
 
 def at_most(gap: float | None) -> str:
-    """The same as a limit, for the middle of a sentence.
+    """The same as a limit, rounded up, for the middle of a sentence.
 
-    >>> at_most(0.017), at_most(3e-8)
-    ('1.7 %', '0.001 %')
+    >>> at_most(0.017), at_most(0.01701), at_most(3e-8), at_most(12.341)
+    ('1.7 %', '1.8 %', '0.001 %', '1235 %')
     """
-    return percent(gap).removeprefix("< ")
+    if gap is None or not math.isfinite(gap) or 0 < gap < 1e-5:
+        return percent(gap).removeprefix("< ")
+    digits = 2 if gap < 1 else 2 + len(str(int(gap)))
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(gap)))
+    return percent(float(rounded))
 
 
 def gap_sentence(result: Result) -> str:
@@ -118,7 +134,7 @@ def proof_sentence(result: Result, claimed_by: str | None = None, nouns: Nouns =
 
 def _proof_sentence(result: Result, nouns: Nouns) -> str:
     match, pairing = nouns
-    cost, bound, seconds = number(result.cost), number(result.lower_bound), f"{result.seconds:.2f} s"
+    cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
     if _is_rounding(result):
         cost = bound = "0"
     if result.status == "optimal":

@@ -120,7 +120,7 @@ def _show(found: Subsets, names: tuple[str, ...] | None, count: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from blindmatch.report.verdict import number
+    from blindmatch.report.verdict import lower_number, number
 
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("cost", justify="right", no_wrap=True)
@@ -136,5 +136,5 @@ def _show(found: Subsets, names: tuple[str, ...] | None, count: int) -> None:
     }[found.status]
     if found.subsets and len(found.subsets[0]) == count:
         text = "This is the only subset of that size: all items."
-    bound = "" if found.lower_bound is None else f" No subset costs less than {number(found.lower_bound)}."
+    bound = "" if found.lower_bound is None else f" No subset costs less than {lower_number(found.lower_bound)}."
     output().print(table, Text(text + bound), sep="\n")

@@ -1,0 +1,66 @@
+"""Costs that are never below the exact ones: sums of products with their rounding errors, rounded up at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blindmatch.validation import FloatArray
+
+_EPS = float(np.finfo(float).eps)
+_SPLITTER = 2.0**27 + 1  # cuts a float64 into two halves, whose products are exact
+
+
+def sum_of_products(pairs: Iterable[tuple[FloatArray, FloatArray]], others: FloatArray) -> float:
+    """The sum of all products of both arrays of each pair, and of other numbers, rounded up to the next float64.
+
+    It is never below the exact sum. It is above it by at most one unit in the last place, and by about 1e-29 of the
+    largest terms if these cancel.
+
+    >>> sum_of_products([], np.array([1e16, 1.0, -1e16]))
+    1.0
+    >>> sum_of_products([(np.array([0.1]), np.array([3.0]))], np.zeros(1))
+    0.30000000000000004
+    """
+    terms, slack = [others.ravel()], 0.0
+    for left, right in pairs:
+        *parts, exponents = _products(left.ravel(), right.ravel())
+        for part in parts:
+            terms.append(np.ldexp(part, exponents))
+            lost = np.ldexp(terms[-1], -exponents) != part  # by underflow: half of the smallest number at most
+            slack += math.ulp(0.0) * int(lost.sum())
+    summands = [*_summed(np.concatenate(terms)), slack]
+    total = math.fsum(summands)
+    return math.nextafter(total, math.inf) if math.fsum([*summands, -total]) > 0 else total
+
+
+def _products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.intc]]:
+    """Products of the significands, their rounding errors (Dekker 1971), and the sums of the exponents."""
+    (x, left), (y, right) = np.frexp(a), np.frexp(b)
+    (x1, x2), (y1, y2) = _halves(x), _halves(y)
+    product = x * y
+    return product, x2 * y2 - (((product - x1 * y1) - x2 * y1) - x1 * y2), left + right
+
+
+def _halves(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    scaled = _SPLITTER * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _summed(terms: FloatArray) -> tuple[float, float, float]:
+    """The float64 sum, the sum of its rounding errors (Knuth's two-sum), and how much the latter may be too low."""
+    count, errors, magnitude = len(terms), 0.0, 0.0
+    while len(terms) > 1:
+        half = (len(terms) + 1) // 2
+        a, b = terms[:half], np.zeros(half)
+        b[: len(terms) - half] = terms[half:]
+        terms = a + b
+        apart = terms - a
+        lost = (a - (terms - apart)) + (b - apart)
+        errors += float(lost.sum())
+        magnitude += float(np.abs(lost).sum())
+    return float(terms[0]), errors, (2 * count + 64) * _EPS * magnitude
