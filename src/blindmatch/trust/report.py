@@ -122,8 +122,8 @@ class Trust:
         (n,) the probability that the pair of each source is right; nan if it has none, or time ran out.
     regret
         (n,) proved: no match without this pair costs less than the cost plus this. nan where time ran out before
-        anything was proved, 0 where another match costs the same, negative where a cheaper one is not ruled out, inf
-        where the pair was given. None if not computed.
+        anything was proved, 0 where another match costs the same (to one part in a million of the cost), negative where
+        a cheaper one is not ruled out, inf where the pair was given. None if not computed.
     found_regret
         (n,) how much more the best match found without this pair costs: an upper bound on the true regret. None for
         large matches.
