@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from blindmatch.errors import unknown_name
+from blindmatch.io.files import text_of
 
 WORDNET_FOLDERS = ("/usr/share/wordnet", "/usr/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
 
@@ -160,7 +161,7 @@ def check_unique(names: Sequence[str], where: str) -> None:
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file that are not blank."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = text_of(path).splitlines()
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
     return [line for line in lines if line.strip()]

@@ -20,7 +20,7 @@ from blindmatch.encoders.prompts import (
     templates,
 )
 from blindmatch.errors import unknown_name
-from blindmatch.io.files import reading
+from blindmatch.io.files import reading, text_of
 from blindmatch.io.table_files import parquet_table
 
 TEXT_COLUMNS = ("text", "texts", "caption", "sentence", "name", "label")
@@ -134,7 +134,7 @@ def _from_columns(path: Path, columns: dict[str, list[str]], column: str | None)
 
 def _read_csv(path: Path) -> dict[str, list[str]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_of(path)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
     with reading(path, path.suffix):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from blindmatch.io.files import write_atomically
+from blindmatch.io.files import text_of, write_atomically
 from blindmatch.problem.qap import QAP
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
@@ -119,7 +119,7 @@ def read_dd(path: str | Path) -> GraphMatching:
 
 def _text(path: str | Path) -> str:
     try:
-        return Path(path).read_text(encoding="ascii")
+        return text_of(path, "ascii")
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
 
