@@ -186,8 +186,9 @@ def test_the_steps_are_told_in_order():
     )
     aligner.fit(np.load("a.npy"), np.load("b.npz")["embeddings"], callback=lambda *step: told.append(step))
     steps = {name: [step[1:] for step in told if step[0] == name] for name, *_ in told}
-    assert list(steps) == ["clustering", "matching centres", "refining candidates", "refining the best"]
-    assert [{total for _, total in parts} for parts in steps.values()] == [{6}, {9}, {8}, {4}]
+    names = ["reducing dimensions", "clustering", "matching centres", "refining candidates", "refining the best"]
+    assert list(steps) == names
+    assert [{total for _, total in parts} for parts in steps.values()] == [{2}, {6}, {9}, {8}, {4}]
     for parts in steps.values():
         done = [count for count, _ in parts]
         assert done == sorted(done)

@@ -157,7 +157,7 @@ class BlindAligner(BaseEstimator):
         with threadpool_limits(self.threads):
             few = max(_LEAST, min(len(source), len(target)) // _POINTS)
             wanted = min(_COMPONENTS, few) if self.n_components is None else self.n_components
-            frames = fit_frames(source, target, wanted)
+            frames = fit_frames(source, target, wanted, report)
             a, b = frames[0].directions(source), frames[1].directions(target)
             found = search(a, b, plan, as_generator(self.random_state), report)
         self.alignment_ = SpaceMap(*frames, found.rotation, scalings, metrics)

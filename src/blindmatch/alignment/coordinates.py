@@ -43,8 +43,9 @@ def coordinates(source: NDArray[Any], target: NDArray[Any], *, cosine: bool) -> 
     learn is mostly in the directions.
     """
     sides = [_directed(side) if cosine else _centred(side) for side in (source, target)]
-    axes = [moments(side, name) for side, name in zip(sides, ("source", "target"), strict=True)]
-    kept = min(_most_axes(source, target), *(len(variances) for _, variances, _ in axes))
+    most = _most_axes(source, target)
+    axes = [moments(side, name, most) for side, name in zip(sides, ("source", "target"), strict=True)]
+    kept = min(most, *(len(variances) for _, variances, _ in axes))
     first, second = (_turned(side, *found, kept) for side, found in zip(sides, axes, strict=True))
     return first, second
 

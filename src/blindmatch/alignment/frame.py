@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
 
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.validation import FloatArray, as_array
@@ -70,9 +71,17 @@ class Frame:
         return by_blocks(points, self.components, lambda rows: unit_rows((rows - self.mean) @ self.axes))
 
 
-def fit_frames(source: NDArray[Any], target: NDArray[Any], components: int) -> tuple[Frame, Frame]:
+def fit_frames(
+    source: NDArray[Any],
+    target: NDArray[Any],
+    components: int,
+    report: Callable[[str, int, int], None] = lambda step, done, total: None,
+) -> tuple[Frame, Frame]:
     """Frames of two sets with the same number of axes: `components`, or fewer if a set spans fewer dimensions."""
-    sides = [moments(source, "X"), moments(target, "Y")]
+    sides = []
+    for done, (points, name) in enumerate(((source, "X"), (target, "Y"))):
+        report("reducing dimensions", done, 2)
+        sides.append(moments(points, name, components))
     kept = min(components, *(len(variances) for _, variances, _ in sides))
     frames = (
         Frame(mean, np.ascontiguousarray(axes[:, :kept]), float(np.sqrt(variances[:kept].sum())))
@@ -81,14 +90,14 @@ def fit_frames(source: NDArray[Any], target: NDArray[Any], components: int) -> t
     return next(frames), next(frames)
 
 
-def moments(points: NDArray[Any], name: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The mean, the variances along the principal axes (largest first, without rounding errors), and these axes."""
+def moments(points: NDArray[Any], name: str, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The mean, the variances along the `most` leading axes (largest first, no rounding errors), and these axes."""
     mean = np.zeros(points.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         for _, rows in blocks(points):
             mean += rows.sum(axis=0) / len(points)
         few = _FEW * len(points) <= points.shape[1]
-        variances, axes = (_by_points if few else _by_covariance)(points, mean, name)
+        variances, axes = (_by_points if few else _by_covariance)(points, mean, name, most)
     # If the points are far from the origin, the rounding error of the mean adds a variance too.
     noise = max(_RANK * float(variances[0]), (1e-14 * float(np.abs(mean).max())) ** 2)
     rank = int((variances > noise).sum())
@@ -97,22 +106,25 @@ def moments(points: NDArray[Any], name: str) -> tuple[FloatArray, FloatArray, Fl
     return mean, variances[:rank], axes[:, :rank]
 
 
-def _by_points(points: NDArray[Any], mean: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
+def _by_points(points: NDArray[Any], mean: FloatArray, name: str, most: int) -> tuple[FloatArray, FloatArray]:
     """The variances, largest first, and the axes of few points in many dimensions: O(n^2 d) time instead of O(d^3)."""
     centred = points.astype(np.float64) - mean
     _refuse_overflow(np.square(centred).sum(), name)
     _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
-    return np.square(lengths) / len(points), axes.T
+    return np.square(lengths[:most]) / len(points), axes[:most].T
 
 
-def _by_covariance(points: NDArray[Any], mean: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
+def _by_covariance(points: NDArray[Any], mean: FloatArray, name: str, most: int) -> tuple[FloatArray, FloatArray]:
     """The same of many points, which are read block by block."""
     covariance = np.zeros((points.shape[1], points.shape[1]))
     for _, rows in blocks(points):
         centred = rows - mean
         covariance += centred.T @ centred
     _refuse_overflow(covariance, name)
-    variances, axes = np.linalg.eigh(covariance / len(points))
+    size = len(covariance)
+    # All eigenvectors take two to three times as long as the leading ones.
+    leading = (max(0, size - most), size - 1)
+    variances, axes = eigh(covariance / len(points), subset_by_index=leading, overwrite_a=True, check_finite=False)
     return variances[::-1], axes[:, ::-1]
 
 
