@@ -80,6 +80,39 @@ def test_a_line_says_which_bound_it_is():
     assert stream.getvalue() == "0 s: bound 90 (projection)  cost 100  gap 10 %\n"
 
 
+def test_lines_tell_the_time_that_is_left_of_a_step(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("blindmatch.cli.progress_lines.time.monotonic", lambda: now[0])
+    stream = io.StringIO()
+    lines = ProgressLines([Listener(stream, 0.0)])
+    lines.step("clustering", 0, 4)
+    now[0] += 5
+    lines.step("clustering", 1, 4)
+    lines.share("unrelated spaces", 0.0)
+    now[0] += 2
+    lines.share("unrelated spaces", 0.5)
+    assert stream.getvalue().splitlines() == [
+        "0 s: clustering, 1 of 4",
+        "5 s: clustering, 2 of 4, about 0:15 left of this step",
+        "5 s: unrelated spaces, 0 %",
+        "7 s: unrelated spaces, 50 %, about 0:02 left of this step",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("classify", "The clustering comes before it and takes its own time."),
+        ("subsets", "Return the best subsets found within this time; no limit by default."),
+        ("demo", "(auto: 60); 'none' for no limit. [default: auto]"),
+        ("assess", "(auto: 60); 'none' for no limit. [default: auto]"),
+    ],
+)
+def test_the_help_of_a_time_limit_is_true(command, text):
+    shown = run(command, "--help").stdout.partition("--time-limit  ")[2].replace("│", " ")
+    assert text in " ".join(shown.split())
+
+
 def test_a_closed_stream_ends_the_lines_and_not_the_run():
     stream = io.StringIO()
     stream.close()

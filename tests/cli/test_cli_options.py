@@ -163,6 +163,12 @@ def test_the_only_subset_is_told():
     assert "no proof that none is cheaper" in run("subsets", "a.npz", "b.npz", "--size", 5).stdout
 
 
+def test_names_with_commas_in_subsets_can_be_told_apart():
+    X = rng_of(0).standard_normal((3, 2))
+    np.savez("named.npz", embeddings=X, names=["Congo, Republic", "Chad", "Mali"])
+    assert "Congo, Republic; Chad; Mali" in run("subsets", "named.npz", "named.npz", "--size", 3).stdout
+
+
 def test_pictures_from_the_folder_of_classes():
     image = pytest.importorskip("PIL.Image")
     for name in ("c1", "c2"):

@@ -221,7 +221,7 @@ def test_subsets_are_those_of_best_subsets(files):
     assert found["names"][0] == [f"s{i}" for i in expected.subsets[0]]
     assert found["status"] == "optimal"
     shown = run("subsets", "a.npz", "b.npz", "--size", 4, "-k", 3).stdout
-    assert ", ".join(found["names"][0]) in shown
+    assert "; ".join(found["names"][0]) in shown
     assert "no proof" in shown
     assert "Proved" in run("subsets", "a.npz", "b.npz", "--size", 4, "--engine", "exact").stdout
 

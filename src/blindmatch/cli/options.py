@@ -114,6 +114,11 @@ def _option(metavar: str, text: str, panel: str | None = None) -> Any:
     return typer.Option(metavar=metavar, help=text, rich_help_panel=panel)
 
 
+def _time_limit(text: str) -> Any:
+    """The option for the time limit of a run."""
+    return typer.Option("-t", "--time-limit", metavar="SECONDS", parser=time_limit, help=text)
+
+
 File = Path | None
 Words = list[str] | None
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {FILES}.", show_default=False)]
@@ -155,16 +160,15 @@ Standardize = Annotated[bool, typer.Option(help="Bring both kernels to a common 
 Solver = Annotated[
     str, typer.Option("-s", "--solver", help="A name from 'blindmatch solvers'.", autocompletion=completion.solvers)
 ]
-TimeLimit = Annotated[
+TimeLimit = Annotated[Any, _time_limit("Return the best match found within this time (auto: 60); 'none' for no limit.")]
+MatchTimeLimit = Annotated[
     Any,
-    typer.Option(
-        "-t",
-        "--time-limit",
-        metavar="SECONDS",
-        parser=time_limit,
-        help="Return the best match found within this time (auto: 60); 'none' for no limit.",
+    _time_limit(
+        "Use the best match found within this time (auto: 60); 'none' for no limit. The clustering comes before it and "
+        "takes its own time."
     ),
 ]
+SubsetsTimeLimit = Annotated[Any, _time_limit("Return the best subsets found within this time; no limit by default.")]
 Seed = Annotated[
     Any,
     typer.Option("--seed", metavar="N", parser=seed, help="The same seed gives the same result.", rich_help_panel=RUN),
@@ -282,6 +286,13 @@ class SolverOptions:
             "seed": str(self.seed),
             "threads": "all cores" if self.threads is None else str(self.threads),
         }
+
+
+@dataclass(frozen=True)
+class ClusterSolverOptions(SolverOptions):
+    """How to solve the match that follows a clustering."""
+
+    time_limit: MatchTimeLimit = "auto"
 
 
 @dataclass(frozen=True)

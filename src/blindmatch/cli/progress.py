@@ -14,7 +14,15 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from blindmatch.cli.progress_lines import ProgressLines, moment_text, progress_lines, ticking
+from blindmatch.cli.progress_lines import (
+    ProgressLines,
+    StepClock,
+    clock,
+    left_of_step,
+    moment_text,
+    progress_lines,
+    ticking,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -73,24 +81,13 @@ def remaining_text(seconds: float, limit: float | None, guess: float | None) -> 
     return f"at most {clock(left)} left" if math.isfinite(left) else ""
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours if there are any.
-
-    >>> clock(75.2), clock(4000)
-    ('1:15', '1:06:40')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 class ProgressLine:
     """A line of progress: the current step, its time so far, and its remaining time."""
 
     def __init__(self, bar: Bar, time_limit: float | None) -> None:
         self._bar, self._limit = bar, time_limit
         self._pace, self._shown = Pace(), -math.inf
-        self._step, self._began = "", 0.0
+        self._step, self._clock = "", StepClock()
 
     def step(self, name: str, done: int, total: int) -> None:
         """Show how many parts of a step are done; a step with a single part gives no estimate of the time."""
@@ -101,13 +98,10 @@ class ProgressLine:
 
     def share(self, name: str, share: float, text: str | None = None) -> None:
         """Show which share of a step is done, from 0 to 1."""
-        now, end, new = time.monotonic(), math.inf, name != self._step
-        if new:
-            self._step, self._began = name, now
-        if share > 0:
-            end = now + (now - self._began) * (1 - share) / share
-        self._show(text or name, lambda: _left_of_step(end), share)
-        if new:
+        end = self._clock.end(name, share)
+        self._show(text or name, lambda: left_of_step(end), share)
+        if name != self._step:
+            self._step = name
             self._bar.refresh()  # a step shorter than rich's interval is seen too
 
     def moment(self, now: Progress) -> None:
@@ -134,11 +128,6 @@ class ProgressLine:
         task.total = None if share is None else 1.0  # `update` takes None for "as it is"
         # What is complete is over for rich, and its clock stands still; but another step may follow.
         self._bar.update(task.id, description=text, completed=min(share or 0.0, 0.999), left=left)
-
-
-def _left_of_step(end: float) -> str:
-    """The text about the time until the end of a step, on the clock of `time.monotonic`."""
-    return f"about {clock(max(0.0, end - time.monotonic()))} left of this step" if math.isfinite(end) else ""
 
 
 class Both:

@@ -20,6 +20,36 @@ if TYPE_CHECKING:
 QUIET, OFTEN = 10.0, 1.0  # seconds between two lines
 
 
+def clock(seconds: float) -> str:
+    """Minutes and seconds, with hours if there are any.
+
+    >>> clock(75.2), clock(4000)
+    ('1:15', '1:06:40')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class StepClock:
+    """When the current step will end, judged by the share of it that is done."""
+
+    def __init__(self) -> None:
+        self._step, self._began = "", 0.0
+
+    def end(self, step: str, share: float) -> float:
+        """The end on the clock of `time.monotonic`; infinity if nothing is done yet."""
+        now = time.monotonic()
+        if step != self._step:
+            self._step, self._began = step, now
+        return now + (now - self._began) * (1 - share) / share if share > 0 else math.inf
+
+
+def left_of_step(end: float) -> str:
+    """The text about the time until the end of a step, on the clock of `time.monotonic`."""
+    return f"about {clock(max(0.0, end - time.monotonic()))} left of this step" if math.isfinite(end) else ""
+
+
 class Listener:
     """A stream that gets a line now and then: the first one after `pause` seconds."""
 
@@ -46,19 +76,25 @@ class ProgressLines:
     """Writes the progress of a command to streams; the methods are those of ``progress.ProgressLine``."""
 
     def __init__(self, listeners: list[Listener]) -> None:
-        self._listeners, self._begin = listeners, time.monotonic()
+        self._listeners, self._begin, self._clock = listeners, time.monotonic(), StepClock()
 
     def step(self, name: str, done: int, total: int) -> None:
         """Write how many parts of a step are done."""
-        self._write(f"{name}, {min(done + 1, total)} of {total}" if total > 1 else name)
+        if total > 1:
+            self._write_part(name, done / total, f"{min(done + 1, total)} of {total}")
+        else:
+            self._write(name)
 
     def share(self, name: str, share: float) -> None:
         """Write which share of a step is done."""
-        self._write(f"{name}, {100 * share:.0f} %")
+        self._write_part(name, share, f"{100 * share:.0f} %")
 
     def moment(self, now: Progress) -> None:
         """Write a line about the progress of a solver."""
         self._write(moment_text(now))
+
+    def _write_part(self, name: str, share: float, part: str) -> None:
+        self._write(", ".join(filter(None, (name, part, left_of_step(self._clock.end(name, share))))))
 
     def _write(self, text: str) -> None:
         for listener in self._listeners:

@@ -39,7 +39,7 @@ def assess(
     min_confidence: opt.MinConfidence = None,
     prior: opt.Prior = None,
     prior_from: opt.PriorFrom = None,
-    solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
+    solving: opt.SolverOptions = opt.SolverOptions(),  # noqa: B008 (it is immutable)
     json: opt.Json = False,
     report: opt.Report = None,
 ) -> None:

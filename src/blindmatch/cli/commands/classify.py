@@ -58,7 +58,7 @@ def classify(
         Path, typer.Argument(metavar="CLASSES", help="One embedding per class, of any other dimension.")
     ],
     how: ClassifierOptions,
-    solving: opt.SolverOptions,
+    solving: opt.ClusterSolverOptions,
     output: Annotated[
         opt.File, typer.Option("-o", "--output", metavar="FILE", help="Write the class of each image (.csv).")
     ] = None,

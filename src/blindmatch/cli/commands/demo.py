@@ -18,7 +18,7 @@ def demo(
         str,
         typer.Option(help="Which bundled data: cifar10, colours, countries.", autocompletion=completion.demo_data),
     ] = "cifar10",
-    solving: opt.SolverOptions = opt.SolverOptions(time_limit=60.0),  # noqa: B008 (it is immutable)
+    solving: opt.SolverOptions = opt.SolverOptions(),  # noqa: B008 (it is immutable)
     outputs: opt.OutputOptions = opt.OutputOptions(),  # noqa: B008
 ) -> None:
     """Match bundled real data, shuffled, and show how many pairs are right."""

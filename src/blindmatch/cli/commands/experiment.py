@@ -186,7 +186,7 @@ def _live_sweep() -> Iterator[Callable[[Moment], None] | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    from blindmatch.cli.progress import clock
+    from blindmatch.cli.progress_lines import clock
 
     # Drawn when there is news, not by a thread of its own: workers can only be forked from a process without threads.
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())

@@ -31,7 +31,7 @@ class SubsetOptions:
     metric: opt.Metric = "euclidean"
     neighbors: opt.Neighbors = None
     engine: Annotated[str, typer.Option(help="search (no proof), exact (small cases), gurobi or scip.")] = "search"
-    time_limit: opt.TimeLimit = None
+    time_limit: opt.SubsetsTimeLimit = None
     rng: opt.Seed = 0
     threads: opt.Threads = None
 
@@ -127,7 +127,7 @@ def _show(found: Subsets, names: tuple[str, ...] | None, count: int) -> None:
     table.add_column("items", overflow="fold")
     for subset, cost in zip(found.subsets, found.costs, strict=True):
         words = (str(i) if names is None else plain(names[i]) for i in subset)
-        table.add_row(number(float(cost)), Text(", ".join(words)))
+        table.add_row(number(float(cost)), Text("; ".join(words)))
     text = {
         "optimal": f"Proved: no other subset is cheaper than the last of these ({found.engine}).",
         "heuristic": "Found by search: there is no proof that none is cheaper.",
