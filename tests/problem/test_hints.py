@@ -202,6 +202,7 @@ def test_forbidden_pairs_as_a_list_or_a_matrix():
         ({"similarity": np.ones((3, 4))}, r"^similarity has shape \(3, 4\); expected \(4, 4\)"),
         ({"similarity": np.full((4, 4), np.nan)}, r"^similarity holds nan"),
         ({"similarity_weight": -1.0}, r"^similarity_weight=-1.0"),
+        ({"similarity_weight": 5}, r"^similarity_weight=5 needs a similarity$"),
         ({"similarity_weight": "much"}, r"^similarity_weight='much'"),
         ({"forbidden_pairs": [(0, 4)]}, r"^forbidden_pairs holds \(0, 4\)"),
         ({"forbidden_pairs": np.ones((4, 3), dtype=bool)}, r"^forbidden_pairs has shape \(4, 3\)"),
@@ -223,6 +224,13 @@ def test_bad_input_is_named(options, message):
     X, Y = embeddings(1, 4)
     with pytest.raises(ValueError, match=message):
         bm.match(X, Y, solver="tabu", **options)
+
+
+def test_the_estimator_refuses_a_weight_without_a_similarity():
+    X, Y = embeddings(1, 4)
+    with pytest.raises(ValueError, match=r"^similarity_weight=5 needs a similarity$"):
+        bm.BlindMatcher(similarity_weight=5).fit(X, Y)
+    bm.BlindMatcher(similarity_weight=5).fit(X, Y, similarity=np.eye(4))
 
 
 def test_everything_forbidden_is_no_error_if_it_may_stay_unmatched():

@@ -14,6 +14,7 @@ from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.io.files import text_of
 from blindmatch.matching.price import Price, task_with_price
 from blindmatch.problem.task import Task
+from blindmatch.validation import not_negative
 
 
 def pair_files(what: TaskOptions) -> list[Path]:
@@ -43,6 +44,8 @@ def pair_settings(what: TaskOptions, cost: float | None) -> dict[str, str]:
 
 def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[Task, Price | None]:
     """Read the files about pairs, look names up, and check everything. A price is suggested if it is to be "auto"."""
+    if not_negative(what.similarity_weight, "--similarity-weight") != 1.0 and what.similarity is None:
+        raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
     given = what.metric == "precomputed"
     options: dict[str, Any] = {
         "source": None if given else source.values,
@@ -60,10 +63,7 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[
         "source_names": source.names,
         "target_names": target.names,
     }
-    task, found = task_with_price(**options, unmatched_cost=what.unmatched_cost, max_unmatched=what.max_unmatched)
-    if what.similarity is None and what.similarity_weight != 1.0:
-        raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
-    return task, found
+    return task_with_price(**options, unmatched_cost=what.unmatched_cost, max_unmatched=what.max_unmatched)
 
 
 def relation(metric: str, neighbors: str | None) -> dict[str, Any]:

@@ -41,6 +41,8 @@ class Hints:
     ) -> Hints:
         """Check the arguments, which are those of ``bm.match``."""
         weight = not_negative(similarity_weight, "similarity_weight")
+        if similarity is None and weight != 1.0:
+            raise ValueError(f"similarity_weight={similarity_weight!r} needs a similarity")
         if max_unmatched is not None and unmatched_cost is None:
             raise ValueError(f"max_unmatched={max_unmatched!r} needs an unmatched_cost")
         price = None if unmatched_cost is None else not_negative(unmatched_cost, "unmatched_cost")
