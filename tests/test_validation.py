@@ -118,7 +118,7 @@ def test_pairs_from_a_data_frame_are_its_rows(package):
     assert as_pairs(pairs, (4, 4), "known_pairs") == [(0, 2), (1, 3)]
 
 
-@pytest.mark.parametrize("value", [0, -1, float("nan"), "1", None, [1]])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), "1", None, [1], True])
 def test_positive(value):
     with pytest.raises(ValueError, match=r"^time_limit="):
         positive(value, "time_limit")

@@ -130,7 +130,7 @@ def as_pairs(pairs: Any, sizes: tuple[int, int], name: str) -> list[tuple[int, i
 
 def positive(value: float, name: str) -> float:
     """Return `value` if it is a number above zero."""
-    if not isinstance(value, int | float | np.number) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
         raise ValueError(f"{name}={shown(value)}; expected a number above 0")
     return _as_float(value, name)
 

@@ -343,3 +343,26 @@ def test_tabu_without_any_limit_is_refused():
         bm.solve(random_problem(0, 5), Tabu(iterations=None), rng=0)
     result = bm.solve(random_problem(0, 5), Tabu(iterations=None), rng=0, time_limit=0.1)
     assert result.status == "heuristic"
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("auto", "search"),
+        ("faq", "centre_diagonals"),
+        ("faq", "informed"),
+        ("faq", "polish"),
+        ("gurobi", "gap"),
+        ("scip", "gap"),
+    ],
+)
+@pytest.mark.parametrize("value", ["3", float("nan"), None])
+def test_options_of_another_type_are_refused_by_name(name: str, option: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{option}="):
+        bm.SOLVERS[name](**{option: value})
+
+
+def test_a_time_limit_is_no_boolean() -> None:
+    problem = gw_problem(0, 4)
+    with pytest.raises(ValueError, match=r"^time_limit=True; expected a number above 0"):
+        bm.solve(problem, time_limit=True)

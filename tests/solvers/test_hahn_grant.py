@@ -160,7 +160,7 @@ def test_tiny_problems_are_solved(solver, n):
         ("restarts", [0, -1, 1.5, "3", True]),
         ("tolerance", [-1e-9, float("nan")]),
         ("max_sweeps", [0, -1, 2.5, "3"]),
-        ("tolerance", ["small", None]),
+        ("tolerance", ["small", None, True]),
         ("evaluate_laps", ["no", 2, None]),
         ("primal_heuristic", ["no", 2, None]),
     ],

@@ -15,7 +15,7 @@ from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.faq import FAQ, polished
 from blindmatch.solvers.informed_starts import extension_seconds
 from blindmatch.solvers.tabu import Tabu
-from blindmatch.validation import at_least
+from blindmatch.validation import at_least, boolean
 
 _TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
 _MOST_SWAPS = 10_000  # for each item: few items do not need a minute
@@ -54,6 +54,7 @@ class Auto(Solver):
 
     def __post_init__(self) -> None:
         at_least(self.largest, 1, "largest")
+        boolean(self.search, "search")
 
     def memory(self, problem: QAP) -> int:
         """Bytes that a run takes at its peak: only branch and bound takes n^3 numbers."""

@@ -14,7 +14,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.informed_starts import by_samples, by_sorted_rows
 from blindmatch.solvers.relaxation import Relaxation, assignment, barycentre, halfway, random_start, relaxations
-from blindmatch.validation import FloatArray, IntArray, at_least, positive
+from blindmatch.validation import FloatArray, IntArray, at_least, boolean, positive
 
 _BATCH = 16  # restarts that share each numpy call; constant, so that the result does not depend on it
 _FEW = 300  # items; with more of them, one restart comes after the other
@@ -58,6 +58,8 @@ class FAQ(Solver):
         at_least(self.restarts, 1, "restarts")
         at_least(self.max_iterations, 1, "max_iterations")
         positive(self.tolerance, "tolerance")
+        for option in ("centre_diagonals", "polish", "informed"):
+            boolean(getattr(self, option), option)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Best of the restarts."""

@@ -16,7 +16,7 @@ from blindmatch.solvers.core_proof import root_proof
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.two_opt import improve
-from blindmatch.validation import at_least, boolean
+from blindmatch.validation import at_least, boolean, not_negative
 
 LapMethod = Literal["jonker-volgenant", "auction", "hungarian"]
 
@@ -61,8 +61,7 @@ class FactorizedHahnGrant(Solver):
         at_least(self.restarts, 1, "restarts")
         boolean(self.evaluate_laps, "evaluate_laps")
         boolean(self.primal_heuristic, "primal_heuristic")
-        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
-            raise ValueError(f"tolerance={self.tolerance!r}; expected a number of at least 0")
+        not_negative(self.tolerance, "tolerance")
         if self.max_sweeps is not None:
             at_least(self.max_sweeps, 1, "max_sweeps")
 
