@@ -54,6 +54,9 @@ def test_truth_from_a_file_and_by_names(truth: list[int]) -> None:
     assert all(pair["source_name"] == pair["target_name"] for pair in named["pairs"])
     shown = run("match", "a.npz", "b.npy", *QUICK, "--truth", "truth.csv").stdout
     assert "6 of 6 pairs are right (chance: 1)." in shown
+    assert re.search(r"The true pairing costs [\d.e-]+, the same as this match\.", shown)
+    away = run("match", "a.npz", "b.npy", *QUICK, "--truth", "truth.csv", "--forbid", f"0:{truth[0]}").stdout
+    assert "less than this match: the search missed it, or known or forbidden pairs exclude it." in away
     assert "right" not in match()
 
 

@@ -1,6 +1,7 @@
 """The command line: options of distortions, files that are refused, the best subset, a suggested price."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -155,7 +156,10 @@ def test_a_suggested_price_leaves_the_outliers_alone(files):
 
 
 def test_prices_of_the_same_pairs_are_a_range():
-    assert Price(2.0, ((0.5, 7), (1.0, 8), (2.0, 8), (4.0, 8))).text == "7 at 0.5, 8 from 1 to 4"
+    text = Price(2.0, ((0.5, 7), (1.0, 8), (2.0, 8), (4.0, 8))).text
+    assert text == "7 pairs at a price of 0.5, 8 pairs at prices from 1 to 4"
+    shown = run("match", "a.npz", "b.npz", "--unmatched-cost", "auto").stdout
+    assert re.search(r"Suggested price of an unmatched item: [\d.]+\. A quick search finds [\d.]+ pairs? at ", shown)
 
 
 def test_the_only_subset_is_told():

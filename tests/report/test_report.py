@@ -239,6 +239,16 @@ def test_what_does_not_fit_is_refused(changes: dict, message: str) -> None:
         Match(**{"result": RESULT, "kernels": (square(3), square(3)), **changes})
 
 
+def test_a_report_in_a_missing_folder_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("blindmatch.report.write.as_task", lambda *args, **options: pytest.fail("too late"))
+    path = tmp_path / "no" / "r.html"
+    with pytest.raises(FileNotFoundError) as caught:
+        bm.write_report(path, RESULT, np.eye(3), np.eye(3))
+    assert caught.value.filename == str(path)
+
+
 def test_write_report_refuses_other_data(tmp_path: Path) -> None:
     X, Y, truth = sets(8)
     result = found(X, Y, truth)

@@ -227,7 +227,8 @@ class Answer:
     def _print_text(self) -> None:
         print_all([*self._text, *([] if self._tables is None else self._tables.texts)])
         if self._price is not None:
-            text = f"Price of an unmatched item: {self._price.price:.3g} (suggested). Pairs: {self._price.text}."
+            suggested, search = f"{self._price.price:.3g}", self._price.text
+            text = f"Suggested price of an unmatched item: {suggested}. A quick search finds {search}."
             output().print(text, markup=False)
 
     def _write_certificate(self) -> None:

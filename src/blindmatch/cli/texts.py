@@ -13,6 +13,7 @@ from rich.text import Text
 from blindmatch.cli.console import plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
+from blindmatch.report.sections import truth_sentence
 from blindmatch.report.verdict import ENDED, gap_sentence, lower_number, number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
@@ -48,15 +49,16 @@ def assignment_text(match: Match) -> list[object]:
 
 
 def _right(match: Match) -> list[Text]:
-    """How many pairs are true, if that is known."""
+    """How many pairs are true and what the true pairing costs, if that is known."""
     if match.truth is None:
         return []
     if match.result.left_out:
         kept = len(match.result.pairs)
         text = f"{match.right} of {kept} kept {'pair is' if kept == 1 else 'pairs are'} right."
         return [Text(text, style="bold")] if kept else []
-    known = sum(j >= 0 for j in match.truth)
-    return [Text(f"{match.right} of {pairs_are(known)} right (chance: {known / max(match.sizes):.2g}).", style="bold")]
+    known, cost = sum(j >= 0 for j in match.truth), match.cost_of(match.truth)
+    right = Text(f"{match.right} of {pairs_are(known)} right (chance: {known / max(match.sizes):.2g}).", style="bold")
+    return [right] if cost is None else [right, Text(truth_sentence(cost, match))]
 
 
 def unmatched(match: Match) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import math
@@ -37,6 +38,7 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
         with target.open("ab") as stream:
             stream.write(content.getbuffer())
         return
+    refuse_missing_folder(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:
@@ -47,6 +49,12 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def refuse_missing_folder(path: str | Path) -> None:
+    """Raise the usual error if the folder of a file to write does not exist, with the name of the file."""
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def is_stream(path: Path) -> bool:

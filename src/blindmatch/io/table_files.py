@@ -21,6 +21,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or three decimals
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _SEPARATOR = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # Excel reads such a first line, and does not show it
+_PAGE = re.compile(r"\s*<(!doctype html|html)\b", re.IGNORECASE)
 _NOTHING = ("", "-", "?", "na", "n/a", "null", "none", "#n/a")
 
 
@@ -36,6 +37,8 @@ def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
         text = "\0"
     if "\0" in text:
         raise ValueError(f"{path}: not a text file in UTF-8; save it with that encoding (Excel: 'CSV UTF-8')")
+    if _PAGE.match(text):
+        raise ValueError(f"{path}: a web page, not a table; download the table itself")
     with reading(path, path.suffix):
         told = _SEPARATOR.match(text)
         delimiter = told[1] if told else max(",;\t", key=text.partition("\n")[0].count)
@@ -96,11 +99,20 @@ def _text_column(
     index = title is not None and (UNNAMED.fullmatch(title) is not None or (place == 0 and not title))
     fault = ""
     if bad:
-        called = f" ({title})" if title else ""
-        fault = f"line {lines[bad[0]]}, column {place + 1}{called}: {cells[bad[0]][:80]!r} is not a number; "
+        fault = f"{_where(bad[0], place, title, cells, lines)} is not a number; "
         fault += _advice(cells[bad[0]], bad == [0] and title is not None and len(cells) > 1)
-    numbers = None if bad else np.array(values, dtype=np.float64)
+    infinite = [row for row, value in enumerate(values) if value is not None and not (gaps or math.isfinite(value))]
+    if infinite and not bad:
+        fault = f"{_where(infinite[0], place, title, cells, lines)} is not a finite number; "
+        fault += "replace it, or remove the row or the column"
+    numbers = None if bad or infinite else np.array(values, dtype=np.float64)
     return TableColumn("" if index else (title or "").lower(), cells, numbers, text, index, fault, title or "")
+
+
+def _where(row: int, place: int, title: str | None, cells: Sequence[str], lines: list[int]) -> str:
+    """A cell, and where it is."""
+    called = f" ({title})" if title else ""
+    return f"line {lines[row]}, column {place + 1}{called}: {cells[row][:80]!r}"
 
 
 def _advice(cell: str, only_first: bool) -> str:

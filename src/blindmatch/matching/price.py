@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.errors import shown
 from blindmatch.problem.task import Task, as_task
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.result import Result
@@ -34,9 +35,9 @@ class Price:
         parts = []
         for matched, points in groupby(self.curve, key=lambda point: point[1]):
             prices = [f"{price:.3g}" for price, _ in points]
-            parts.append(
-                f"{matched} at {prices[0]}" if len(prices) == 1 else f"{matched} from {prices[0]} to {prices[-1]}"
-            )
+            several = f"prices from {prices[0]} to {prices[-1]}"
+            pairs = "1 pair" if matched == 1 else f"{matched} pairs"
+            parts.append(f"{pairs} at {f'a price of {prices[0]}' if len(prices) == 1 else several}")
         return ", ".join(parts)
 
     def noted(self, result: Result) -> Result:
@@ -55,7 +56,9 @@ def task_with_price(
 ) -> tuple[Task, Price | None]:
     """A task from the arguments of ``bm.match``, and its price if that was to be suggested."""
     found = None
-    if isinstance(unmatched_cost, str) and unmatched_cost == "auto" and not isinstance(source, Task):
+    if isinstance(unmatched_cost, str) and unmatched_cost != "auto":
+        raise ValueError(f"unmatched_cost={shown(unmatched_cost)}; expected a number of at least 0, or 'auto'")
+    if isinstance(unmatched_cost, str) and not isinstance(source, Task):
         found = suggested_price(Task.of(source, target, **options))
     price = unmatched_cost if found is None else found.price
     return as_task(source, target, **options, unmatched_cost=price, max_unmatched=max_unmatched), found

@@ -60,13 +60,21 @@ def random_sentence(match: Match, drawn: dict[str, Any]) -> str:
             "in common also lies far below the mean."
         )
     if truth is not None:
-        text += f" The true pairing costs {number(truth)}, {_beside(truth, match.result.cost)}."
+        text += f" {truth_sentence(truth, match)}"
     return text
 
 
-def _beside(truth: float, cost: float) -> str:
+def truth_sentence(truth: float, match: Match) -> str:
+    """What the true pairing costs, beside what the match costs."""
+    return f"The true pairing costs {number(truth)}, {_beside(truth, match)}."
+
+
+def _beside(truth: float, match: Match) -> str:
+    cost = match.result.cost
     if math.isclose(truth, cost, rel_tol=1e-9, abs_tol=1e-12):
         return "the same as this match"
     if truth > cost:
         return "more than this match: the truth is not the best fit here, and no solver can change that"
+    if match.problem is not None and match.problem.forbidden is not None:
+        return "less than this match: the search missed it, or known or forbidden pairs exclude it"
     return "less than this match: the search missed it"

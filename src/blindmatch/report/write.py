@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.io.files import write_atomically
+from blindmatch.io.files import refuse_missing_folder, write_atomically
 from blindmatch.problem.distortion import Distortion, Kernels
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Pairs, Task, as_task, given
@@ -88,6 +88,7 @@ def write_report(
     >>> bm.write_report(folder / "report.html", result, X, X[[3, 1, 0, 2]], source_names="abcd").name
     'report.html'
     """
+    refuse_missing_folder(path)
     details: dict[str, Any] = {
         "settings": dict(settings or {}),
         "truth": None if truth is None else [int(j) for j in truth],
