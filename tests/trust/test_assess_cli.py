@@ -38,6 +38,28 @@ def test_match_first_or_take_a_saved_match(files: Path) -> None:
     assert told["permutation"] == json.loads((files / "match.json").read_text())["permutation"]
 
 
+@pytest.mark.parametrize(
+    ("width", "left_out"), [("40", {"stability", "consensus", "agreement"}), ("60", {"consensus", "agreement"})]
+)
+def test_a_narrow_table_has_fewer_columns_and_whole_numbers(
+    files: Path, monkeypatch: pytest.MonkeyPatch, width: str, left_out: set[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    table = run("match", "a.npz", "b.npy", "--assess").stdout.partition("branch-and-bound")[2]
+    for title in ("source", "target", "confidence", "(proved)"):
+        assert title in table
+    titles = {"stability", "consensus", "agreement"}
+    assert {title for title in titles if title in table} == titles - left_out
+    assert "…" not in table
+
+
+def test_solvers_are_a_list_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = run("solvers").stdout
+    assert "…" not in shown
+    assert "factorized-hahn-grant\n  bound, linear, asym, uneq; max n: any" in shown
+
+
 def test_trust_goes_into_the_report(files: Path) -> None:
     run("assess", "a.npz", "b.npy", "--draws", "19", "--report", "page.html")
     assert 'id="trust"' in (files / "page.html").read_text()

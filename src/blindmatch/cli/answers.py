@@ -185,7 +185,7 @@ class Answer:
         if trust is not None:
             self._page = replace(self._match, certificate_file=self._page.certificate_file)
             if not request.outputs.json:
-                self._delivery.show(lambda: print_all(trust_text(trust, self._match)))
+                self._delivery.show(lambda: print_all(trust_text(trust, self._match, output().width)))
         elif match.result.pairs:
             kept = "" if least is None else " and all its pairs are kept"
             self._cut.append(f"{'it' if self._cut else 'the match is complete, but'} was not assessed{kept}")

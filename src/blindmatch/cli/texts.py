@@ -7,10 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from rich.cells import cell_len
+from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from blindmatch.cli.console import plain
+from blindmatch.cli.console import UNBOUNDED, plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
 from blindmatch.report.sections import truth_sentence
@@ -19,6 +22,10 @@ from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
 from blindmatch.trust import Trust
 from blindmatch.validation import FloatArray
+
+_SHORT = 12  # columns of a narrow terminal that a name gets before columns of the table are left out
+_BETWEEN = 3  # columns between two columns of a table
+_WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
 
 
 def match_text(match: Match) -> list[object]:
@@ -72,23 +79,40 @@ def _unmatched_text(match: Match) -> list[Text]:
     return [Text(f"{side}, unmatched: {plain(', '.join(map(name, items)))}") for items, name, side in sides if items]
 
 
-def trust_text(trust: Trust, match: Match) -> list[object]:
-    """A table of the pairs and their confidence, then the verdict."""
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column("source", overflow="fold")
-    table.add_column("target", overflow="fold")
+def trust_text(trust: Trust, match: Match, width: int = UNBOUNDED) -> list[object]:
+    """A table of the pairs and their confidence that fits into this width, then the verdict."""
     columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
     columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
     columns += [] if trust.consensus is None else [("consensus", trust.consensus, as_percent)]
     columns += [("agreement", trust.agreement, _two_digits)]
     columns += [] if trust.regret is None else [("regret (proved)", trust.regret, _regret)]
-    for title, *_ in columns:
-        table.add_column(title, justify="right")
-    for i, _, source, target in match.named_pairs:
-        table.add_row(Text(plain(source)), Text(plain(target)), *(show(values[i]) for _, values, show in columns))
+    named = [(plain(source), plain(target)) for _, _, source, target in match.named_pairs]
+    cells = {title: [show(values[pair[0]]) for pair in match.named_pairs] for title, values, show in columns}
+    for title in _fewer(named, cells, width):
+        del cells[title]
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("source", overflow="fold")
+    table.add_column("target", overflow="fold")
+    for title in cells:
+        heading = title if width >= UNBOUNDED else title.replace(" ", "\n")
+        table.add_column(heading, justify="right", no_wrap=True)
+    for names_of_pair, *row in zip(named, *cells.values(), strict=True):
+        table.add_row(*map(Text, names_of_pair), *row)
     names = None if match.source_names is None else [plain(name) for name in match.source_names]
     lines = [*_agreement(trust), *trust.ambiguities(names)]
     return [*([table] if match.result.pairs else []), Text(trust.verdict, style="bold"), *map(Text, lines)]
+
+
+def _fewer(named: list[tuple[str, str]], cells: dict[str, list[str]], width: int) -> list[str]:
+    """The columns to leave out so that the others and short names fit into this width, the least important first."""
+    widest = [max(map(cell_len, side)) for side in zip(("source", "target"), *named, strict=True)]
+    room = width - sum(min(most, _SHORT) for most in widest) - _BETWEEN
+    needed = {title: max(len(text) for text in (*title.split(), *column)) + _BETWEEN for title, column in cells.items()}
+    left_out = []
+    for title in ("agreement", "consensus", "stability"):
+        if sum(needed.values()) > room and needed.pop(title, None) is not None:
+            left_out.append(title)
+    return left_out
 
 
 def _agreement(trust: Trust) -> list[str]:
@@ -184,8 +208,10 @@ def _solver_row(name: str, solver: Any) -> dict[str, Any]:
     }
 
 
-def solver_table(rows: list[dict[str, Any]]) -> Table:
-    """The solvers as a table; what is not installed shows how to get it."""
+def solver_table(rows: list[dict[str, Any]], width: int = UNBOUNDED) -> Table | Group:
+    """The solvers as a table, or as a list if that is too wide; what is not installed shows how to get it."""
+    if width < _WITH_NOTES:
+        return Group(*(part for row in rows for part in _solver_lines(row)))
     table = Table(show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), box=None)
     table.add_column("solver", no_wrap=True)
     for title, _ in ABILITIES.values():
@@ -194,10 +220,22 @@ def solver_table(rows: list[dict[str, Any]]) -> Table:
     table.add_column("note", overflow="fold")
     for row in rows:
         marks = ["✓" if row[key] else "-" for key in ABILITIES]
-        size = "any" if row["max_size"] is None else str(row["max_size"])
-        note = row["note"] if row["installed"] else f"not installed: {row['install']}"
-        table.add_row(row["name"], *marks, size, Text(note))
+        table.add_row(row["name"], *marks, _largest(row), Text(_note(row)))
     return table
+
+
+def _solver_lines(row: dict[str, Any]) -> tuple[Text, Padding]:
+    """A solver and what it can do, for a narrow terminal."""
+    able = ", ".join(title for key, (title, _) in ABILITIES.items() if row[key])
+    return Text(row["name"], style="bold"), Padding(Text(f"{able}; max n: {_largest(row)}\n{_note(row)}"), (0, 0, 0, 2))
+
+
+def _largest(row: dict[str, Any]) -> str:
+    return "any" if row["max_size"] is None else str(row["max_size"])
+
+
+def _note(row: dict[str, Any]) -> str:
+    return str(row["note"]) if row["installed"] else f"not installed: {row['install']}"
 
 
 def solver_legend() -> Text:

@@ -16,4 +16,5 @@ def solvers(json: opt.Json = False) -> None:
     if json:
         echo_json(rows)
     else:
-        output().print(solver_table(rows), solver_legend())
+        console = output()
+        console.print(solver_table(rows, console.width), solver_legend())
