@@ -69,7 +69,8 @@ def at_most(gap: float | None) -> str:
     if gap is None or not math.isfinite(gap) or 0 < gap < 1e-5:
         return percent(gap).removeprefix("< ")
     digits = 2 if gap < 1 else 2 + len(str(int(gap)))
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(gap)))
+    # The last digits of a quotient are noise: 0.1 may be a little more.
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(f"{gap:.9g}")
     return percent(float(rounded))
 
 
