@@ -18,7 +18,6 @@ from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching.match_task import SolveOptions, by_coordinates
-from blindmatch.matching.price import Price
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
 from blindmatch.report.content import moments
@@ -26,11 +25,11 @@ from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import as_solver
-from blindmatch.trust import Trust
+from blindmatch.trust import Assessment
 from blindmatch.trust.abstention import assessed_or_kept
-from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_task
+from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_result
 from blindmatch.trust.prior import as_prior, as_stated_prior, refuse_prior
-from blindmatch.validation import IntArray, as_generator, at_least, positive
+from blindmatch.validation import IntArray, at_least, positive
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Request:
         """Refuse now what would fail only after a long run."""
         out = self.outputs
         check_certificate(out.certificate, self.solver)
-        written = {"--certificate": out.certificate, "--report": out.report, **(others or {})}
+        written = {"--certificate": out.certificate, "--report": out.report, "--save": out.save, **(others or {})}
         check_outputs({**written, "--checkpoint": self.checkpoint, "--log": self.solving.log}, inputs)
 
     def solved(self, solve: Callable[[SolveOptions], Result]) -> Result:
@@ -83,7 +82,7 @@ def check_certificate(path: Path | None, solver: Solver) -> None:
 
 
 @dataclass(frozen=True)
-class Assessment:
+class AssessOptions:
     """How to assess: `min_confidence` None keeps all pairs."""
 
     min_confidence: float | None = None
@@ -123,13 +122,12 @@ class Assessment:
 
 
 def assess_with_progress(
-    result: Result, task: Task, plan: AssessmentPlan, solving: SolverOptions, time_limit: float = 60.0
-) -> Trust:
+    result: Result, plan: AssessmentPlan, solving: SolverOptions, time_limit: float = 60.0
+) -> Assessment:
     """Assess with a line of progress on the terminal."""
     with watched("assessing", verbose=solving.verbose, log=solving.log) as line:
         report = None if line is None else line.share
-        schedule = Schedule(as_generator(solving.seed), solving.threads, time_limit, report)
-        return assess_task(result, task, plan, schedule)
+        return assess_result(result, plan, Schedule.of(solving.seed, solving.threads, time_limit, report))
 
 
 class Answer:
@@ -141,23 +139,23 @@ class Answer:
         request: Request,
         text: Sequence[object] | None = None,
         tables: Tables | None = None,
-        price: Price | None = None,
         candidates: IntArray | None = None,
+        fresh: bool = True,
     ) -> None:
-        self._request, self._tables, self._price, self._candidates = request, tables, price, candidates
+        self._request, self._tables, self._candidates, self._fresh = request, tables, candidates, fresh
         self._delivery = Delivery(request.outputs.json)
         self._match = self._page = match  # what is printed as JSON, and what the report shows
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
-        now = match.result.status == "interrupted" and match.claimed_by is None  # not when a saved match was made
-        self._cut = ["this is the best so far"] if now else []
+        cut = fresh and match.result.status == "interrupted"
+        self._cut = ["this is the best so far"] if cut else []
 
     @property
     def match(self) -> Match:
         """The match as it is now: with its assessment, without pairs that are not to be believed."""
         return self._match
 
-    def assess(self, task: Task, assessment: Assessment, plan: AssessmentPlan) -> None:
+    def assess(self, assessment: AssessOptions, plan: AssessmentPlan) -> None:
         """Assess the match, and leave out the pairs that are not to be believed.
 
         On a terminal the match is printed first, unless pairs may be left out. Whatever happens to the assessment, the
@@ -167,13 +165,13 @@ class Answer:
         if not request.outputs.json and least is None:
             self._print()
 
-        def trust_of_match() -> Trust:
-            return assess_with_progress(match.result, task, plan, request.solving, assessment.time_limit)
+        def trust_of_match() -> Assessment:
+            return assess_with_progress(match.result, plan, request.solving, assessment.time_limit)
 
         try:
             self._write_certificate()
             # A saved match may have been cut short long ago: it is assessed all the same.
-            result, trust = assessed_or_kept(match.result, trust_of_match, least, fresh=match.claimed_by is None)
+            result, trust = assessed_or_kept(match.result, trust_of_match, least, fresh=self._fresh)
         except BaseException:
             self._print()
             raise
@@ -200,6 +198,8 @@ class Answer:
         out, result = self._request.outputs, self._match.result
         self._print()
         self._write_certificate()
+        trust = self._match.trust
+        self.write("Saved match", out.save, lambda path: self._match.result.save(path, trust))
         self.write("Report", out.report, partial(write_page, self._page))
         unproved = out.certificate is not None and result.certificate is None
         if unproved:
@@ -219,15 +219,17 @@ class Answer:
             values["columns"] = self._tables.to_dict()
         if self._candidates is not None:
             values["candidates"] = self._candidates.tolist()
-        if self._price is not None:
-            values["unmatched_cost"] = self._price.price
-            values["matched_at_price"] = [list(point) for point in self._price.curve]
+        price = self._match.price
+        if price is not None:
+            values["unmatched_cost"] = price.price
+            values["matched_at_price"] = [list(point) for point in price.curve]
         echo_json(values)
 
     def _print_text(self) -> None:
         print_all([*self._text, *([] if self._tables is None else self._tables.texts)])
-        if self._price is not None:
-            suggested, search = f"{self._price.price:.3g}", self._price.text
+        price = self._match.price
+        if price is not None:
+            suggested, search = f"{price.price:.3g}", price.text
             text = f"Suggested price of an unmatched item: {suggested}. A quick search finds {search}."
             output().print(text, markup=False)
 
@@ -261,7 +263,7 @@ def as_json(match: Match) -> dict[str, object]:
             pair["right"] = bool(match.truth[i] == j)
         pairs.append(pair)
     values: dict[str, object] = {**match.result.to_dict(), "pairs": pairs, **unmatched(match)}
-    values |= {"settings": dict(match.settings), "trace": moments(match)}  # 'blindmatch report' shows them as well
+    values |= {"settings": dict(match.result.settings), "trace": moments(match)}
     if match.right is not None:
         values["right"] = match.right
     if match.trust is not None:

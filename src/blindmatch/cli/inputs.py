@@ -6,10 +6,9 @@ import math
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from blindmatch.cli.gaps import load_side
 from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
@@ -18,11 +17,11 @@ from blindmatch.cli.pairs import pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
 from blindmatch.io.embeddings import Embeddings
-from blindmatch.matching.match_large import too_large
-from blindmatch.matching.price import Price
+from blindmatch.matching.saved import read_saved
 from blindmatch.problem.files import load_problem
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task
+from blindmatch.proof.certificate import Certificate
 from blindmatch.report import Match
 from blindmatch.solving.result import Result
 
@@ -57,9 +56,9 @@ class ProblemInput:
         """The problem; the checker complains if a certificate has another size."""
         return self.problem, math.inf
 
-    def match(self, result: Result, **others: Any) -> Match:
+    def match(self, result: Result, settings: dict[str, str]) -> Match:
         """All that a report says about a result."""
-        return Match(result, problem=self.problem, **others)
+        return Match(replace(result, title=self.title, settings={**self.settings, **settings}))
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ class TaskInput:
         """What is matched."""
         return f"{self.source.name} matched with {self.target.name}"
 
-    @property
-    def settings(self) -> dict[str, str]:
+    def _settings(self, matched: Task) -> dict[str, str]:
         """What was asked for, for the report."""
         return {
             "source": self.source.name,
@@ -91,8 +89,8 @@ class TaskInput:
             "standardize": str(self.what.standardize),
             "scale": self.what.scale,
             **self.tables.settings,
-            **pair_settings(self.what, self.task.hints.unmatched_cost),
-            **({} if self.price is None else {"matched at other prices": self.price.text}),
+            **pair_settings(self.what, matched.hints.unmatched_cost),
+            **({} if matched.price is None else {"matched at other prices": matched.price.text}),
         }
 
     @cached_property
@@ -104,24 +102,15 @@ class TaskInput:
         (source, _), (target, _) = self._loaded
         return named(self.items, source, target)
 
-    @property
+    @cached_property
     def task(self) -> Task:
         """What is matched."""
-        return self._read[0]
-
-    @property
-    def price(self) -> Price | None:
-        """The price of unmatched items, if it was suggested."""
-        return self._read[1]
-
-    @cached_property
-    def _read(self) -> tuple[Task, Price | None]:
         with busy("reading"):
             self._items  # noqa: B018 (errors in them are reported before a long run)
-            task, price = task_of(*self._embeddings, self.what)
-            if not too_large(task.sizes, task.hints.max_unmatched):
+            task = task_of(*self._embeddings, self.what)
+            if not task.too_large:
                 task.kernels  # noqa: B018 (the same)
-            return task, price
+            return task
 
     @cached_property
     def tables(self) -> Tables:
@@ -137,20 +126,30 @@ class TaskInput:
         """The problem of a certificate's size, and the least cost of any match that it leaves out."""
         return self.task.of_size(size)
 
-    def match(self, result: Result, **others: Any) -> Match:
+    def match(self, result: Result, settings: dict[str, str]) -> Match:
         """All that a report says about a result."""
         truth, (source_images, target_images) = self._items
-        images = {"source_images": source_images, "target_images": target_images}
-        return Match.of(result, self.task, truth=truth, price=self.price, **images, **others)
+        assert isinstance(result.task, Task)
+        result = replace(result, title=self.title, settings={**self._settings(result.task), **settings})
+        return Match(result, truth=truth, source_images=source_images, target_images=target_images)
 
 
-def task_or_problem(files: Sequence[Path], what: TaskOptions, items: ItemOptions | None = None) -> Any:
-    """Two files of embeddings or one file with a problem; None if it is neither."""
+def certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float, Certificate]:
+    """A problem, the least cost of any match that it leaves out, and a certificate: of one file, or of several."""
+    if len(files) < 3 and what != TaskOptions():
+        raise ValueError(f"{files[0]} has a problem: options that say how two sets are compared do not apply to it")
     if len(files) == 1:
-        if what != TaskOptions():
-            raise ValueError(f"{files[0]} is a problem: options that say how two sets are compared do not apply to it")
-        return ProblemInput(files[0])
-    return TaskInput(files[0], files[1], what, items or ItemOptions()) if len(files) == 2 else None
+        saved = read_saved(files[0])
+        if saved.certificate is None:
+            raise ValueError(f"{files[0]}: there is no certificate in it, because solver={saved.solver!r} left none")
+        return *saved.problem_of_size(saved.certificate.size), saved.certificate
+    if len(files) > 3:
+        raise ValueError(f"{len(files)} files given; expected MATCH, PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
+    inputs: ProblemInput | TaskInput = ProblemInput(files[0])
+    if len(files) == 3:
+        inputs = TaskInput(files[0], files[1], what)
+    certificate = Certificate.load(files[-1])
+    return *inputs.of_size(certificate.size), certificate
 
 
 def command_line() -> str:

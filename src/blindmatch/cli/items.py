@@ -10,8 +10,11 @@ from blindmatch.cli.options import ItemOptions
 from blindmatch.cli.pairs import read_pairs
 from blindmatch.io.embeddings import Embeddings
 from blindmatch.io.files import text_of
+from blindmatch.problem.task import Task
+from blindmatch.report import Match
 from blindmatch.report.images import ALL_OF_THEM
 from blindmatch.report.thumbnails import thumbnails
+from blindmatch.solving.result import Result
 
 SAME_ROWS, SAME_NAMES = "rows", "names"  # words for --truth in place of a file
 Pictures = dict[int, bytes]
@@ -61,6 +64,21 @@ def partners(items: ItemOptions, source: Embeddings, target: Embeddings) -> list
             raise ValueError(f"--truth {items.truth}: source {i} or target {j} has two partners; expected one each")
         found[i] = j
     return found
+
+
+def shown_match(items: ItemOptions, result: Result) -> Match:
+    """A saved match with what these files know about its items."""
+    task = result.task
+    if not isinstance(task, Task):
+        if items != ItemOptions():
+            raise ValueError("--truth, names and images are for embeddings; a problem has only indices")
+        return Match(result)
+    source, target = Embeddings(task.sides[0], task.source_names), Embeddings(task.sides[1], task.target_names)
+    source, target = named(items, source, target)
+    task = task.changed(source_names=source.names, target_names=target.names)
+    images = pictures(items, source, target)
+    truth = partners(items, source, target)
+    return Match(replace(result, task=task), result.assessment, truth, images[0], images[1])
 
 
 def pictures(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[Pictures | None, Pictures | None]:

@@ -183,9 +183,15 @@ Certificate = Annotated[
     File, typer.Option("-c", "--certificate", metavar="FILE", help="Write the proof of the bound (.npz).")
 ]
 Report = Annotated[File, typer.Option("-r", "--report", metavar="FILE", help="Write a report (.html).")]
+Save = Annotated[
+    File,
+    _option("FILE", "Write task, match, proof and assessment to one file (.npz) for 'report', 'verify' and 'assess'."),
+]
+Saved = Annotated[Path, typer.Argument(metavar="MATCH", help="What --save wrote (.npz).", show_default=False)]
 Checkpoint = Annotated[File, _option("FILE", "Keep the state of branch-and-bound here, and resume from it.", RUN)]
 Start = Annotated[
-    File, _option("FILE", "A solution to begin with: a QAPLIB .sln file, or what --json printed (.json).", RUN)
+    File,
+    _option("FILE", "A solution to begin with: a QAPLIB .sln file, or what --save (.npz) or --json (.json) gave.", RUN),
 ]
 Assess = Annotated[bool, typer.Option("--assess", help="Test whether to believe the match, like the command 'assess'.")]
 MinConfidence = Annotated[float | None, _option("P", "Keep only pairs that are right with at least this probability.")]
@@ -259,15 +265,21 @@ class ItemOptions:
 
 
 @dataclass(frozen=True)
-class SolverOptions:
-    """How to solve."""
+class RunOptions:
+    """How a run is repeated, sped up and watched."""
 
-    solver: Solver = "auto"
-    time_limit: TimeLimit = "auto"
     seed: Seed = 0
     threads: Threads = None
     verbose: Verbose = False
     log: Log = None
+
+
+@dataclass(frozen=True)
+class SolverOptions(RunOptions):
+    """How to solve."""
+
+    solver: Solver = "auto"
+    time_limit: TimeLimit = "auto"
 
     @property
     def seconds(self) -> float | None:
@@ -302,3 +314,4 @@ class OutputOptions:
     json: Json = False
     certificate: Certificate = None
     report: Report = None
+    save: Save = None

@@ -35,7 +35,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
         _check_suffix(option, path)
 
 
-SUFFIXES = {"--report": (".html", ".htm"), "--certificate": (".npz",), "--solution": (".sln",)}
+SUFFIXES = {"--report": (".html", ".htm"), "--certificate": (".npz",), "--save": (".npz",), "--solution": (".sln",)}
 
 
 def _check_suffix(option: str, path: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 from blindmatch.cli.options import TaskOptions
 from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.io.files import text_of
-from blindmatch.matching.price import Price, task_with_price
 from blindmatch.problem.task import Task
 from blindmatch.validation import not_negative
 
@@ -42,8 +41,8 @@ def pair_settings(what: TaskOptions, cost: float | None) -> dict[str, str]:
     return chosen
 
 
-def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[Task, Price | None]:
-    """Read the files about pairs, look names up, and check everything. A price is suggested if it is to be "auto"."""
+def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
+    """Read the files about pairs, look names up, and check everything."""
     if not_negative(what.similarity_weight, "--similarity-weight") != 1.0 and what.similarity is None:
         raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
     given = what.metric == "precomputed"
@@ -62,8 +61,10 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> tuple[
         "similarity_weight": what.similarity_weight,
         "source_names": source.names,
         "target_names": target.names,
+        "unmatched_cost": what.unmatched_cost,
+        "max_unmatched": what.max_unmatched,
     }
-    return task_with_price(**options, unmatched_cost=what.unmatched_cost, max_unmatched=what.max_unmatched)
+    return Task(**options)
 
 
 def relation(metric: str, neighbors: str | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,37 +34,21 @@ def best_partners(match: Match, count: int) -> IntArray | None:
     return None if not count or ranking is None else match.result.candidates(min(count, ranking.most))
 
 
-def write_partners(match: Match, inputs: TaskInput, candidates: IntArray | None, path: Path) -> None:
+def write_partners(match: Match, inputs: TaskInput, candidates: int, path: Path) -> None:
     """Write a table, one line for each source; or the source's AnnData file with its partners in it."""
     if path.suffix.lower() != SUFFIX:
-        write_table(_table(match, candidates), path)
+        table = match.table(candidates)
+        if match.confidence is not None:
+            table["confidence"] = [f"{share:.4f}" if np.isfinite(share) else "" for share in match.confidence]
+        write_table(table, path)
         return
-    result, task = match.result, inputs.task
+    result = match.result
     # The distances to all other sources would take too much memory for a large match.
-    known = result.solver != "alignment" and len(result.pairs) > 0
+    known = match.kernels is not None and len(result.pairs) > 0
     annotate_files(
         (inputs.source, inputs.target),
         path,
         result.permutation,
         confidence=match.confidence,
-        projected=project(result, task).points if known else None,
+        projected=project(result).points if known else None,
     )
-
-
-def _table(match: Match, candidates: IntArray | None) -> dict[str, Sequence[object]]:
-    """Indices, names if there are any, confidence if it is known, and the best partners."""
-    partners = match.result.permutation.tolist()
-    columns: dict[str, Sequence[object]] = {
-        "source": range(len(partners)),
-        "target": [j if j >= 0 else "" for j in partners],
-    }
-    if match.source_names is not None:
-        columns["source_name"] = match.source_names
-    if match.target_names is not None:
-        columns["target_name"] = [match.target_name(j) if j >= 0 else "" for j in partners]
-    if match.confidence is not None:
-        columns["confidence"] = [f"{share:.4f}" if np.isfinite(share) else "" for share in match.confidence]
-    if candidates is not None:
-        for place, others in enumerate(candidates.T.tolist(), 1):
-            columns[f"candidate_{place}"] = [match.target_name(j) for j in others]
-    return columns

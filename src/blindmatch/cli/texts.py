@@ -20,7 +20,7 @@ from blindmatch.report.sections import truth_sentence
 from blindmatch.report.verdict import ENDED, gap_sentence, lower_number, number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Capabilities
-from blindmatch.trust import Trust
+from blindmatch.trust import Assessment
 from blindmatch.validation import FloatArray
 
 _SHORT = 12  # columns of a narrow terminal that a name gets before columns of the table are left out
@@ -31,7 +31,7 @@ _WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
 def match_text(match: Match) -> list[object]:
     """Table of pairs, then what is known about the match."""
     result = match.result
-    claims = verdict(result, match.claimed_by), proof_sentence(result, match.claimed_by)
+    claims = verdict(result), proof_sentence(result)
     sentences = [Text(text) for text in (*claims, gap_sentence(result), plain(result.message)) if text]
     return [*([_pairs(match)] if result.pairs else []), *_unmatched_text(match), *_right(match), *sentences]
 
@@ -42,12 +42,12 @@ def assignment_text(match: Match) -> list[object]:
     whole = f"{n} facilit{'y' if n == 1 else 'ies'}"
     cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
     if result.status == "optimal":
-        found = f"Optimal assignment of {whole}: cost {cost}, proved by {result.bound} in {seconds}."
+        found = f"Optimal assignment of {whole}: cost {cost}, proved by {result.bound_name} in {seconds}."
     elif result.gap is None:
         found = f"Assignment of {whole}: cost {cost}, no bound; {seconds}, {ENDED[result.status]}."
     else:
         found = (
-            f"Assignment of {whole}: cost {cost}, lower bound {bound} ({result.bound}), gap "
+            f"Assignment of {whole}: cost {cost}, lower bound {bound} ({result.bound_name}), gap "
             f"{percent(result.gap)}; {seconds}, {ENDED[result.status]}."
         )
     numbered = Text("Facilities and locations are numbered from 0; .sln files count from 1.")
@@ -70,7 +70,7 @@ def _right(match: Match) -> list[Text]:
 
 def unmatched(match: Match) -> dict[str, list[int]]:
     """The items of each side that have no partner."""
-    sources, targets = ([], []) if match.plain else match.left
+    sources, targets = ([], []) if match.assignment else match.left
     return {"unmatched_sources": sources, "unmatched_targets": targets}
 
 
@@ -79,7 +79,7 @@ def _unmatched_text(match: Match) -> list[Text]:
     return [Text(f"{side}, unmatched: {plain(', '.join(map(name, items)))}") for items, name, side in sides if items]
 
 
-def trust_text(trust: Trust, match: Match, width: int = UNBOUNDED) -> list[object]:
+def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[object]:
     """A table of the pairs and their confidence that fits into this width, then the verdict."""
     columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
     columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
@@ -115,7 +115,7 @@ def _fewer(named: list[tuple[str, str]], cells: dict[str, list[str]], width: int
     return left_out
 
 
-def _agreement(trust: Trust) -> list[str]:
+def _agreement(trust: Assessment) -> list[str]:
     """How far the relations agree, and what chance gives."""
     if trust.whole_agreement is None:
         return []

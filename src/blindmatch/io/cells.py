@@ -86,7 +86,7 @@ def annotate_cells(
     permutation
         The target of each source, -1 for none: ``result.permutation``.
     confidence
-        The probability that each pair is right: ``bm.assess(...).confidence`` or ``result.confidence``.
+        The probability that each pair is right: ``result.assess().confidence`` or ``result.confidence``.
     projected
         Where each source lies in the space of the targets: ``bm.project(...).points``.
     key

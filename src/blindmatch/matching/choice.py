@@ -124,7 +124,7 @@ def choose_relation(
     apart = distances(X), distances(Y)
     scores = []
     for at, distortion in enumerate(relations):
-        task = Task.of(X, Y, distortion=distortion)
+        task = Task(X, Y, distortion=distortion)
         seed = int(generator.integers(2**31))
         with one_blas_thread():
             found = task.reduced(solve(task.problem, solver, rng=seed, threads=threads).permutation)

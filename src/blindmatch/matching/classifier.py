@@ -161,7 +161,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
         self.centres_ = unit_rows(centres) if self.normalize else centres
         report("matching", 0, 1)
-        self.task_ = Task.of(self.centres_, texts, distortion=distortion)
+        self.task_ = Task(self.centres_, texts, distortion=distortion)
         limit = self.time_limit
         if self.n_init_ < starts:  # Ctrl-C
             limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)

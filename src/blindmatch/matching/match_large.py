@@ -24,24 +24,16 @@ from blindmatch.matching.relations import (
 )
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
-from blindmatch.problem.task import Task
+from blindmatch.problem.task import QUADRATIC, UNEQUAL, Task
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.validation import IntArray
 
-QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes for each pair of items
-_UNEQUAL = 1000  # the same limit for problems of several factors: sets of unequal sizes, items that may stay unmatched
 _PAIR_SECONDS = 4e-7  # for each pair of items, to build the assignment problem and hand it to a solver
 _BUILDING = 0.2  # largest share of the time limit to build the assignment problem
 # of the time limit: when the match is to be there, when its cost is summed, and when all is known
 _MATCHING, _SUMMING, _ENDING = 0.75, 0.85, 0.95
-
-
-def too_large(sizes: tuple[int, int], max_unmatched: int) -> bool:
-    """Whether the assignment problem of sets of these sizes is too large to be built."""
-    size = max(sizes) + max_unmatched
-    return size > (QUADRATIC if sizes[0] == sizes[1] == size else _UNEQUAL)
 
 
 def in_haste(sizes: tuple[int, int], distortion: Distortion, hints: Hints, time_limit: float | None) -> bool:
@@ -64,7 +56,7 @@ def match_large(
     if hints.reward is not None:
         raise ValueError(
             f"similarity is given for {hints.sizes[0]} and {hints.sizes[1]} items; it is used for up to {QUADRATIC} "
-            f"items on each side ({_UNEQUAL}, if sizes differ or items may stay unmatched)"
+            f"items on each side ({UNEQUAL}, if sizes differ or items may stay unmatched)"
         )
     refuse(distortion, hints.sizes)
     run = Run(time_limit, threads, callback)
@@ -88,7 +80,7 @@ def match_large(
         trace=tuple(run.trace),
     )
     result = found.judged(result, partners, lambda: run.left(_ENDING))
-    result = replace(result, seconds=run.seconds, message="; ".join([*notes, _words(found, result)]))
+    result = replace(result, seconds=run.seconds, notes=(*notes, _words(found, result)))
     if run.error is not None:
         attach_result(run.error, result)
         raise run.error

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.matching.match_large import in_haste, match_large, too_large
+from blindmatch.matching.match_large import in_haste, match_large
+from blindmatch.matching.price import suggested_price
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.matching.ties import tie_notes
 from blindmatch.problem.qap import QAP
@@ -42,6 +43,8 @@ class SolveOptions:
 
 def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
+    if task.price_wanted:
+        task = task.priced(suggested_price(task))
     if by_coordinates(task, options):
         if options.start is not None:
             raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
@@ -59,14 +62,14 @@ def match_task(task: Task, options: SolveOptions) -> Result:
     except BaseException as error:
         found = getattr(error, "result", None)
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
-            attach_result(error, _without_dummies(found, task))
+            attach_result(error, _noted(_without_dummies(found, task), task))
         raise
     return with_limit_noted(_noted(_without_dummies(result, task), task, ties), options.time_limit)
 
 
 def by_coordinates(task: Task, options: SolveOptions) -> bool:
     """Whether a match is so large that no assignment problem is built."""
-    limit, large = as_seconds(options.time_limit, None), too_large(task.sizes, task.hints.max_unmatched)
+    limit, large = as_seconds(options.time_limit, None), task.too_large
     if options.start is None and min(task.sizes) > Auto().largest:
         large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
     return options.automatic and large
@@ -130,5 +133,6 @@ def _without_dummies(result: Result, task: Task) -> Result:
 
 
 def _noted(result: Result, task: Task, further: Sequence[str] = ()) -> Result:
-    """The result, with what the user should know about the relations in its message."""
-    return replace(result, message="; ".join(filter(None, [result.message, *task.notes, *further])))
+    """The result with its task, and with what the user should know about the relations and the price."""
+    price = [] if task.price is None else [f"unmatched_cost={task.price.price!r} was suggested"]
+    return replace(result, task=task, notes=(*result.notes, *task.notes, *further, *price)).sealed()

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.match_task import SolveOptions, match_task
-from blindmatch.matching.price import task_with_price
 from blindmatch.matching.projection import (
     Partners,
     chosen_count,
@@ -22,6 +21,7 @@ from blindmatch.matching.projection import (
     similar_matches,
 )
 from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.limits import TimeLimit
 from blindmatch.validation import FloatArray, IntArray, as_array, at_least
@@ -55,7 +55,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
     result_
         The full ``bm.Result``.
     task_
-        What was matched, as a ``bm.Task``: for ``bm.assess(matcher.result_, matcher.task_)`` and ``bm.write_report``.
+        What was matched, as a ``bm.Task``: ``result_.task``.
     source_, target_
         The embeddings (or kernels) that were matched.
     partners_
@@ -121,7 +121,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         precomputed = self.kernel == "precomputed"  # missing relations are counted below
         self.source_ = self._fitted_set(X, finite=not precomputed)
         self.target_ = self._second_set(Y, finite=not precomputed)
-        self.task_, price = task_with_price(
+        task = Task(
             None if precomputed else self.source_,
             None if precomputed else self.target_,
             kernels=(self.source_, self.target_) if precomputed else None,
@@ -137,10 +137,11 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             unmatched_cost=self.unmatched_cost,
             max_unmatched=self.max_unmatched,
         )
-        self.task_.warn_of_units()
+        task.warn_of_units()
         options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=self.threads)
-        result = match_task(self.task_, options)
-        self.result_ = result if price is None else price.noted(result)
+        self.result_ = match_task(task, options)
+        assert isinstance(self.result_.task, Task)
+        self.task_ = self.result_.task
         self.permutation_ = self.result_.permutation
         self.cost_ = self.result_.cost
         self.lower_bound_ = self.result_.lower_bound

@@ -48,7 +48,6 @@ class Projection:
 
 def project(
     result: Result,
-    task: Task,
     *,
     partners: Partners = "auto",
     alternatives: int | Sequence[Result] = (),
@@ -62,9 +61,9 @@ def project(
 
     Parameters
     ----------
-    result, task
-        What ``bm.match(task)`` gave, and the task. The target's space has the coordinates of its embeddings; those of a
-        precomputed kernel are found by classical scaling.
+    result
+        From ``bm.match``. The target's space has the coordinates of its embeddings; those of a precomputed kernel are
+        found by classical scaling.
     partners
         The number of partners to average, or "auto": the number with which the neighbours of a source predict its
         partner best, with the source itself left out.
@@ -80,11 +79,14 @@ def project(
     --------
     >>> import numpy as np, blindmatch as bm
     >>> line = np.linspace(0, 1, 12)[:, None] ** 2
-    >>> task = bm.Task.of(line, 5 * line[::-1])
-    >>> soft = bm.project(bm.match(task, rng=0), task, partners=3)
+    >>> soft = bm.project(bm.match(line, 5 * line[::-1], rng=0), partners=3)
     >>> soft.points.shape, soft.partners
     ((12, 1), 3)
     """
+    refuse_other(result, Result, "result", "expected what bm.match returns")
+    task = result.task
+    if not isinstance(task, Task):
+        raise ValueError("result is of bm.solve, which has no space of targets; expected one of bm.match")
     if isinstance(alternatives, int | np.integer):
         matches = similar_matches(result, task, at_least(alternatives, 0, "alternatives"), rng=rng, threads=threads)
     else:

@@ -79,11 +79,11 @@ def solve_from_coordinates(
     partners = task.reduced(result.permutation)
     if not (partners >= 0).any():
         return result
-    if problem.n <= solver.largest:  # bm.assess says more about few items
+    if problem.n <= solver.largest:  # an assessment says more about few items
         return replace(result, ranking=found.ranking(partners))
     judged = found.judged(result, partners, remaining)
     support = f"support {judged.support} of {found.found.starts} starts"
-    return replace(judged, message=f"{judged.message}; {support}", seconds=time.perf_counter() - begin)
+    return replace(judged, notes=(*judged.notes, support), seconds=time.perf_counter() - begin)
 
 
 def _believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:
@@ -102,9 +102,9 @@ def _believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:
         return result
     note = (
         f"a match that {100 * same:.0f} % of these pairs have in common costs {100 * (1 - result.cost / cost):.1f} % "
-        "less: bm.solve(bm.matching_problem(...)) finds it"
+        "less: bm.solve(result.task.problem) finds it"
     )
-    return replace(result, permutation=match, cost=cost, message=f"{result.message}; {note}".lstrip("; "))
+    return replace(result, permutation=match, cost=cost, notes=(*result.notes, note))
 
 
 def _matches(

@@ -138,7 +138,7 @@ def _pair_costs(
             raise ValueError("cost is given together with embeddings; pass one or the other")
         matrix = as_square(cost, "cost")
     else:
-        task = Task.of(source, target, **how)
+        task = Task(source, target, **how)
         task.warn_of_units(stacklevel=3)
         K, G = task.kernels
         if len(K) != len(G):

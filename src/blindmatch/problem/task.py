@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.errors import shown
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.metrics import Metric
@@ -23,49 +25,115 @@ from blindmatch.validation import FloatArray, IntArray
 
 _SAME_KERNEL = 0.8  # correlation of a kernel with that of the points which scaling finds for it
 
+QUADRATIC = 3000  # items up to which the assignment problem is built: 200 bytes for each pair of items
+UNEQUAL = 1000  # the same limit for problems of several factors: sets of unequal sizes, items that may stay unmatched
+
 Pairs = Iterable[tuple[int, int]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class Price:
+    """A suggested price of unmatched items, and how many pairs a quick search matches at each price, ascending."""
+
+    price: float
+    curve: tuple[tuple[float, int], ...]
+
+    @property
+    def text(self) -> str:
+        """The curve in words, with a range where the same number of pairs is matched."""
+        parts = []
+        for matched, points in groupby(self.curve, key=lambda point: point[1]):
+            prices = [f"{price:.3g}" for price, _ in points]
+            several = f"prices from {prices[0]} to {prices[-1]}"
+            pairs = "1 pair" if matched == 1 else f"{matched} pairs"
+            parts.append(f"{pairs} at {f'a price of {prices[0]}' if len(prices) == 1 else several}")
+        return ", ".join(parts)
+
+
 class Task:
-    """Two sets to match. ``Task.of`` makes one from the arguments of ``bm.match``.
+    """Two sets to match, how they are compared, and what is known about the pairs.
+
+    The cost of a match is the distortion's loss, summed over all ordered pairs of matched items, plus two optional
+    terms::
+
+        sum over matched i, k of loss(K[i, k], G[p[i], p[k]])
+        - similarity_weight * sum over matched i of similarity[i, p[i]]
+        + unmatched_cost * (number of unmatched sources + number of unmatched targets)
+
+    Parameters
+    ----------
+    source, target
+        (n, d) and (m, e) arrays: numpy, torch tensors, data frames, lists. If n < m every source gets a target of its
+        own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner.
+    kernels
+        Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
+        matrices of two graphs. ``bm.fill_missing`` fills in missing relations (nan).
+    distortion
+        "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. A
+        name may have options: "gaussian:bandwidth=0.48".
+    standardize
+        Bring both kernels to a common scale first, so that the two sides may have different units. The columns of one
+        side are not changed: see `scale`.
+    scale
+        How to scale the columns of each side, for tables whose columns have units: "none"; "columns", z-scores;
+        "robust", by median and quartiles; "log", z-scores after the logarithm of wide positive columns; "auto", which
+        decides (`docs/embeddings.md` has the rule). With "none" a warning says when one column outweighs the others.
+    metric, neighbors
+        How dissimilar two items of one set are: "euclidean", "cosine", "correlation" or any other metric of scipy's
+        ``cdist``; "geodesic", the length of the shortest path in a graph that joins each item to its nearest
+        `neighbors` (50, or a fifth of the items if that is fewer), or "hops", the number of its edges. In the graph,
+        "geodesic:cosine" uses another metric than the Euclidean. If the graph is not connected, its parts are joined by
+        the shortest links, and a note says so. A pair of names, or of numbers, is for the source and the target.
+        With `kernels`, only paths are available: along the edges of a sparse graph, or along nearest neighbours.
+    known_pairs
+        Pairs (source index, target index) that are known and must be kept.
+    forbidden_pairs
+        Pairs that must not be used, or an (n, m) matrix of booleans that is True there.
+    similarity, similarity_weight
+        (n, m) numbers, larger for pairs that seem more alike: a preference, not a constraint. One unit of similarity
+        lowers the cost by `similarity_weight`. The loss is a sum over n^2 ordered pairs, and each item is part of
+        2n - 1 of them: with "gw" a weight of n makes a unit of similarity count as much as half a unit of mean loss
+        over all relations of the item, where a random pairing has a mean loss of 2; a weight of 1 only breaks ties.
+    unmatched_cost
+        What each item without a partner adds to the cost, on either side, so that outliers can stay unmatched. Without
+        it as many items as possible are matched. An unmatched source and an unmatched target save what their pair would
+        have cost: with ``unmatched_cost=t * n``, pairs are not formed if their relations to the others differ by a mean
+        loss of more than about t. With "gw" a random pair has a mean loss of 2 and a perfect one 0, but an outlier gets
+        the least bad of many partners, so try t = 0.3 first. With 0, nothing needs a partner. "auto" lets ``bm.match``
+        suggest a price, by how many pairs quick searches match at twelve prices (up to 400 items on both sides
+        together); ``result.task.price`` has it.
+    max_unmatched
+        The largest number of items of the smaller set that may stay unmatched; in the larger set, the difference of the
+        sizes is added. A small number makes a proof easier.
+    source_names, target_names
+        The names of the items.
 
     Attributes
     ----------
     sides
-        The embeddings of sources (n, d) and targets (m, e); their kernels, (n, n) and (m, m), if `precomputed`.
-    distortion
-        How relations inside one set are compared with relations inside the other.
-    hints
-        Known pairs, forbidden pairs, similarities, and the price of unmatched items.
+        The embeddings of sources (n, d) and targets (m, e), with scaled columns; their kernels if `precomputed`.
+    distortion, hints, source_names, target_names
+        What was given, checked. The hints are known pairs, forbidden pairs, similarities, and the price of unmatched
+        items. The names are None if there are none.
     precomputed
         Whether `sides` holds kernels.
     scalings
         How the columns of each side were scaled; None if they were not.
-    source_names, target_names
-        What the items are called; None if they have no names.
+    price
+        The price that was suggested; None if it was given, or if there is none.
 
     Examples
     --------
     >>> import numpy as np, blindmatch as bm
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [2.0, 7.0]])
-    >>> task = bm.Task.of(X, X[[3, 1, 0, 2]], known_pairs=[(0, 2)])
+    >>> task = bm.Task(X, X[[3, 1, 0, 2]], known_pairs=[(0, 2)])
     >>> result = bm.match(task, rng=0)
     >>> result.permutation.tolist(), bool(np.isclose(bm.verify(task.problem, result.certificate), result.lower_bound))
     ([2, 1, 3, 0], True)
     """
 
-    sides: tuple[FloatArray, FloatArray]
-    distortion: Distortion
-    hints: Hints
-    precomputed: bool = False
-    scalings: tuple[ColumnScaling, ColumnScaling] | None = None
-    source_names: tuple[str, ...] | None = None
-    target_names: tuple[str, ...] | None = None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         source: ArrayLike | None = None,
         target: ArrayLike | None = None,
         *,
@@ -79,31 +147,62 @@ class Task:
         forbidden_pairs: Pairs | ArrayLike = (),
         similarity: ArrayLike | None = None,
         similarity_weight: float = 1.0,
-        unmatched_cost: float | None = None,
+        unmatched_cost: float | Literal["auto"] | None = None,
         max_unmatched: int | None = None,
         source_names: Sequence[str] | None = None,
         target_names: Sequence[str] | None = None,
-    ) -> Task:
-        """Check the arguments, which are those of ``bm.match``, and the names of the items."""
-        chosen = as_distortion(distortion, standardize, metric, neighbors)
-        sides = as_sides(source, target, kernels, chosen.metrics)
-        scalings = _scalings(sides, scale, kernels is not None)
-        if scalings is not None:
-            sides = scalings[0].transform(sides[0]), scalings[1].transform(sides[1])
-        hints = Hints.of(
-            (len(sides[0]), len(sides[1])),
+    ) -> None:
+        self.distortion = as_distortion(distortion, standardize, metric, neighbors)
+        self.precomputed = kernels is not None
+        self.given_sides = as_sides(source, target, kernels, self.distortion.metrics)
+        self.scalings = _scalings(self.given_sides, scale, self.precomputed)
+        self.sides = self.given_sides
+        if self.scalings is not None:
+            self.sides = self.scalings[0].transform(self.sides[0]), self.scalings[1].transform(self.sides[1])
+        if isinstance(unmatched_cost, str) and unmatched_cost != "auto":
+            raise ValueError(f"unmatched_cost={shown(unmatched_cost)}; expected a number of at least 0, or 'auto'")
+        self.price_wanted = unmatched_cost == "auto"
+        self.price: Price | None = None
+        self.hints = Hints.of(
+            (len(self.sides[0]), len(self.sides[1])),
             known_pairs=known_pairs,
             forbidden_pairs=forbidden_pairs,
             similarity=similarity,
             similarity_weight=similarity_weight,
-            unmatched_cost=unmatched_cost,
+            unmatched_cost=0.0 if isinstance(unmatched_cost, str) else unmatched_cost,
             max_unmatched=max_unmatched,
         )
-        names = [None if given is None else tuple(given) for given in (source_names, target_names)]
-        for given, side, which in zip(names, sides, ("source_names", "target_names"), strict=True):
-            if given is not None and len(given) != len(side):
-                raise ValueError(f"{which} has {len(given)} items; expected {len(side)}")
-        return cls(sides, chosen, hints, kernels is not None, scalings, *names)
+        self.source_names = _names(source_names, self.hints.sizes[0], "source_names")
+        self.target_names = _names(target_names, self.hints.sizes[1], "target_names")
+
+    def changed(self, **attributes: Any) -> Task:
+        """The same task with other attributes, which are not checked."""
+        other = object.__new__(Task)
+        vars(other).update({name: value for name, value in vars(self).items() if name not in _COMPUTED} | attributes)
+        return other
+
+    def priced(self, price: Price) -> Task:
+        """The same task with a suggested price."""
+        hints = replace(self.hints, unmatched_cost=price.price)
+        return self.changed(hints=hints, price=price, price_wanted=False)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the data and of how they are compared: what an assessment is about."""
+        hints = self.hints
+        plain = (self.distortion, self.precomputed, hints.known, hints.unmatched_cost, hints.max_unmatched)
+        found = hashlib.sha256(repr(plain).encode())
+        for array in (*self.sides, hints.forbidden, hints.reward):
+            if array is not None:
+                found.update(repr((array.shape, array.dtype.str)).encode())
+                found.update(np.ascontiguousarray(array).data)
+        return found.hexdigest()
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the assignment problem is too large to be built."""
+        size = max(self.sizes) + self.hints.max_unmatched
+        return size > (QUADRATIC if self.sizes[0] == self.sizes[1] == size else UNEQUAL)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -162,6 +261,8 @@ class Task:
     @cached_property
     def problem(self) -> QAP:
         """The assignment problem in which as many items as allowed can stay unmatched."""
+        if self.price_wanted:
+            raise ValueError("unmatched_cost='auto' has no problem yet: bm.match suggests the price")
         return self.problem_with()
 
     def problem_with(
@@ -231,24 +332,12 @@ def with_dummies(partners: Sequence[int] | IntArray, m: int, size: int) -> IntAr
     return full
 
 
-def as_task(source: ArrayLike | Task | None, target: ArrayLike | None, **options: Any) -> Task:
-    """A task from the arguments of ``bm.match``; a task in place of the source is returned as it is."""
-    if not isinstance(source, Task):
-        return Task.of(source, target, **options)
-    for name in given(target=target, **options):
-        raise ValueError(f"{name} is given together with a Task, which already has it; pass one or the other")
-    return source
+def _names(names: Sequence[str] | None, count: int, which: str) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if len(names) != count:
+        raise ValueError(f"{which} has {len(names)} items; expected {count}")
+    return tuple(map(str, names))
 
 
-def given(**options: Any) -> list[str]:
-    """The names of those arguments of ``Task.of`` that differ from their defaults.
-
-    >>> given(distortion="cka", known_pairs=(), similarity_weight=1.0)
-    ['distortion']
-    """
-    defaults = {name: parameter.default for name, parameter in inspect.signature(Task.of).parameters.items()}
-    return [
-        name
-        for name, value in options.items()
-        if value is not defaults[name] and not (isinstance(value, str | int | float) and value == defaults[name])
-    ]
+_COMPUTED = {name for name, value in vars(Task).items() if isinstance(value, cached_property)}

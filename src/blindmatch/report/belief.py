@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blindmatch.report.clusters import Clusters
-from blindmatch.report.match import Match, Trust
+from blindmatch.report.match import Match
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import at_most, pairs_are, percent
-from blindmatch.trust.report import Judgement, judge_support
+from blindmatch.trust.report import Assessment, Judgement, judge_support
 
 if TYPE_CHECKING:
     from blindmatch.matching.classifier import ClassifierScores
@@ -22,7 +22,7 @@ FEW = 0.25  # a match with a smaller share of right pairs is called wrong, even 
 
 def belief(match: Match) -> Judgement:
     """The answer from the best evidence that there is: the truth, then a trust report, then none."""
-    if match.plain:
+    if match.assignment:
         return _about_cost(match)
     if match.clusters is not None and match.clusters.scores is not None:
         return _by_labels(match, match.clusters, match.clusters.scores)
@@ -62,7 +62,7 @@ def _by_truth(match: Match) -> Judgement:
             "care", headline, f"{counted} That is far more than chance, but do not rely on a single pair. {why}"
         )
     end = "The two sets are not alike enough, or the search ended too early."
-    if match.result.status == "optimal" and match.claimed_by is None:
+    if match.result.status == "optimal":
         end = "No pairing fits better, so the two sets are not alike enough."
     return Judgement("no", "No: hardly better than chance", f"{counted} {why} {end}")
 
@@ -90,7 +90,7 @@ def _at_least(right: int, chance: float) -> float:
     return float(poisson.sf(right - 1, chance))
 
 
-def chance_sentence(trust: Trust) -> str:
+def chance_sentence(trust: Assessment) -> str:
     """What the p-value says, in words."""
     if trust.p_value is None:
         return "Time ran out before it was known how often unrelated sets match as well."
@@ -99,7 +99,7 @@ def chance_sentence(trust: Trust) -> str:
     return f"Two sets with nothing in common match this well in {percent(trust.p_value)} of cases{about}."
 
 
-def prior_sentence(trust: Trust) -> str:
+def prior_sentence(trust: Assessment) -> str:
     """Which prior the confidences are for, if there is one."""
     if trust.prior is None:
         return ""
@@ -109,7 +109,8 @@ def prior_sentence(trust: Trust) -> str:
 def _not_assessed(agreement: float | None) -> Judgement:
     text = (
         "A pairing that was searched for always fits better than chance, even between sets with nothing in common: a "
-        "good fit alone says little. To test it against chance, use --assess on the command line, bm.assess in Python."
+        "good fit alone says little. To test it against chance, use --assess on the command line, result.assess() in "
+        "Python."
     )
     if agreement is not None:
         text = f"{text} Here the agreement is {agreement:.2f} (1: the same relations, 0: a random pairing)."
@@ -118,11 +119,7 @@ def _not_assessed(agreement: float | None) -> Judgement:
 
 def _about_cost(match: Match) -> Judgement:
     """For a plain problem only the cost matters."""
-    result, claimed_by = match.result, match.claimed_by
-    if claimed_by is not None and (result.status == "optimal" or result.gap is not None):
-        least = "" if result.status == "optimal" else f" by more than {at_most(result.gap)}"
-        text = f"{claimed_by} says that no other assignment costs less{least}. Check it with --certificate."
-        return Judgement("open", "Not checked here", text)
+    result = match.result
     checked = "There is no certificate to check that with."
     if result.certificate is not None:
         checked = "The bound was recomputed from its certificate without the solver; 'blindmatch verify' does it again."

@@ -30,7 +30,7 @@ def drawings(match: Match) -> dict[str, Any]:
         "trace": moments(match),
         "random": _random(match),
         "cost": match.result.cost,
-        "bound": None if match.claimed_by is not None else match.result.lower_bound,
+        "bound": match.result.lower_bound,
     }
 
 

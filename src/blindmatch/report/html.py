@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+from blindmatch.io.files import refuse_missing_folder, write_atomically
 from blindmatch.io.json_values import json_finite
 from blindmatch.report.belief import belief, chance_sentence, prior_sentence
 from blindmatch.report.content import drawings
@@ -36,7 +38,7 @@ def render(match: Match) -> str:
         belief=belief(match),
         lines=lines_of(match, shown),
         tiles=tiles(match),
-        proof=proof_sentence(match.result, match.claimed_by, match.nouns),
+        proof=proof_sentence(match.result, match.nouns),
         chance=match.trust and chance_sentence(match.trust),
         prior=match.trust and prior_sentence(match.trust),
         shares=match.trust and shares(match, match.trust),
@@ -45,10 +47,18 @@ def render(match: Match) -> str:
         left_over=left_over(match),
         prices=price_curve(match.price),
         beside_random=drawn["random"] and random_sentence(match, drawn["random"]),
-        command=match.command,
+        command=match.result.settings.get("command"),
         settings=_settings(run),
         record=json.dumps(json_finite(run), indent=1, ensure_ascii=False),
     )
+
+
+def write_report(path: str | Path, match: Match) -> Path:
+    """Write the page, whole or not at all."""
+    refuse_missing_folder(path)
+    page = render(match).encode()
+    write_atomically(path, lambda file: file.write(page))
+    return Path(path)
 
 
 def _settings(run: dict[str, Any]) -> dict[str, Any]:

@@ -1,24 +1,22 @@
-"""What a report is made of."""
+"""A result as people see it: names, words, and what is known besides."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.geometry.correlation import agreement
-from blindmatch.matching.price import Price
 from blindmatch.problem.qap import QAP
-from blindmatch.problem.task import Task, with_dummies
+from blindmatch.problem.task import Price, Task, with_dummies
 from blindmatch.report.clusters import Clusters
 from blindmatch.report.verdict import ASSIGNMENT, MATCH, Nouns
 from blindmatch.solving.result import Result
-from blindmatch.trust.report import Trust as Trust
+from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray, IntArray
 
 Image = bytes | str | Path | NDArray[np.uint8]
@@ -32,109 +30,91 @@ class Match:
     Attributes
     ----------
     result
-        The match and what is proved about it.
-    kernels
-        The (n, n) and (m, m) matrices that were compared; None for a plain problem.
-    source_names, target_names
-        What the items are; their indices by default.
+        The match, what was matched, and what is proved about it.
+    trust
+        Whether to believe it.
     truth
         The true partner of each source, -1 if it has none; None if nothing is known.
-    settings
-        What was run, so that it can be repeated.
-    title
-        What was matched with what.
-    problem
-        What was solved, for the costs of random pairings and of the truth.
-    similarity
-        Whether a larger number in the kernels means nearer (CKA, Mutual k-NN) rather than farther (distances).
     source_images, target_images
         A picture of each item (or of some, by index): the bytes or the path of a PNG, JPEG, GIF or WebP file, or an
         (h, w, 3) or (h, w) array of uint8.
-    trust
-        Whether to believe it, from ``bm.assess``.
-    command
-        The command line that repeats the run.
     certificate_file
         Where the certificate was saved.
     clusters
         What the sources consist of, if they are clusters that were matched with classes.
-    targets
-        How many targets there are, where neither kernels nor names tell.
-    price
-        The price of unmatched items, if it was suggested.
-    claimed_by
-        The file that claims what is proved, if that was not checked; None if it was proved or checked here.
     """
 
     result: Result
-    kernels: tuple[FloatArray, FloatArray] | None = None
-    source_names: Sequence[str] | None = None
-    target_names: Sequence[str] | None = None
+    trust: Assessment | None = None
     truth: Sequence[int] | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-    title: str = "A blind match"
-    problem: QAP | None = None
-    similarity: bool = False
     source_images: Images | None = None
     target_images: Images | None = None
-    trust: Trust | None = None
-    command: str | None = None
     certificate_file: Path | None = None
     clusters: Clusters | None = None
-    claimed_by: str | None = None
-    targets: int | None = None
-    price: Price | None = None
-
-    @classmethod
-    def of(cls, result: Result, task: Task, **others: Any) -> Match:
-        """The match of a task: its kernels, names and problem, and `others` of the attributes."""
-        large = result.solver == "alignment"  # matrices of all relations would take gigabytes
-        return cls(
-            result,
-            None if large else task.kernels,
-            task.source_names,
-            task.target_names,
-            problem=None if large else task.problem,
-            similarity=task.distortion.similarities,
-            targets=task.sizes[1],
-            **others,
-        )
 
     def __post_init__(self) -> None:
         n, m = self.sizes
-        expected = {"source_names": n, "target_names": m, "truth": n}
-        for name, size in expected.items():
-            given = getattr(self, name)
-            if given is not None and len(given) != size:
-                raise ValueError(f"{name} has {len(given)} items; expected {size}")
-        if self.trust is not None and np.shape(self.trust.confidence) != (n,):
-            raise ValueError(f"trust.confidence has shape {np.shape(self.trust.confidence)}; expected ({n},)")
+        if self.truth is not None and len(self.truth) != n:
+            raise ValueError(f"truth has {len(self.truth)} items; expected {n}")
         if self.truth is not None and not all(-1 <= j < m for j in self.truth):
             raise ValueError(f"truth={list(self.truth)} must hold target indices below {m}, or -1")
+        if self.trust is not None:
+            self.trust.check_about(self.result)
+
+    @property
+    def task(self) -> Task | None:
+        """What was matched; None for a plain assignment problem."""
+        return self.result.task if isinstance(self.result.task, Task) else None
+
+    @cached_property
+    def kernels(self) -> tuple[FloatArray, FloatArray] | None:
+        """The (n, n) and (m, m) matrices that were compared; None for a plain problem and for a large match."""
+        return None if self.task is None or self.task.too_large else self.task.kernels
+
+    @property
+    def problem(self) -> QAP | None:
+        """What was solved, for the costs of other pairings; None for a large match."""
+        if self.result.task is None or (self.task is not None and self.task.too_large):
+            return None
+        return self.result.problem
+
+    @property
+    def similarity(self) -> bool:
+        """Whether a larger number in the kernels means nearer (CKA, Mutual k-NN) rather than farther (distances)."""
+        return self.task is not None and self.task.distortion.similarities
+
+    @property
+    def price(self) -> Price | None:
+        """The price of unmatched items, if it was suggested."""
+        return None if self.task is None else self.task.price
+
+    @property
+    def source_names(self) -> Sequence[str] | None:
+        """The names of the sources, if they have any."""
+        return None if self.task is None else self.task.source_names
+
+    @property
+    def target_names(self) -> Sequence[str] | None:
+        """The names of the targets, if they have any."""
+        return None if self.task is None else self.task.target_names
+
+    @property
+    def title(self) -> str:
+        """What was matched with what."""
+        return self.result.title or "A blind match"
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
         """How many sources and targets there are."""
+        if self.task is not None:
+            return self.task.sizes
         n = len(self.result.permutation)
-        if self.kernels is not None:
-            if len(self.kernels[0]) != n:
-                raise ValueError(f"kernels[0] has {len(self.kernels[0])} rows; expected {n}, one for each source")
-            return n, len(self.kernels[1])
-        if self.targets is not None or self.target_names is not None:
-            return n, len(self.target_names or ()) if self.targets is None else self.targets
-        if self.problem is not None:
-            return n, self.problem.n
-        return n, max([n, *(int(j) + 1 for j in (*self.result.permutation, *(self.truth or ())))])
-
-    @property
-    def plain(self) -> bool:
-        """Whether this is a plain assignment problem, where only the cost matters."""
-        return self.kernels is None and self.result.support is None
+        return n, max([n, *(int(j) + 1 for j in self.truth or ())]) if self.problem is None else self.problem.n
 
     @property
     def assignment(self) -> bool:
-        """Whether the report uses the terms of that problem: facilities and locations."""
-        return self.plain and self.problem is not None
+        """Whether this is a plain assignment problem, of facilities and locations, where only the cost matters."""
+        return self.task is None
 
     @property
     def words(self) -> tuple[str, str]:
@@ -183,6 +163,25 @@ class Match:
         """What target j is called."""
         return str(j) if self.target_names is None else self.target_names[j]
 
+    def table(self, candidates: int = 0) -> dict[str, Sequence[object]]:
+        """Columns with a row for each source: indices, names, confidence and candidates, where they are known."""
+        partners = self.result.permutation.tolist()
+        columns: dict[str, Sequence[object]] = {
+            "source": range(len(partners)),
+            "target": [j if j >= 0 else None for j in partners],
+        }
+        if self.source_names is not None:
+            columns["source_name"] = self.source_names
+        if self.target_names is not None:
+            columns["target_name"] = [self.target_name(j) if j >= 0 else None for j in partners]
+        if self.confidence is not None:
+            columns["confidence"] = self.confidence.tolist()
+        if candidates and self.result.ranking is not None:
+            best = self.result.candidates(min(candidates, self.result.ranking.most))
+            for place, others in enumerate(best.T.tolist(), 1):
+                columns[f"candidate_{place}"] = [self.target_name(j) for j in others]
+        return columns
+
     @property
     def right(self) -> int | None:
         """How many pairs are true; None if the truth is not known."""
@@ -195,7 +194,7 @@ class Match:
 
     @cached_property
     def agreement(self) -> float | None:
-        """How far the relations inside both sets agree under the match, as ``Trust.whole_agreement`` has it."""
+        """How far the relations inside both sets agree under the match, as ``Assessment.whole_agreement`` has it."""
         if self.result.left_out:  # chance is known of whole matches alone
             return None if self.trust is None else self.trust.whole_agreement
         return None if self.kernels is None else agreement(self.kernels, np.asarray(self.result.permutation))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blindmatch.matching.price import Price
+from blindmatch.problem.task import Price
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 620, 26, 160  # units of the drawing
 

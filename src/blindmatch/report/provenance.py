@@ -20,8 +20,8 @@ def record(match: Match) -> dict[str, Any]:
     """Settings, versions, result and certificate, ready for JSON."""
     return {
         "title": match.title,
-        "command": match.command,
-        "settings": dict(match.settings),
+        "command": match.result.settings.get("command"),
+        "settings": {key: text for key, text in match.result.settings.items() if key != "command"},
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
         "platform": f"{platform.system()} {platform.machine()}",
         "certificate": _certificate(match),

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.report.match import Match, Trust
+from blindmatch.report.match import Match
 from blindmatch.report.measures import given_pairs, hints
 from blindmatch.report.verdict import number
-from blindmatch.trust.report import HIGH
+from blindmatch.trust.report import HIGH, Assessment
 
 
-def shares(match: Match, trust: Trust) -> list[dict[str, str]]:
+def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:
     """How many pairs have a high, middling and low confidence; empty where no confidence is known.
 
     The kind "high" is green on the page. Where the match as a whole could be chance, no pair is.

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from blindmatch.report.match import Match, Trust
+from blindmatch.report.match import Match
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import assignment_verdict, percent, quality, verdict
-from blindmatch.trust.report import HIGH
+from blindmatch.trust.report import HIGH, Assessment
 
 _EXAMPLES = 3  # names shown for each side
 _LONG = 24  # characters of a name
@@ -19,9 +19,9 @@ _COST = "The cost says how much the two sets still disagree about what is near w
 def headline(match: Match) -> str:
     """One sentence: what was done, and how good it is known to be."""
     if match.assignment:
-        return assignment_verdict(match.result, match.claimed_by)
+        return assignment_verdict(match.result)
     if match.clusters is None:
-        return verdict(match.result, match.claimed_by)
+        return verdict(match.result)
     images, classes = len(match.clusters.members), len(set(match.clusters.classes))
     scores = match.clusters.scores
     how = quality(match.result) if scores is None else f"{100 * scores.accuracy:.1f} % of them right"
@@ -59,11 +59,7 @@ def _examples(count: int, name: Callable[[int], str]) -> str:
 def tiles(match: Match) -> list[tuple[str, str, str]]:
     """The figures at a glance: title, value, what it means."""
     result, shown = match.result, _counted(match)
-    claimed_by, claimed = match.claimed_by, result.status == "optimal" or result.gap is not None
-    if claimed_by is not None and claimed:
-        claim = "optimal" if result.status == "optimal" else f"gap {percent(result.gap)}"
-        shown.append(("proof", "not checked", f"{claimed_by} says: {claim}"))
-    elif result.status == "optimal":
+    if result.status == "optimal":
         shown.append(("proof", "optimal", f"no other {match.nouns.pairing} costs less"))
     elif result.gap is not None:
         shown.append(("gap", percent(result.gap), "the most that could be saved"))
@@ -78,7 +74,7 @@ def tiles(match: Match) -> list[tuple[str, str, str]]:
     return shown
 
 
-def beside_chance(trust: Trust | None) -> str:
+def beside_chance(trust: Assessment | None) -> str:
     """What sets without anything in common reach, beside the agreement of a match."""
     if trust is None or trust.chance_agreement is None:
         return "of relations; 0 is a random pairing, but the best pairing of unrelated sets is far above it"

@@ -97,43 +97,33 @@ def pairs_are(count: int) -> str:
     return f"{counted(count, 'pair')} {'is' if count == 1 else 'are'}"
 
 
-def verdict(result: Result, claimed_by: str | None = None) -> str:
-    """One sentence: how many pairs, and how good the match is known to be.
-
-    `claimed_by` is the file that claims it, if it was not checked.
-    """
-    pairs, how = len(result.pairs), quality(result, claimed_by)
+def verdict(result: Result) -> str:
+    """One sentence: how many pairs, and how good the match is known to be."""
+    pairs, how = len(result.pairs), quality(result)
     if result.left_out:
         total = pairs + result.left_out
         return f"{pairs} of {counted(total, 'pair')} kept; all {total} were matched, {how}."
     return f"{counted(pairs, 'pair')} matched, {how}."
 
 
-def assignment_verdict(result: Result, claimed_by: str | None = None) -> str:
+def assignment_verdict(result: Result) -> str:
     """The same for an assignment problem."""
     n = len(result.pairs)
-    return f"{n} {'facility' if n == 1 else 'facilities'} assigned, {quality(result, claimed_by, ASSIGNMENT)}."
+    return f"{n} {'facility' if n == 1 else 'facilities'} assigned, {quality(result, ASSIGNMENT)}."
 
 
-def quality(result: Result, claimed_by: str | None = None, nouns: Nouns = MATCH) -> str:
+def quality(result: Result, nouns: Nouns = MATCH) -> str:
     """How good the match is known to be, as the end of a sentence."""
     if result.status != "optimal" and result.gap is None:
         return f"with no proof of how good the {nouns.match} is"
     claim = f"no other {nouns.pairing} costs less"
     if result.status != "optimal":
         claim += f" by more than {at_most(result.gap)}"
-    if claimed_by is not None:
-        return f"and {claimed_by} says that {claim}, which was not checked here"
     return f"proved optimal: {claim}" if result.status == "optimal" else claim
 
 
-def proof_sentence(result: Result, claimed_by: str | None = None, nouns: Nouns = MATCH) -> str:
+def proof_sentence(result: Result, nouns: Nouns = MATCH) -> str:
     """What is proved, with the numbers."""
-    said = _proof_sentence(result, nouns)
-    return said if claimed_by is None else f"{claimed_by} says, and it was not checked here: {said}"
-
-
-def _proof_sentence(result: Result, nouns: Nouns) -> str:
     match, pairing = nouns
     cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
     if _is_rounding(result):
@@ -144,7 +134,7 @@ def _proof_sentence(result: Result, nouns: Nouns) -> str:
     ended = ENDED[result.status]
     if result.gap is None:
         return f"The {match} costs {cost}; found in {seconds} by {result.solver} ({ended})."
-    which = f" ({result.bound})" if result.bound else ""
+    which = f" ({result.bound_name})" if result.bound_name else ""
     best = f"the best possible at least {bound}{which}"
     return f"The {match} costs {cost}, {best}; {seconds} by {result.solver} ({ended})."
 

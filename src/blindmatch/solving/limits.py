@@ -37,4 +37,4 @@ def with_limit_noted(result: Result, limit: TimeLimit) -> Result:
         f"the default time limit of {DEFAULT_SECONDS:g} s ended the run; it includes the check of the proof (no limit: "
         "time_limit=None, --time-limit none)"
     )
-    return replace(result, message=f"{result.message}; {note}" if result.message else note)
+    return replace(result, notes=(*result.notes, note))

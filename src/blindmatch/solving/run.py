@@ -220,9 +220,7 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
         if not whole:
             status = "interrupted" if budget.interrupted or seconds == math.inf else "time_limit"
             bound = max(bound, projection())
-            notes.append(
-                "the check of the proof was stopped: bm.verify(problem, result.certificate) computes the full bound"
-            )
+            notes.append("the check of the proof was stopped: result.verify() computes the full bound")
     if bound is not None:
         bound = min(bound, cost) if not math.isnan(bound) else -math.inf
         if cost - bound <= tolerance(problem, cost):
@@ -237,6 +235,7 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
     elif certificate is not None:
         certificate = certificate.changed(Certificate.marked, fingerprint(problem))
     return Result(
+        task=problem,
         permutation=outcome.permutation,
         cost=cost,
         lower_bound=bound,
@@ -245,9 +244,9 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
         seconds=budget.seconds,
         proof=certificate,
         trace=tuple(budget.trace),
-        message="; ".join(notes),
-        bound=_bound_name(bound, certificate, name, lambda: problem.round_up(projection())),
-    )
+        notes=tuple(notes),
+        bound_name=_bound_name(bound, certificate, name, lambda: problem.round_up(projection())),
+    ).sealed()
 
 
 def _bound_name(

@@ -1,6 +1,5 @@
 """Whether a match can be believed: significance, confidence of pairs, ambiguity."""
 
-from blindmatch.trust.assessment import assess
-from blindmatch.trust.report import Trust
+from blindmatch.trust.report import Assessment
 
-__all__ = ["Trust", "assess"]
+__all__ = ["Assessment"]

@@ -9,13 +9,13 @@ import numpy as np
 
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
-from blindmatch.trust.report import Trust
+from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray
 
 
 def assessed_or_kept(
-    result: Result, assessment: Callable[[], Trust], min_confidence: float | None = None, *, fresh: bool = True
-) -> tuple[Result, Trust | None]:
+    result: Result, assessment: Callable[[], Assessment], min_confidence: float | None = None, *, fresh: bool = True
+) -> tuple[Result, Assessment | None]:
     """Assess a match, and leave out the pairs that are not believed; None keeps them all.
 
     A match of nothing is returned unchanged. After Ctrl-C, in the match (if that is `fresh`, made just now) or in the
@@ -37,7 +37,7 @@ def assessed_or_kept(
     return kept, trust.keeping(kept.permutation >= 0)
 
 
-def abstained(result: Result, trust: Trust, min_confidence: float) -> Result:
+def abstained(result: Result, trust: Assessment, min_confidence: float) -> Result:
     """The result with -1 for the pairs whose confidence is below `min_confidence`, or unknown (which counts as 0)."""
     return _keeping(result, trust.confidence, min_confidence, int(trust.unknown.sum()))
 
@@ -55,7 +55,11 @@ def _keeping(result: Result, confidence: FloatArray, min_confidence: float, unkn
     kept = (np.nan_to_num(confidence, nan=0.0) >= min_confidence) & (result.permutation >= 0)
     note = _fate(len(result.pairs), int(kept.sum()), min_confidence, unknown) + _without_support(result)
     left_out = len(result.pairs) - int(kept.sum())
-    return replace(_with_note(result, note), permutation=np.where(kept, result.permutation, -1), left_out=left_out)
+    return replace(
+        _with_note(result, note),
+        permutation=np.where(kept, result.permutation, -1),
+        whole=result.permutation if left_out else None,
+    )
 
 
 def _fate(total: int, kept: int, min_confidence: float, unknown: int) -> str:
@@ -79,5 +83,4 @@ def _without_support(result: Result) -> str:
 
 
 def _with_note(result: Result, note: str) -> Result:
-    before = f"{result.message.removesuffix('.')}. " if result.message else ""
-    return replace(result, message=before + note)
+    return replace(result, notes=(*result.notes, note))

@@ -6,18 +6,18 @@ import numpy as np
 
 from blindmatch.problem.task import Task
 from blindmatch.solving.result import Result
-from blindmatch.trust.report import Trust
+from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray, IntArray
 
 _OTHERS = 512  # pairs to which the relations of each pair are compared
 _CELLS = 2**21  # relations that are held at once
 
 
-def assess_large(result: Result, match: IntArray, task: Task, rng: np.random.Generator) -> Trust:
+def assess_large(result: Result, match: IntArray, task: Task, rng: np.random.Generator) -> Assessment:
     """Support and confidence come from the match; the agreement of relations is measured on a random part of them."""
     agreement = _agreement(match, task, rng)
     known = agreement[np.isfinite(agreement)]
-    return Trust(
+    return Assessment(
         p_value=None,
         p_value_error=None,
         z=None,
@@ -34,6 +34,9 @@ def assess_large(result: Result, match: IntArray, task: Task, rng: np.random.Gen
         better=0.0,
         seconds=0.0,
         support=result.support,
+        match=match,
+        stated_by="" if result.checked else "the saved match",
+        task_digest=task.digest,
     )
 
 

@@ -98,7 +98,7 @@ class KnownPairs:
             for side, rows in zip(self.sides, chosen, strict=True)
         ]
         hints = replace(task.hints, known=(), forbidden=None, reward=None)
-        return Task((sides[0], sides[1]), task.distortion, hints, task.precomputed)
+        return task.changed(sides=(sides[0], sides[1]), hints=hints)
 
 
 def as_prior(value: Prior | None, task: Task, name: str = "prior") -> float | KnownPairs | None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.errors import shown
 from blindmatch.io.json_values import json_finite
+from blindmatch.notebook import html_table
+from blindmatch.problem.task import Task
+from blindmatch.solving.result import Result
 from blindmatch.trust.prior import Count
-from blindmatch.validation import FloatArray
+from blindmatch.validation import FloatArray, IntArray
 
 HIGH = 0.8  # a confidence from here on is called high
 LIKELY, CERTAIN = 0.05, 0.01  # p-values up to which spaces probably have, or have, structure in common
@@ -105,8 +111,8 @@ def _pairs_sentence(known: FloatArray, pairs: int, left_out: int, prior: str = "
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Trust:
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment:
     """How far a match can be believed.
 
     Attributes
@@ -152,6 +158,10 @@ class Trust:
         The count of right pairs that the prior is from, if it was counted on known pairs.
     kept
         (n,) which pairs `min_confidence` kept; None if it was not asked for. The verdict is about these.
+    match, task_digest
+        What was assessed: the partner of each source, and ``Task.digest``. Reports refuse another match.
+    stated_by
+        The file that states all this, if it was not computed here.
     """
 
     p_value: float | None
@@ -173,6 +183,37 @@ class Trust:
     prior: float | None = None
     prior_count: Count | None = None
     kept: NDArray[np.bool_] | None = None
+    match: IntArray | None = None
+    task_digest: str = ""
+    stated_by: str = ""
+
+    def __post_init__(self) -> None:
+        n = len(self.confidence)
+        for name in ("confidence", "stability", "consensus", "regret", "found_regret", "agreement", "kept", "match"):
+            values = getattr(self, name)
+            if values is not None and np.shape(values) != (n,):
+                raise ValueError(f"{name} has shape {np.shape(values)}; expected ({n},), a number for each source")
+        for name in ("confidence", "stability", "consensus", "p_value", "p_value_error", "prior"):
+            values = getattr(self, name)
+            if values is not None and ((np.asarray(values) < 0) | (np.asarray(values) > 1)).any():
+                raise ValueError(f"{name}={shown(values)}; expected numbers from 0 to 1")
+        for name in ("p_value", "p_value_error", "z", "whole_agreement", "chance_agreement", "prior"):
+            if getattr(self, name) is not None and math.isnan(getattr(self, name)):
+                raise ValueError(f"{name} is nan; expected a number, or None if it is not known")
+        for name in ("draws", "better", "seconds", "support"):
+            if getattr(self, name) is not None and not getattr(self, name) >= 0:
+                raise ValueError(f"{name}={getattr(self, name)!r}; expected a number of at least 0")
+        if not all(0 <= item < n for group in self.ambiguous for item in group):
+            raise ValueError(f"ambiguous={self.ambiguous}; expected groups of sources below {n}")
+
+    def check_about(self, result: Result) -> None:
+        """Refuse a result that this is not about."""
+        whole = result.permutation if result.whole is None else result.whole
+        if len(self.confidence) != len(whole):
+            raise ValueError(f"trust is about {len(self.confidence)} sources; the result has {len(whole)}")
+        digest = result.task.digest if isinstance(result.task, Task) else ""
+        if self.match is None or not np.array_equal(self.match, whole) or self.task_digest != digest:
+            raise ValueError("trust is about another match or other data; expected what result.assess() returns")
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -180,14 +221,21 @@ class Trust:
         if self.better > 0:
             text = f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
             return Judgement("no", "No: a cheaper match exists", text)
-        shown = self._matched if self.kept is None else self._matched & self.kept
-        confidence, pairs = self.confidence[shown], int(shown.sum())
+        found = self._judged
+        if self.stated_by:
+            return replace(found, text=f"{found.text} (As {self.stated_by} states; it was not assessed again here.)")
+        return found
+
+    @property
+    def _judged(self) -> Judgement:
+        chosen = self._matched if self.kept is None else self._matched & self.kept
+        confidence, pairs = self.confidence[chosen], int(chosen.sum())
         left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
             return judge_support(self.support, confidence, pairs, left_out)
         return judge(self.p_value, self.p_value_error, confidence, pairs, left_out, self.prior_text, self.draws)
 
-    def keeping(self, kept: NDArray[np.bool_]) -> Trust:
+    def keeping(self, kept: NDArray[np.bool_]) -> Assessment:
         """The same about some of the pairs."""
         groups = [[i for i in group if kept[i]] for group in self.ambiguous]
         return replace(self, kept=kept, ambiguous=[group for group in groups if len(group) > 1])
@@ -229,6 +277,20 @@ class Trust:
             f"{_listed([str(i) if names is None else names[i] for i in group])} are interchangeable."
             for group in self.ambiguous
         ]
+
+    def __repr__(self) -> str:
+        p = "not known" if self.p_value is None else f"{self.p_value:.3g}"
+        return f"Assessment({self.judgement.headline}. {self.verdict} p_value={p}, draws={self.draws})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, then the first pairs."""
+        columns = {"source": np.flatnonzero(self._matched).tolist()}
+        for name in ("confidence", "stability", "regret"):
+            values = getattr(self, name)
+            if values is not None:
+                columns[name] = values[self._matched].tolist()
+        judged = self.judgement
+        return f"<p><b>{escape(judged.headline)}.</b> {escape(judged.text)}</p>{html_table(columns)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; numbers that are not finite are None."""

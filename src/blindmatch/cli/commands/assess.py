@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,23 +11,13 @@ from blindmatch.cli.app import command
 
 
 @command(
-    "blindmatch assess images.npy texts.npy",
-    "blindmatch assess a.npy b.npy --target-names words.txt --truth rows",
-    "blindmatch match images.npy texts.npy --json > match.json",
-    "blindmatch assess match.json images.npy texts.npy --background words.npy --report report.html",
+    "blindmatch match images.npy texts.npy --save match.npz",
+    "blindmatch assess match.npz",
+    "blindmatch assess match.npz --background words.npy --report report.html",
+    "blindmatch assess match.npz --draws 999 --save assessed.npz",
 )
 def assess(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="[RESULT] SOURCE TARGET",
-            help="What 'match --json' printed, and the embeddings as they were given to it, with the same "
-            "--distortion, --metric, --scale, --no-standardize and options for pairs. Without RESULT they are matched "
-            "first.",
-            show_default=False,
-        ),
-    ],
-    what: opt.TaskOptions,
+    match: opt.Saved,
     items: opt.ItemOptions,
     background: Annotated[
         opt.File, typer.Option(metavar="FILE", help="Other items of the target's space: makes the test exact.")
@@ -39,39 +27,27 @@ def assess(
     min_confidence: opt.MinConfidence = None,
     prior: opt.Prior = None,
     prior_from: opt.PriorFrom = None,
-    solving: opt.SolverOptions = opt.SolverOptions(),  # noqa: B008 (it is immutable)
+    run: opt.RunOptions = opt.RunOptions(),  # noqa: B008 (it is immutable)
     json: opt.Json = False,
     report: opt.Report = None,
+    save: opt.Save = None,
 ) -> None:
     """Assess a match: whether it could be chance, how likely each pair is right, which pairs could be exchanged."""
-    from blindmatch.cli.answers import Answer, Assessment, Request
-    from blindmatch.cli.inputs import TaskInput, command_line
-    from blindmatch.cli.items import check_items
-    from blindmatch.cli.saved import Saved, saved_match
-    from blindmatch.matching.match_task import match_task
-    from blindmatch.report.verdict import counted
+    from blindmatch.cli.answers import Answer, AssessOptions, Request
+    from blindmatch.cli.items import check_items, item_files, shown_match
+    from blindmatch.cli.saved import read_match
+    from blindmatch.problem.task import Task
 
-    if len(files) not in (2, 3):
-        raise ValueError(f"{counted(len(files), 'file')} given; expected SOURCE TARGET or RESULT SOURCE TARGET")
     check_items(items, report)
-    inputs, request = (
-        TaskInput(files[-2], files[-1], what, items),
-        Request(solving, opt.OutputOptions(json=json, report=report)),
-    )
-    request.check([*files[:-2], *inputs.paths, background, *(prior_from or ())])
-    assessment = Assessment(min_confidence, prior, prior_from, background, draws, assess_time)
+    solving = opt.SolverOptions(**vars(run))
+    request = Request(solving, opt.OutputOptions(json=json, report=report, save=save))
+    request.check([match, *item_files(items), background, *(prior_from or ())])
+    assessment = AssessOptions(min_confidence, prior, prior_from, background, draws, assess_time)
     assessment.check()
-    task = inputs.task
-    inputs.tables.warn()
-    plan = assessment.plan(task)
-    saved = Saved.load(files[0]).result if len(files) == 3 else None
-    if saved is None:
-        assessment.check_size(task, request)
-    found = request.solved(partial(match_task, task)) if saved is None else saved
-    settings = {**inputs.settings, **solving.settings}
-    match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
-    answer = Answer(
-        match if saved is None else saved_match(files[0], match), request, tables=inputs.tables, price=inputs.price
-    )
-    answer.assess(task, assessment, plan)
+    result = read_match(match)
+    if not isinstance(result.task, Task):
+        raise ValueError(f"{match}: an assignment problem; an assessment compares two sets of items")
+    plan = assessment.plan(result.task)
+    answer = Answer(shown_match(items, result), request, fresh=False)
+    answer.assess(assessment, plan)
     answer.finish()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from blindmatch.io.embeddings import Embeddings
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.report import Clusters
-    from blindmatch.trust import Trust
+    from blindmatch.trust import Assessment
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Classified:
     model: BlindClassifier
     clusters: Clusters
     tables: Tables
-    trust: Trust | None = None
+    trust: Assessment | None = None
 
 
 def _fitted(
@@ -145,8 +145,8 @@ def _assessed(found: Classified, solving: opt.SolverOptions, prior: float | None
     from blindmatch.trust.abstention import assessed_or_kept
     from blindmatch.trust.assessment import AssessmentPlan
 
-    result, task, plan = found.model.result_, found.model.task_, AssessmentPlan(prior=prior)
-    trust = assessed_or_kept(result, lambda: assess_with_progress(result, task, plan, solving))[1]
+    result, plan = found.model.result_, AssessmentPlan(prior=prior)
+    trust = assessed_or_kept(result, lambda: assess_with_progress(result, plan, solving))[1]
     return replace(found, trust=trust)
 
 
@@ -186,19 +186,14 @@ def _write_report(found: Classified, settings: dict[str, str], title: str, path:
     model, clusters, count = found.model, found.clusters, len(found.model.centres_)
     # The true match of the clusters is the one that makes most images right.
     best = None if clusters.labels is None else cluster_assignment(clusters.labels, clusters.members)
-    match = Match.of(
-        model.result_,
-        replace(
-            model.task_,
-            source_names=tuple(f"cluster {c}" for c in range(count)),
-            target_names=tuple(clusters.names),
-        ),
-        truth=None if best is None else [int(best.get(c, -1)) for c in range(count)],
+    task = model.task_.changed(
+        source_names=tuple(f"cluster {c}" for c in range(count)), target_names=tuple(clusters.names)
+    )
+    match = Match(
+        replace(model.result_, task=task, title=title, settings={**settings, "command": command_line()}),
         trust=found.trust,
-        command=command_line(),
+        truth=None if best is None else [int(best.get(c, -1)) for c in range(count)],
         clusters=clusters,
-        title=title,
-        settings=settings,
     )
     write_page(match, path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -28,13 +29,12 @@ def demo(
     from blindmatch.demo import load_demo
     from blindmatch.matching.match_task import match_task
     from blindmatch.problem.task import Task
-    from blindmatch.proof.checker import verify
     from blindmatch.report import Match
 
     request = Request(solving, outputs)
     request.check()
     shown = load_demo(data, solving.seed)
-    task = Task.of(
+    task = Task(
         shown.source,
         shown.target,
         scale=shown.scale,
@@ -49,14 +49,14 @@ def demo(
         "distortion": "gw",
         "scale": shown.scale,
     }
-    match = Match.of(
-        result,
-        task,
+    match = Match(
+        replace(
+            result,
+            title=f"{shown.about[0].upper()}{shown.about[1:]}",
+            settings={**settings, **solving.settings, "command": command_line()},
+        ),
         truth=shown.truth.tolist(),
         source_images=None if shown.source_images is None else list(shown.source_images),
-        settings={**settings, **solving.settings},
-        title=f"{shown.about[0].upper()}{shown.about[1:]}",
-        command=command_line(),
     )
-    proved = None if result.certificate is None else verify(task.problem, result.certificate)
+    proved = None if result.certificate is None else result.verify()
     Answer(match, request, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()

@@ -16,6 +16,7 @@ from blindmatch.cli.app import command
 @command(
     "blindmatch match images.npy texts.npy",
     "blindmatch match a.parquet b.csv --distortion cka --report report.html",
+    "blindmatch match a.npy b.npy --assess --save match.npz",
     "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
     "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
     "blindmatch match words.npy mots.npy --candidates 5 --output partners.csv",
@@ -51,7 +52,7 @@ def match(
     ] = 0,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
-    from blindmatch.cli.answers import Answer, Assessment, Request
+    from blindmatch.cli.answers import Answer, AssessOptions, Request
     from blindmatch.cli.console import complain
     from blindmatch.cli.inputs import TaskInput, command_line
     from blindmatch.cli.items import check_items
@@ -63,7 +64,7 @@ def match(
     inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
     request.check([*inputs.paths, start], {"--output": output})
     check_partners(output, candidates, inputs)
-    assessment, assesses = Assessment(min_confidence, prior, prior_from), assess or min_confidence is not None
+    assessment, assesses = AssessOptions(min_confidence, prior, prior_from), assess or min_confidence is not None
     assessment.check()
     if not assesses and (prior is not None or prior_from is not None):
         option = "--prior-from" if prior is None else f"--prior {prior:g}"
@@ -75,13 +76,12 @@ def match(
     assessment.check_size(task, request)
     plan = assessment.plan(task) if assesses else None
     found = request.solved(partial(match_task, task))
-    settings = {**inputs.settings, **solving.settings}
-    match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
+    match = inputs.match(found, {**solving.settings, "command": command_line()})
     best = best_partners(match, candidates)
-    answer = Answer(match, request, tables=inputs.tables, price=inputs.price, candidates=best)
+    answer = Answer(match, request, tables=inputs.tables, candidates=best)
     if plan is not None:
-        answer.assess(task, assessment, plan)
-    answer.write("Partners", output, lambda path: write_partners(answer.match, inputs, best, path))
+        answer.assess(assessment, plan)
+    answer.write("Partners", output, lambda path: write_partners(answer.match, inputs, candidates, path))
     if candidates and best is None:
         complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
     answer.finish()

@@ -50,8 +50,7 @@ def solve(
     with place.executor() as executor:
         request = replace(request, executor=executor)
         found = request.solved(lambda options: _solved(read, options))
-    settings = {**inputs.settings, **solving.settings}
-    match = inputs.match(found, settings=settings, title=inputs.title, command=command_line())
+    match = inputs.match(found, {**solving.settings, "command": command_line()})
     answer = Answer(match, request, assignment_text(match))
     answer.write("Solution", solution, lambda path: write_sln(path, found.cost, found.permutation))
     answer.finish()

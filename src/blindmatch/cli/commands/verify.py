@@ -11,14 +11,20 @@ from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
 
-@command("blindmatch verify nug12.dat proof.npz", "blindmatch verify images.npy texts.npy proof.npz --distortion cka")
+@command(
+    "blindmatch match images.npy texts.npy --save match.npz",
+    "blindmatch verify match.npz",
+    "blindmatch verify nug12.dat proof.npz",
+    "blindmatch verify images.npy texts.npy proof.npz --distortion cka",
+)
 def verify(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PROBLEM CERTIFICATE",
-            help="The problem (.dat, .npz) and the certificate; or SOURCE TARGET CERTIFICATE as they were given to "
-            "'match', with the same --distortion, --metric, --scale, --no-standardize and options for pairs.",
+            metavar="MATCH",
+            help="What --save wrote (.npz). Or PROBLEM CERTIFICATE: a problem (.dat, .npz) and what --certificate "
+            "wrote. Or SOURCE TARGET CERTIFICATE as they were given to 'match', with the same --distortion, --metric, "
+            "--scale, --no-standardize and options for pairs.",
             show_default=False,
         ),
     ],
@@ -29,22 +35,15 @@ def verify(
     import time
 
     from blindmatch.cli.console import FAILED, complain, echo_json, output
-    from blindmatch.cli.inputs import task_or_problem
+    from blindmatch.cli.inputs import certified
     from blindmatch.cli.progress import busy
     from blindmatch.cli.saved import warn_of_another_problem
     from blindmatch.problem.fingerprint import differs
     from blindmatch.proof import checker
-    from blindmatch.proof.certificate import Certificate
     from blindmatch.report.verdict import counted
 
-    *read, path = files
-    inputs = task_or_problem(read, what)
-    if inputs is None:
-        given = counted(len(files), "file")
-        raise ValueError(f"{given} given; expected PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
-    start = time.perf_counter()
-    certificate = Certificate.load(path)
-    problem, others = inputs.of_size(certificate.size)
+    start, path = time.perf_counter(), files[-1]
+    problem, others, certificate = certified(files, what)
     try:
         with busy(f"checking the proof, {counted(len(certificate.nodes), 'node')}"):
             bound = min(checker.verify(problem, certificate), others)
@@ -57,7 +56,7 @@ def verify(
         echo_json({**values, "same_problem": not other if certificate.fingerprint else None})
     elif bound > float("-inf"):
         output().print(f"Verified in {seconds:.2f} s: every pairing costs at least {bound!r}.", soft_wrap=True)
-    warn_of_another_problem(problem, certificate, path, embeddings=len(read) == 2)
+    warn_of_another_problem(problem, certificate, path, embeddings=len(files) == 3)
     if bound == float("-inf"):
         complain(f"{path}: proves nothing about this problem")
         raise typer.Exit(FAILED)
