@@ -129,7 +129,8 @@ def test_the_best_subset_goes_to_match():
 
 
 def test_assess_takes_names_and_truth():
-    found = answer("assess", "a.npz", "b.npz", "--truth", "names", "--draws", 3)
+    answer("match", "a.npz", "b.npz", "--save", "m.npz")
+    found = answer("assess", "m.npz", "--truth", "names", "--draws", 3)
     assert found["right"] == sum(pair["right"] for pair in found["pairs"])
 
 
@@ -139,17 +140,18 @@ def test_a_suggested_price_leaves_the_outliers_alone(files):
     price, curve = found["unmatched_cost"], found["matched_at_price"]
     assert curve[0][0] < price < curve[-1][0]
     assert [matched for _, matched in curve] == sorted(matched for _, matched in curve)
-    assert suggested_price(bm.Task.of(*files)).price == price
+    assert suggested_price(bm.Task(*files)).price == price
     assert found["settings"]["unmatched"] == f"{price:g} each"
     result = bm.match(*files, unmatched_cost="auto", rng=0)
     assert result.permutation.tolist() == found["permutation"]
     assert f"unmatched_cost={price!r} was suggested" in result.message
     assert bm.BlindMatcher(unmatched_cost="auto", random_state=0).fit(*files).cost_ == result.cost
-    assert bm.assess(result, *files, unmatched_cost=price, draws=1, regret=False, rng=0).draws == 1
-    with pytest.raises(ValueError, match="unmatched_cost='auto'"):
-        bm.assess(result, *files, unmatched_cost="auto")
+    assert result.task.price.price == price
+    assert result.assess(draws=1, regret=False, rng=0).draws == 1
+    with pytest.raises(ValueError, match="unmatched_cost='auto' has no problem yet"):
+        bm.Task(*files, unmatched_cost="auto").problem  # noqa: B018
     with pytest.raises(ValueError, match="unmatched_cost is given together with a Task"):
-        bm.match(bm.Task.of(*files), unmatched_cost="auto")
+        bm.match(bm.Task(*files), unmatched_cost="auto")
     done = run("match", "a.npz", "b.npz", "--unmatched-cost", "auto", "-d", "cka")
     assert "--unmatched-cost 'auto' needs losses that are not negative" in done.stderr
     assert run("match", "a.npz", "b.npz", "--unmatched-cost", "cheap").exit_code == 2

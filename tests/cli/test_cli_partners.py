@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from commands import run
 
-from blindmatch.matching import match_large
+from blindmatch.problem import task as module
 
 
 @pytest.fixture(autouse=True)
 def truth(tmp_path, monkeypatch):
     """Two sets of 120 points, which count as too many for an assignment problem."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(match_large, "QUADRATIC", 100)
+    monkeypatch.setattr(module, "QUADRATIC", 100)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 8)) * np.geomspace(3, 0.5, 8) + 3 * rng.normal(size=(6, 8))[rng.integers(6, size=120)]
     order = rng.permutation(120)

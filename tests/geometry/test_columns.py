@@ -69,9 +69,9 @@ def test_units_mislead_and_scale_mends():
     truth = np.argsort(ORDER)
     assert (mended.permutation == truth).all()
     assert (raw.permutation != truth).any()
-    problem = bm.matching_problem(ONE, OTHER, scale="auto")
+    problem = bm.Task(ONE, OTHER, scale="auto").problem
     assert mended.cost == pytest.approx(problem.objective(mended.permutation))
-    bm.assess(mended, ONE, OTHER, scale="auto", draws=2, resamples=2, regret=False, rng=0)
+    mended.assess(draws=2, resamples=2, regret=False, rng=0)
 
 
 def test_estimators_scale_new_points_as_the_fitted_ones():
@@ -93,7 +93,7 @@ def test_bad_scales_are_refused():
     with pytest.raises(ValueError, match="kernels have none"):
         bm.match(kernels=(np.eye(3), np.eye(3)), scale="auto")
     with pytest.raises(ValueError, match="samples cannot be used"):
-        bm.assess(bm.match(ONE, OTHER, scale="log", rng=0), ONE, OTHER, scale="log", source_samples=[ONE] * 12)
+        bm.match(ONE, OTHER, scale="log", rng=0).assess(source_samples=[ONE] * 12)
 
 
 @pytest.mark.parametrize(

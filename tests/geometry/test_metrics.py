@@ -59,7 +59,7 @@ def test_parts_are_joined_by_their_shortest_links() -> None:
     metric = Metric.of("geodesic", 1)
     assert metric.components(Metric().of_points(line)) == 2
     assert metric.of_points(line)[0, 5] == pytest.approx(12.0)
-    task = bm.Task.of(line, line, metric="geodesic", neighbors=1)
+    task = bm.Task(line, line, metric="geodesic", neighbors=1)
     assert "source: the graph of nearest neighbours had 2 parts" in bm.match(task, rng=0).message
 
 

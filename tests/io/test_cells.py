@@ -54,11 +54,11 @@ def test_the_command_matches_them(files) -> None:
 
 def test_a_match_is_written_into_both_objects_and_survives_a_file(files, tmp_path: Path) -> None:
     _, a, b, truth = files
-    task = bm.Task.of(a.X, b.obsm["X_lsi"])
+    task = bm.Task(a.X, b.obsm["X_lsi"])
     result = bm.match(task, rng=0)
     partners = result.permutation.copy()
     partners[3] = -1
-    bm.annotate_cells(a, b, partners, confidence=np.full(12, 0.9), projected=bm.project(result, task).points)
+    bm.io.annotate_cells(a, b, partners, confidence=np.full(12, 0.9), projected=bm.project(result).points)
     a.write_h5ad(tmp_path / "out.h5ad")
     b.write_h5ad(tmp_path / "other.h5ad")
     read = anndata.read_h5ad(tmp_path / "out.h5ad")
@@ -69,14 +69,14 @@ def test_a_match_is_written_into_both_objects_and_survives_a_file(files, tmp_pat
     assert back["blindmatch_partner"].iloc[truth[0]] == "a0"
     assert np.isnan(back["blindmatch_confidence"].iloc[truth[3]])
     with pytest.raises(ValueError, match="permutation must hold"):
-        bm.annotate_cells(a, b, [12] * 12)
+        bm.io.annotate_cells(a, b, [12] * 12)
     for bad in ([0] * 12, [-2, *range(11)]):
         with pytest.raises(ValueError, match="permutation must hold different targets below"):
-            bm.annotate_cells(a, b, bad)
+            bm.io.annotate_cells(a, b, bad)
     with pytest.raises(ValueError, match="source is an AnnData object; pass one of its matrices"):
         bm.match(a, b)
     with pytest.raises(ValueError, match="projected has shape"):
-        bm.annotate_cells(a, b, partners, projected=np.zeros((3, 2)))
+        bm.io.annotate_cells(a, b, partners, projected=np.zeros((3, 2)))
 
 
 def test_the_command_writes_partners_into_the_cells_of_the_source(files) -> None:

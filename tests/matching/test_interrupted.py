@@ -23,4 +23,4 @@ def test_ctrl_c_between_starts_and_solver(monkeypatch, step):
     result = bm.match(X, Y, rng=0)
     assert result.status == "interrupted"
     assert (result.permutation == np.arange(len(X))).all()
-    assert result.cost == bm.matching_problem(X, Y).objective(result.permutation)
+    assert result.cost == bm.Task(X, Y).problem.objective(result.permutation)

@@ -27,7 +27,7 @@ def test_400_items_are_matched_by_their_coordinates() -> None:
     assert np.mean(result.confidence) > 0.9
     assert result.lower_bound is not None
     assert result.lower_bound <= result.cost
-    problem = bm.matching_problem(X, Y)
+    problem = bm.Task(X, Y).problem
     assert result.cost == pytest.approx(problem.objective(result.permutation))
     assert result.certificate is not None
     assert bm.verify(problem, result.certificate) == pytest.approx(result.lower_bound)
@@ -37,7 +37,7 @@ def test_a_match_that_starts_agree_on_is_kept_although_wrong_pairs_cost_less() -
     X, Y, truth = mixture(320, 0.6, seed=1)
     result = bm.match(X, Y, rng=0)
     solver = TwoOpt(restarts=1, kicks=0)
-    cheaper = bm.solve(bm.matching_problem(X, Y), solver, rng=0, starts=[result.permutation])
+    cheaper = bm.solve(bm.Task(X, Y).problem, solver, rng=0, starts=[result.permutation])
     assert cheaper.cost < result.cost
     assert (result.permutation == truth).mean() > (cheaper.permutation == truth).mean()
 
@@ -56,7 +56,7 @@ def test_the_search_after_a_match_that_starts_agree_on_is_brief(monkeypatch: pyt
 
 def test_a_match_without_confidence_gives_way_to_a_cheaper_one() -> None:
     X, Y, _ = mixture(130, 0.8, seed=1)
-    problem = bm.matching_problem(X, Y)
+    problem = bm.Task(X, Y).problem
     sides = X, Y
     found = matches(
         Spaces.of(sides, bm.GromovWasserstein(), False),
@@ -83,7 +83,7 @@ def test_starts_that_agree_prove_little_in_two_dimensions(monkeypatch: pytest.Mo
 
 def test_a_start_is_never_made_worse() -> None:
     X, Y, truth = mixture(30, 0.3)
-    problem = bm.matching_problem(X, Y)
+    problem = bm.Task(X, Y).problem
     for solver in ("tabu", "two-opt", "faq", "random", "dual-ascent"):
         result = bm.solve(problem, solver, rng=0, time_limit=5, starts=[truth])
         assert result.cost <= problem.objective(truth) + 1e-9, solver
@@ -99,7 +99,7 @@ def test_starts_are_checked_and_forbidden_ones_not_used() -> None:
 
 def test_starts_keep_their_meaning_with_known_pairs() -> None:
     X, Y, truth = mixture(40, 0.2)
-    problem = bm.matching_problem(X, Y, known_pairs=[(3, int(truth[3])), (9, int(truth[9]))])
+    problem = bm.Task(X, Y, known_pairs=[(3, int(truth[3])), (9, int(truth[9]))]).problem
     result = bm.solve(problem, "random", rng=0, starts=[truth])
     np.testing.assert_array_equal(result.permutation, truth)
 
@@ -201,6 +201,6 @@ def test_a_believed_match_that_costs_twice_as_much_as_another_start_does_not_end
     rng = np.random.default_rng(0)
     points = rng.normal(size=(301, 5))
     turned = points @ np.linalg.qr(rng.normal(size=(5, 5)))[0] + 0.45 * rng.normal(size=(301, 5))
-    task = bm.Task.of(points, turned)
+    task = bm.Task(points, turned)
     result = bm.match(task, time_limit=3, rng=0, threads=1)
     assert result.cost < 1.6 * task.problem.objective(np.arange(301))  # without a search: 3.2 times

@@ -30,7 +30,7 @@ def test_twins_are_counted(points):
     points[6] = points[5]
     found = bm.match(points, np.random.default_rng(1).standard_normal((7, 3)), rng=0)
     assert "5 of the 7 sources have the same relations as another one" in found.message
-    problem = bm.Task.of(points, points).problem
+    problem = bm.Task(points, points).problem
     p = np.array([0, 1, 2, 3, 4, 6, 5])
     assert problem.objective(p) == pytest.approx(problem.objective(np.arange(7)), abs=1e-9)
 

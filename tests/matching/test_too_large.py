@@ -12,16 +12,17 @@ from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.pairing import Given
 from blindmatch.geometry.correlation import pair_agreement
-from blindmatch.matching import match_large as module
 from blindmatch.matching.large import Spaces, matches
+from blindmatch.matching.match_large import in_haste
 from blindmatch.matching.outliers import without_outliers
+from blindmatch.problem import task as module
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sets of more than 100 items count as too large for an assignment problem."""
     monkeypatch.setattr(module, "QUADRATIC", 100)
-    monkeypatch.setattr(module, "_UNEQUAL", 100)
+    monkeypatch.setattr(module, "UNEQUAL", 100)
 
 
 @pytest.mark.usefixtures("small")
@@ -72,8 +73,8 @@ class TestTooLarge:
         assert len(result.pairs) == 200
         there = truth[: sizes[0]] < sizes[1]
         assert (result.permutation[there] == truth[: sizes[0]][there]).mean() > 0.9
-        problem = bm.matching_problem(X, Y)
-        full = bm.Task.of(X, Y).completed(result.permutation)
+        problem = bm.Task(X, Y).problem
+        full = bm.Task(X, Y).completed(result.permutation)
         assert result.cost == pytest.approx(problem.objective(full), rel=1e-9)
 
     def test_items_without_a_partner_stay_unmatched_for_a_price(self) -> None:
@@ -97,7 +98,7 @@ class TestTooLarge:
         X, Y, truth = mixture(300, 0.2)
         X, Y = X[:220], Y[np.concatenate([truth[:140], truth[220:]])]
         n, total = 220, 0.0
-        task = bm.Task.of(X, Y, unmatched_cost=price * n)
+        task = bm.Task(X, Y, unmatched_cost=price * n)
         result = bm.match(task, rng=0)
         found = matches(
             Spaces.of((X, Y), task.distortion, False),
@@ -123,9 +124,9 @@ class TestTooLarge:
 
     def test_an_assessment_tells_support_and_confidence(self) -> None:
         X, Y, _ = mixture(300, 0.2)
-        task = bm.Task.of(X, Y)
+        task = bm.Task(X, Y)
         result = bm.match(task, rng=0)
-        trust = bm.assess(result, task, rng=0)
+        trust = result.assess(rng=0)
         assert trust.support == result.support
         np.testing.assert_array_equal(trust.confidence, result.confidence)
         assert trust.judgement.level == "yes"
@@ -133,15 +134,15 @@ class TestTooLarge:
         np.testing.assert_allclose(trust.agreement, exact, atol=1e-6)  # fewer than 512 pairs: nothing is left out
         assert json.dumps(trust.to_dict(), allow_nan=False)
         rng = np.random.default_rng(0)
-        unrelated = bm.Task.of(X, rng.normal(size=(300, 10)))
-        trust = bm.assess(bm.match(unrelated, rng=0), unrelated, rng=0)
+        unrelated = bm.Task(X, rng.normal(size=(300, 10)))
+        trust = bm.match(unrelated, rng=0).assess(rng=0)
         assert trust.judgement.level == "no"
         assert not trust.significant
 
     def test_the_report_shows_support_and_what_to_believe(self, tmp_path: Path) -> None:
         X, Y, _ = mixture(300, 0.2)
         result = bm.match(X, Y, rng=0)
-        page = bm.write_report(tmp_path / "r.html", result, X, Y).read_text()
+        page = result.report(tmp_path / "r.html").read_text()
         assert "Yes: other starts agree" in page
         assert "other starts of the search led to the same match" in page
 
@@ -204,11 +205,11 @@ class TestTooLarge:
 
 def test_with_little_time_no_assignment_problem_is_built() -> None:
     X, Y, _ = mixture(400, 0.1)
-    sides, hints = (len(X), len(Y)), bm.Task.of(X, Y).hints
-    assert module.in_haste(sides, bm.GromovWasserstein(), hints, 0.1)
-    assert not module.in_haste(sides, bm.GromovWasserstein(), hints, 10.0)
-    assert not module.in_haste(sides, bm.GromovWasserstein(), hints, None)
-    assert not module.in_haste(sides, bm.CKA(), hints, 0.1)  # needs the matrices
+    sides, hints = (len(X), len(Y)), bm.Task(X, Y).hints
+    assert in_haste(sides, bm.GromovWasserstein(), hints, 0.1)
+    assert not in_haste(sides, bm.GromovWasserstein(), hints, 10.0)
+    assert not in_haste(sides, bm.GromovWasserstein(), hints, None)
+    assert not in_haste(sides, bm.CKA(), hints, 0.1)  # needs the matrices
     result = bm.match(X, Y, rng=0, time_limit=0.1)
     assert result.solver == "alignment"
     assert result.lower_bound is None

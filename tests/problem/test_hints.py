@@ -131,7 +131,7 @@ def with_outliers(seed, n=14, outliers=2, noise=0.1):
 @pytest.mark.parametrize("seed", range(3))
 def test_fewer_dummies_have_the_same_optimum(seed):
     X, Y = with_outliers(seed, n=9)
-    task = bm.Task.of(X, Y, unmatched_cost=4.0)
+    task = bm.Task(X, Y, unmatched_cost=4.0)
     whole, small = task.problem, small_problem(task, quick_search(task, SolveOptions(rng=0)))
     assert whole.n == 18
     assert small.n < whole.n
@@ -166,7 +166,7 @@ def test_the_certificate_is_for_the_problem_that_anyone_can_build(sizes):
     result = bm.match(X, Y, rng=0, **options)
     dummies = result.certificate.size - max(sizes)
     assert 0 <= dummies < min(sizes)
-    problem = bm.matching_problem(X, Y, max_unmatched=dummies, **options)
+    problem = bm.Task(X, Y, max_unmatched=dummies, **options).problem
     assert bm.verify(problem, result.certificate) == pytest.approx(result.lower_bound, rel=1e-12)
     assert result.status == "optimal"
 

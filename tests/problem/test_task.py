@@ -40,10 +40,10 @@ def test_min_confidence_computes_each_kernel_once(sides, kernels_made: list[int]
 
 
 def test_a_task_computes_each_kernel_once_for_all_that_take_it(sides, kernels_made: list[int], tmp_path: Path) -> None:
-    task = bm.Task.of(*sides)
+    task = bm.Task(*sides)
     result = bm.match(task, **QUICK)
-    trust = bm.assess(result, task, draws=5, resamples=5, regret=False, **QUICK)
-    bm.write_report(tmp_path / "r.html", result, task, trust=trust)
+    trust = result.assess(draws=5, resamples=5, regret=False, **QUICK)
+    result.report(tmp_path / "r.html", trust=trust)
     bm.verify(task.problem, result.certificate)
     assert kernels_made == [0, 1]
 
@@ -69,26 +69,25 @@ def test_the_command_reads_each_file_and_computes_each_kernel_once(
 
 def test_a_task_says_the_same_as_its_arguments(sides) -> None:
     options = {"distortion": "cka", "known_pairs": [(0, 3)], "unmatched_cost": 0.2, "max_unmatched": 2}
-    task = bm.Task.of(*sides, **options)
+    task = bm.Task(*sides, **options)
     one, other = bm.match(task, **QUICK), bm.match(*sides, **options, **QUICK)
     assert one.permutation.tolist() == other.permutation.tolist()
     assert (one.cost, one.lower_bound) == (other.cost, other.lower_bound)
-    assert bm.matching_problem(task).n == bm.matching_problem(*sides, **options).n == 10
+    assert one.task is task
+    assert task.problem.n == other.task.problem.n == 10
 
 
 def test_a_task_and_its_arguments_do_not_go_together(sides) -> None:
-    task = bm.Task.of(*sides)
+    task = bm.Task(*sides)
     for given in ({"target": sides[1]}, {"distortion": "cka"}, {"known_pairs": [(0, 0)]}, {"similarity_weight": 2.0}):
         with pytest.raises(ValueError, match=f"{next(iter(given))} is given together with a Task"):
             bm.match(task, **given)
-    with pytest.raises(ValueError, match="problem is given together with"):
-        bm.write_report("r.html", bm.match(task, **QUICK), task, problem=task.problem)
     with pytest.raises(ValueError, match="source_names has 2 items; expected 8"):
-        bm.Task.of(*sides, source_names="ab")
+        bm.Task(*sides, source_names="ab")
 
 
 def test_matches_and_permutations_of_items_and_dummies(sides) -> None:
-    task = bm.Task.of(sides[0], sides[1][:6], unmatched_cost=1.0)
+    task = bm.Task(sides[0], sides[1][:6], unmatched_cost=1.0)
     partners = np.array([5, -1, 3, 0, -1, 1, -1, 2])
     full = task.completed(partners)
     assert sorted(full) == list(range(task.problem.n))

@@ -1,7 +1,7 @@
 """Reports of every kind for the browser to open."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 import blindmatch as bm
 from blindmatch.matching.classifier import ClassifierScores
-from blindmatch.report import Clusters, Match, render
+from blindmatch.report import Clusters, Match, write_report
 from blindmatch.solvers.progress import Progress
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Judgement, judge
@@ -20,7 +20,7 @@ PROBLEM = bm.QAP(*np.random.default_rng(5).integers(0, 9, size=(2, 6, 6)))
 
 @dataclass(frozen=True)
 class Doubt:
-    """A trust report, as ``bm.assess`` makes them."""
+    """An assessment, as ``Result.assess`` makes them."""
 
     confidence: np.ndarray
     p_value: float | None = 0.002
@@ -41,6 +41,10 @@ class Doubt:
     def significant(self) -> bool:
         return self.p_value is not None and self.p_value <= 0.05
 
+    def check_about(self, result: Result) -> None:
+        if len(self.confidence) != len(result.permutation):
+            raise ValueError(f"trust is about {len(self.confidence)} sources")
+
     def to_dict(self) -> dict[str, Any]:
         return {"p_value": self.p_value, "confidence": self.confidence.tolist()}
 
@@ -57,7 +61,7 @@ def sets(n: int, m: int | None = None, noise: float = 0.2, seed: int = 0) -> tup
     return points[:n], turned[order], partner[:n]
 
 
-def found(X: np.ndarray, Y: np.ndarray, permutation: Sequence[int], **more: Any) -> Result:
+def found(X: np.ndarray, Y: np.ndarray, permutation: Sequence[int], **names: Any) -> Result:
     """A result with a given permutation, its cost, and a run that never was."""
     problem = bm.GromovWasserstein().problem(X, Y)
     whole = np.full(problem.n, -1)
@@ -65,8 +69,23 @@ def found(X: np.ndarray, Y: np.ndarray, permutation: Sequence[int], **more: Any)
     whole[whole < 0] = np.setdiff1d(np.arange(problem.n), whole)
     cost = problem.objective(whole)
     trace = (Progress(0.0, 0, None, 2 * cost), Progress(0.5, 1, cost / 2, cost), Progress(1.5, 2, 0.9 * cost, cost))
-    values = {"lower_bound": 0.9 * cost, "status": "time_limit", "solver": "some-solver", "seconds": 2.0, **more}
-    return Result(permutation=np.array(permutation), cost=cost, trace=trace, **values)
+    values = {"lower_bound": 0.9 * cost, "status": "time_limit", "solver": "some-solver", "seconds": 2.0}
+    task = bm.Task(X, Y, **names)
+    return Result(permutation=np.array(permutation), cost=cost, trace=trace, task=task, **values)
+
+
+def shown(result: Result, kernels: tuple[np.ndarray, np.ndarray] | None = None, **details: Any) -> Match:
+    """A match of given kernels, or of any, with names, a title and settings."""
+    names = {side: details.pop(side, None) for side in ("source_names", "target_names")}
+    about = {key: details.pop(key) for key in ("title", "settings") if key in details}
+    n = len(result.permutation)
+    m = n if names["target_names"] is None else len(names["target_names"])
+    given = kernels or tuple(np.abs(np.subtract.outer(np.arange(k), np.arange(k))) for k in (n, m))
+    task = bm.Task(kernels=given, standardize=False, **names)
+    trust = details.get("trust")
+    if isinstance(trust, bm.Assessment):
+        details["trust"] = replace(trust, match=result.permutation, task_digest=task.digest)
+    return Match(replace(result, task=task, **about), **details)
 
 
 def classified(labelled: bool = True) -> Match:
@@ -80,9 +99,8 @@ def classified(labelled: bool = True) -> Match:
     names = ["ant", "bee", "cat", "dog", EVIL[0]]
     truth = [int(j) for j in result.permutation] if labelled else None
     clusters = Clusters(members.tolist(), classes, names, labels, scores)
-    kernels, problem = bm.GromovWasserstein().kernels(X, Y), bm.GromovWasserstein().problem(X, Y)
-    called = [f"cluster {c}" for c in range(7)]
-    return Match(result, kernels, called, names, truth, problem=problem, clusters=clusters)
+    task = result.task.changed(source_names=tuple(f"cluster {c}" for c in range(7)), target_names=tuple(names))
+    return Match(replace(result, task=task), truth=truth, clusters=clusters)
 
 
 def write_pages(folder: Path) -> dict[str, Path]:
@@ -96,22 +114,16 @@ def write_pages(folder: Path) -> dict[str, Path]:
     few, many, partial = sets(9, 6)
     more, most, _ = sets(6, 9)
     large, other, order = sets(500)
-    pages = {
-        "match": bm.write_report(folder / "match.html", found(X, Y, swapped), X, Y, truth=truth, **names),
-        "trust": bm.write_report(
-            folder / "trust.html", found(X, Y, truth), X, Y, trust=trust, source_images=images, target_images=images
-        ),
-        "cka": bm.write_report(folder / "cka.html", bm.match(X, Y, distortion="cka", solver="two-opt", rng=0), X, Y,
-                               distortion="cka"),
-        "few": bm.write_report(folder / "few.html", found(few, many, partial), few, many),
-        "many": bm.write_report(folder / "many.html", bm.match(more, most, solver="two-opt", rng=0), more, most),
-        "problem": bm.write_report(folder / "problem.html", bm.solve(PROBLEM, "brute-force"), problem=PROBLEM),
-        "evil": bm.write_report(
-            folder / "evil.html", found(*(points[:4] for points in (X, Y)), range(4)), X[:4], Y[:4], title=EVIL[0],
-            source_names=(*EVIL, "x"), target_names=("x", *EVIL), settings={EVIL[1]: EVIL[2]},
-        ),
-        "classes": folder / "classes.html",
-        "large": bm.write_report(folder / "large.html", found(large, other, order), large, other, truth=order),
-    }  # fmt: skip
-    pages["classes"].write_text(render(classified()), encoding="utf-8")
-    return pages
+    evil = found(X[:4], Y[:4], range(4), source_names=(*EVIL, "x"), target_names=("x", *EVIL))
+    matches = {
+        "match": Match(found(X, Y, swapped, **names), truth=truth.tolist()),
+        "trust": Match(found(X, Y, truth), trust=trust, source_images=images, target_images=images),
+        "cka": Match(bm.match(X, Y, distortion="cka", solver="two-opt", rng=0)),
+        "few": Match(found(few, many, partial)),
+        "many": Match(bm.match(more, most, solver="two-opt", rng=0)),
+        "problem": Match(bm.solve(PROBLEM, "brute-force")),
+        "evil": Match(replace(evil, title=EVIL[0], settings={EVIL[1]: EVIL[2]})),
+        "large": Match(found(large, other, order), truth=order.tolist()),
+        "classes": classified(),
+    }
+    return {name: write_report(folder / f"{name}.html", match) for name, match in matches.items()}

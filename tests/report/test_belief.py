@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report.pages import Doubt
+from report.pages import Doubt, shown
 from report.parsing import RESULT, Page, square
 
 import blindmatch as bm
 from blindmatch.cli.texts import trust_text
-from blindmatch.report import Match, proof_sentence, render, verdict
+from blindmatch.report import proof_sentence, render, verdict
 from blindmatch.report.belief import belief
 
 
@@ -30,7 +30,7 @@ def test_sentences_claim_what_is_proved(status: str, bound: float | None, words:
     assert all(word in text for word in words)
     assert ("optimal" in text) == (status == "optimal")
     assert "inf" not in text
-    page = Page(render(Match(result, problem=None)))
+    page = Page(render(shown(result)))
     assert ("optimal" in page.text.partition("Pairs")[0]) == (status == "optimal")
 
 
@@ -41,12 +41,12 @@ def test_sentences_claim_what_is_proved(status: str, bound: float | None, words:
 def test_belief_by_truth_of_many_pairs(wrong: int, headline: str) -> None:
     permutation = np.arange(500)
     permutation[:wrong] = np.roll(permutation[:wrong], 1)
-    match = Match(replace(RESULT, permutation=permutation), (np.eye(500), np.eye(500)), truth=list(range(500)))
+    match = shown(replace(RESULT, permutation=permutation), (np.eye(500), np.eye(500)), truth=list(range(500)))
     assert belief(match).headline.startswith(headline)
 
 
 def test_truth_of_some_sources_is_counted_among_those() -> None:
-    match = Match(RESULT, (square(3), square(3)), source_names=["a, b", "c" * 30, "d"], truth=[2, -1, -1])
+    match = shown(RESULT, (square(3), square(3)), source_names=["a, b", "c" * 30, "d"], truth=[2, -1, -1])
     text = Page(render(match)).text
     assert "1 of 1" in text
     assert "1 of 3" not in text
@@ -59,7 +59,7 @@ def test_truth_of_some_sources_is_counted_among_those() -> None:
 def test_belief_by_truth(wrong: int, level: str) -> None:
     permutation = np.arange(20)
     permutation[:wrong] = np.roll(permutation[:wrong], 1)
-    match = Match(replace(RESULT, permutation=permutation), (square(20), square(20)), truth=list(range(20)))
+    match = shown(replace(RESULT, permutation=permutation), (square(20), square(20)), truth=list(range(20)))
     right = 20 - wrong if wrong != 1 else 20
     assert f"{right} of 20" in belief(match).text
     assert belief(match).level == level
@@ -70,7 +70,7 @@ def test_belief_by_truth(wrong: int, level: str) -> None:
 )
 def test_belief_by_trust(p: float, confidence: float, level: str) -> None:
     trust = Doubt(np.full(3, confidence), p_value=p, ambiguous=[[0, 2]])
-    match = Match(RESULT, (square(3), square(3)), source_names="abc", trust=trust)
+    match = shown(RESULT, (square(3), square(3)), source_names="abc", trust=trust)
     assert belief(match).level == level
     page = Page(render(match))
     assert "a, c" in page.text
@@ -79,18 +79,18 @@ def test_belief_by_trust(p: float, confidence: float, level: str) -> None:
 
 def test_terminal_page_and_json_have_one_verdict() -> None:
     ones = np.ones(3)
-    trust = bm.Trust(0.03, 0.01, 2.0, 99, 0.97 * ones, None, ones, ones, ones, ones, 0.8, 0.7, [], 0.0, 1.0)
-    match = Match(RESULT, (square(3), square(3)), trust=trust)
-    shown = [str(part) for part in trust_text(trust, match)]
+    trust = bm.Assessment(0.03, 0.01, 2.0, 99, 0.97 * ones, None, ones, ones, ones, ones, 0.8, 0.7, [], 0.0, 1.0)
+    match = shown(RESULT, (square(3), square(3)), trust=trust)
+    told = [str(part) for part in trust_text(trust, match)]
     assert trust.verdict.startswith("The two spaces probably have structure in common (p = 0.03 ± 0.01): check it.")
-    assert trust.verdict in shown
-    assert "Agreement of all relations: 0.80; unrelated spaces reach 0.70." in shown
+    assert trust.verdict in told
+    assert "Agreement of all relations: 0.80; unrelated spaces reach 0.70." in told
     assert trust.verdict == belief(match).text == trust.to_dict()["verdict"]
     assert belief(match).headline == "Probably, but check it"
 
 
 def test_trust_without_a_single_confidence_is_not_counted() -> None:
-    believed = belief(Match(RESULT, (square(3), square(3)), trust=Doubt(np.full(3, np.nan))))
+    believed = belief(shown(RESULT, (square(3), square(3)), trust=Doubt(np.full(3, np.nan))))
     assert believed.level == "care"
     assert "0 of 0" not in believed.text
     assert "Time ran out before the confidence of any pair was known" in believed.text
@@ -98,14 +98,14 @@ def test_trust_without_a_single_confidence_is_not_counted() -> None:
 
 def test_long_names_are_cut_in_the_table_and_whole_elsewhere() -> None:
     name = "long " * 120
-    text = render(Match(RESULT, source_names=[name, "b", "c"]))
+    text = render(shown(RESULT, source_names=[name, "b", "c"]))
     assert f'title="{name}"' in text
     assert f"<span>{name}</span>" not in text
     assert json.loads(Page(text).data)["source"][0] == name
 
 
 def test_belief_without_evidence_claims_nothing() -> None:
-    match = Match(replace(RESULT, status="optimal"), (square(3), square(3)))
+    match = shown(replace(RESULT, status="optimal"), (square(3), square(3)))
     assert belief(match).level == "open"
     unsure = Doubt(np.array([0.5, np.nan, 0.5]), p_value=None)
     assert belief(replace(match, trust=unsure)).level == "open"
@@ -116,12 +116,12 @@ def test_belief_without_evidence_claims_nothing() -> None:
 @pytest.mark.parametrize(("p_value", "kind"), [(0.01, "high"), (0.4, "chance"), (None, "chance")])
 def test_no_pair_is_green_in_a_match_that_could_be_chance(p_value: float | None, kind: str) -> None:
     trust = Doubt(np.full(3, 0.9), p_value=p_value)
-    page = render(Match(RESULT, (square(3), square(3)), trust=trust))
+    page = render(shown(RESULT, (square(3), square(3)), trust=trust))
     assert ('class="high"' in page, 'class="key high"' in page) == (kind == "high",) * 2
     assert 'class="key middling"' in page
 
 
 def test_regret_of_given_pairs() -> None:
     trust = Doubt(np.ones(3), regret=np.array([np.inf, 0.25, np.nan]))
-    page = Page(render(Match(RESULT, (square(3), square(3)), trust=trust)))
+    page = Page(render(shown(RESULT, (square(3), square(3)), trust=trust)))
     assert [row[3] for row in page.rows if len(row) == 4] == ["given", "0.25", "-"]

@@ -10,6 +10,7 @@ from report.pages import EVIL, found, sets
 from sampled import sampled
 
 import blindmatch as bm
+from blindmatch.report import Match, write_report
 from blindmatch.solvers.progress import Progress
 
 pytestmark = pytest.mark.skipif(None in (CHROMIUM, DRIVER, find_spec("selenium")), reason=WHY_NOT)
@@ -190,7 +191,8 @@ def test_ticks_differ_and_figures_stay_on_one_line(browser: Browser, tmp_path: P
     trace = tuple(Progress(t, 0, result.cost * (1 - 1e-5 * (1 - t)), result.cost) for t in (0.0, 0.5, 1.0))
     result = replace(result, trace=trace, lower_bound=result.cost * (1 - 1e-6))
     names = ["needle in " + "hay " * 150 + "stack", *(f"t{i}" for i in range(9))]
-    browser.open(bm.write_report(tmp_path / "r.html", result, X, Y, truth=truth, source_names=names), (1100, 800))
+    result = replace(result, task=bm.Task(X, Y, source_names=names))
+    browser.open(write_report(tmp_path / "r.html", Match(result, truth=truth.tolist())), (1100, 800))
     words = browser.run("return [...document.querySelectorAll('#trace-plot text')].map(text => text.textContent)")
     assert len(words) > 5
     assert len(set(words)) == len(words)

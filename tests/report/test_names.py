@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,9 +11,8 @@ import pytest
 from report.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, WHY_NOT, Browser
 from report.pages import found, sets
 
-import blindmatch as bm
-from blindmatch.matching.price import Price
-from blindmatch.report import Match, render
+from blindmatch.problem.task import Price
+from blindmatch.report import Match, write_report
 
 pytestmark = pytest.mark.skipif(None in (CHROMIUM, DRIVER, find_spec("selenium")), reason=WHY_NOT)
 PDFTOTEXT = shutil.which("pdftotext")
@@ -31,7 +31,7 @@ def countries(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "target_names": [WIDE, *(f"Land {j}" for j in range(24))],
     }
     path = tmp_path_factory.mktemp("names") / "countries.html"
-    return bm.write_report(path, found(X, Y, swapped), X, Y, truth=truth, **names)
+    return write_report(path, Match(found(X, Y, swapped, **names), truth=truth.tolist()))
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
@@ -78,7 +78,8 @@ def test_the_report_draws_the_pairs_at_other_prices(browser: Browser, tmp_path: 
     X, Y, _ = sets(6)
     price = Price(2.0, ((0.5, 1), (1.0, 4), (2.0, 4), (4.0, 6)))
     page = tmp_path / "prices.html"
-    page.write_text(render(Match.of(found(X, Y, range(6)), bm.Task.of(X, Y), price=price)), encoding="utf-8")
+    result = found(X, Y, range(6))
+    write_report(page, Match(replace(result, task=result.task.changed(price=price))))
     browser.open(page, PHONE)
     marks = browser.run("return [...document.querySelectorAll('#prices text.bound')].map(text => text.textContent)")
     assert marks == ["1", "4", "", "6"]  # a number where it changes

@@ -34,7 +34,7 @@ def blobs(n: int) -> tuple[bm.QAP, np.ndarray, np.ndarray]:
     labels = np.repeat(np.arange(4), [n // 2, n // 5, n // 5, n - n // 2 - 2 * (n // 5)])
     sides = [centres[labels] + 0.3 * rng.standard_normal((n, 2)) for _ in range(2)]
     order = rng.permutation(n)
-    return bm.matching_problem(sides[0], sides[1][order]), labels, labels[order]
+    return bm.Task(sides[0], sides[1][order]).problem, labels, labels[order]
 
 
 def test_sorted_rows_tell_who_is_who():

@@ -21,9 +21,8 @@ def related() -> tuple[np.ndarray, np.ndarray, bm.Result]:
 
 
 @pytest.fixture(scope="module")
-def out_of_time(related) -> bm.Trust:
-    X, Y, result = related
-    return bm.assess(result, X, Y, time_limit=1e-6, rng=0, threads=1)
+def out_of_time(related) -> bm.Assessment:
+    return related[2].assess(time_limit=1e-6, rng=0, threads=1)
 
 
 def never(*_args: object, **_options: object) -> None:
@@ -45,7 +44,7 @@ def test_where_all_pairs_are_kept_nothing_is_left_out(related) -> None:
     sure = dataclasses.replace(related[2], confidence=np.full(9, 0.9), support=3)
     kept = abstained_by(sure, 0.5)
     assert kept.left_out == 0
-    assert kept.message.endswith("All 9 pairs have a confidence of at least 0.5.")
+    assert kept.message.endswith("All 9 pairs have a confidence of at least 0.5")
 
 
 def test_ctrl_c_in_the_assessment_keeps_the_match(related, monkeypatch) -> None:
@@ -55,7 +54,7 @@ def test_ctrl_c_in_the_assessment_keeps_the_match(related, monkeypatch) -> None:
     assert kept.status == "interrupted"
     assert (kept.permutation == result.permutation).all()
     assert (kept.cost, kept.lower_bound) == (result.cost, result.lower_bound)
-    assert "The assessment was cut short by Ctrl-C: min_confidence=0.8 left out no pair." in kept.message
+    assert "The assessment was cut short by Ctrl-C: min_confidence=0.8 left out no pair" in kept.message
 
 
 def test_after_ctrl_c_in_the_match_nothing_is_assessed(related, monkeypatch) -> None:
@@ -64,25 +63,25 @@ def test_after_ctrl_c_in_the_match_nothing_is_assessed(related, monkeypatch) -> 
     def press(_progress: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blindmatch.matching.match.assess_task", never)
+    monkeypatch.setattr("blindmatch.matching.match.assess_result", never)
     kept = bm.match(X, Y, min_confidence=0.8, rng=0, threads=1, callback=press)
     assert kept.status == "interrupted"
     assert len(kept.pairs) == 9
-    assert "The match was not assessed after Ctrl-C: min_confidence=0.8 left out no pair." in kept.message
+    assert "The match was not assessed after Ctrl-C: min_confidence=0.8 left out no pair" in kept.message
 
 
 @pytest.mark.parametrize(("wanted", "kept"), [(0.0, 9), (0.5, 0)])
 def test_without_time_no_confidence_is_claimed(related, wanted: float, kept: int) -> None:
     X, Y, result = related
     found = bm.match(X, Y, solver="two-opt", min_confidence=wanted, time_limit=1e-3, rng=0, threads=1)
-    told = abstained(result, bm.assess(result, X, Y, time_limit=1e-6, rng=0), wanted)
+    told = abstained(result, result.assess(time_limit=1e-6, rng=0), wanted)
     for answer in (found, told):
         assert len(answer.pairs) == kept
         assert "Time ran out before the confidence of 9 of 9 pairs was known" in answer.message
         assert "have a confidence" not in answer.message
 
 
-def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Trust) -> None:
+def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Assessment) -> None:
     assert out_of_time.verdict == (
         "The test for structure in common was not made: "
         "too little time, or kernels that are not distances between points. "
@@ -95,7 +94,7 @@ def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Trust) -> None:
 
 
 @pytest.mark.parametrize(("p", "share"), [(1.0, "100 %"), (0.504, "50 %"), (0.06, "6 %")])
-def test_shares_are_plain_numbers(out_of_time: bm.Trust, p: float, share: str) -> None:
+def test_shares_are_plain_numbers(out_of_time: bm.Assessment, p: float, share: str) -> None:
     trust = dataclasses.replace(out_of_time, p_value=p, p_value_error=0.1, confidence=np.full(9, 1 - p))
     assert f"unrelated ones match as well in {share} of cases." in trust.verdict
     assert trust.verdict.endswith(f"of all 9, about {9 * (1 - p):.0f} should be right.")
@@ -105,15 +104,17 @@ def test_shares_are_plain_numbers(out_of_time: bm.Trust, p: float, share: str) -
     ("p_value", "draws", "level"),
     [(1 / 3, 2, "open"), (1 / 2, 1, "open"), (2 / 3, 2, "no"), (1 / 20, 19, "care"), (10 / 11, 11, "no")],
 )
-def test_few_draws_do_not_speak_against_a_match(out_of_time: bm.Trust, p_value: float, draws: int, level: str) -> None:
+def test_few_draws_do_not_speak_against_a_match(
+    out_of_time: bm.Assessment, p_value: float, draws: int, level: str
+) -> None:
     judgement = dataclasses.replace(out_of_time, p_value=p_value, p_value_error=0.1, z=1.0, draws=draws).judgement
     assert judgement.level == level
     assert ("too few to tell" in judgement.text) == (level == "open")
     assert ("Allow more time or draws." in judgement.text) == (level == "open")
 
 
-def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.Trust) -> None:
-    X, Y, result = related
+def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.Assessment) -> None:
+    result = related[2]
     confidence = np.array([0.9, 0.85, 0.3, *[0.1] * 6])
     tested = dataclasses.replace(out_of_time, p_value=0.005, p_value_error=0.005, confidence=confidence)
     tested = dataclasses.replace(tested, ambiguous=[[0, 1, 2], [3, 4]])
@@ -129,10 +130,10 @@ def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.T
     assert trust is not None
     assert (none.pairs, none.left_out) == ([], 9)
     assert trust.verdict.endswith(" None of 9 pairs is kept.")
-    page = render(Match.of(some, bm.Task.of(X, Y), trust=trust.keeping(some.permutation >= 0)))
+    page = render(Match(some, trust=trust.keeping(some.permutation >= 0)))
     assert "kept of 9 that were matched" in page
     assert "2 with 80 % confidence or more" in page
-    right = Match.of(none, bm.Task.of(X, Y), truth=result.permutation.tolist())
+    right = Match(none, truth=result.permutation.tolist())
     assert belief(right).headline == "No: no pair is kept"
     assert belief(dataclasses.replace(right, result=some)).text.startswith("3 of 3 pairs are right")
 
@@ -148,5 +149,5 @@ def test_a_large_match_without_support_says_why_nothing_is_kept(related, status:
     lone = dataclasses.replace(related[2], support=0, confidence=np.full(9, 0.2), status=status)
     kept = abstained_by(lone, 0.8)
     assert (kept.pairs, kept.left_out) == ([], 9)
-    assert told in kept.message
+    assert told.removesuffix(".") in kept.message
     assert "start" not in abstained_by(dataclasses.replace(lone, support=1), 0.8).message

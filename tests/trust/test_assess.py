@@ -1,7 +1,8 @@
-"""bm.assess as a user calls it, and min_confidence in bm.match."""
+"""Result.assess as a user calls it, and min_confidence in bm.match."""
 
 import dataclasses
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def test_a_good_match_is_believed(related) -> None:
     X, Y, result = related
     before = X.copy(), Y.copy()
     parts = []
-    trust = bm.assess(result, X, Y, **QUICK, callback=lambda part, share: parts.append((part, share)))
+    trust = result.assess(**QUICK, callback=lambda part, share: parts.append((part, share)))
     assert trust.p_value == 1 / 40
     assert trust.confidence.shape == (9,)
     assert trust.confidence.min() > 0.8
@@ -47,7 +48,7 @@ def test_a_good_match_is_believed(related) -> None:
     assert all(0 <= share <= 1 for _, share in parts)
     assert (before[0] == X).all()
     assert (before[1] == Y).all()
-    again = bm.assess(result, X, Y, **QUICK).to_dict()
+    again = result.assess(**QUICK).to_dict()
     told = trust.to_dict()
     assert {**again, "seconds": 0} == {**told, "seconds": 0}
     assert json.loads(json.dumps(told, allow_nan=False)) == told
@@ -56,7 +57,7 @@ def test_a_good_match_is_believed(related) -> None:
 def test_unrelated_spaces_are_not_believed() -> None:
     rng = rng_of(4)
     X, Y = rng.standard_normal((9, 20)), rng.standard_normal((9, 20))
-    trust = bm.assess(bm.match(X, Y, rng=0, threads=1), X, Y, **QUICK)
+    trust = bm.match(X, Y, rng=0, threads=1).assess(**QUICK)
     assert trust.p_value > 0.05
     assert trust.confidence.max() < 0.8
     assert trust.verdict.startswith("Not enough evidence")
@@ -65,7 +66,7 @@ def test_unrelated_spaces_are_not_believed() -> None:
 def test_interchangeable_pairs_are_named_and_not_believed(related) -> None:
     X = related[0].copy()
     X[4] = X[7]
-    trust = bm.assess(bm.match(X, X[::-1], rng=0, threads=1), X, X[::-1], **QUICK)
+    trust = bm.match(X, X[::-1], rng=0, threads=1).assess(**QUICK)
     assert trust.ambiguous == [[4, 7]]
     assert trust.confidence[[4, 7]].max() <= 0.5
     assert trust.confidence[0] > 0.8
@@ -75,7 +76,7 @@ def test_interchangeable_pairs_are_named_and_not_believed(related) -> None:
 
 def test_a_bad_match_is_found_out(related) -> None:
     X, Y, _ = related
-    trust = bm.assess(bm.match(X, Y, solver="random", rng=3), X, Y, **QUICK, regret=False)
+    trust = bm.match(X, Y, solver="random", rng=3).assess(**QUICK, regret=False)
     assert trust.better > 0
     assert "a cheaper one exists" in trust.verdict
     assert trust.regret is None
@@ -86,7 +87,7 @@ def test_sets_of_unequal_sizes(related, swap: bool) -> None:
     X, Y, _ = related
     X, Y = (Y, X[:6]) if swap else (X[:6], Y)
     result = bm.match(X, Y, rng=0, threads=1)
-    trust = bm.assess(result, X, Y, **QUICK)
+    trust = result.assess(**QUICK)
     matched = result.permutation >= 0
     assert matched.sum() == 6
     for values in (
@@ -103,7 +104,7 @@ def test_sets_of_unequal_sizes(related, swap: bool) -> None:
 def test_known_pairs_are_given(related) -> None:
     X, Y, result = related
     known = [(0, int(result.permutation[0]))]
-    trust = bm.assess(bm.match(X, Y, known_pairs=known, rng=0, threads=1), X, Y, known_pairs=known, **QUICK)
+    trust = bm.match(X, Y, known_pairs=known, rng=0, threads=1).assess(**QUICK)
     assert trust.confidence[0] == 1.0
     assert trust.regret[0] == np.inf
     assert np.isfinite(trust.regret[1:]).all()
@@ -115,34 +116,34 @@ def test_every_distortion_and_kernels(related, distortion) -> None:
     X, Y, _ = related
     chosen = bm.GromovWasserstein() if distortion == "gw" else distortion
     result = bm.match(X, Y, distortion=chosen, rng=0, threads=1)
-    by_points = bm.assess(result, X, Y, distortion=chosen, **QUICK, regret=False)
+    by_points = result.assess(**QUICK, regret=False)
     assert by_points.p_value <= 0.1
     if isinstance(chosen, str) or distortion == "gw":
         kernel = bm.CKA().kernel if distortion == "cka" else bm.GromovWasserstein().kernel
         kernels = kernel(X), kernel(Y)
-        by_kernels = bm.assess(result, kernels=kernels, distortion=chosen, **QUICK, regret=False)
+        by_kernels = bm.match(kernels=kernels, distortion=chosen, rng=0, threads=1).assess(**QUICK, regret=False)
         assert by_kernels.p_value <= 0.1
         assert by_kernels.confidence.min() > 0.3
 
 
 def test_samples_and_background(related) -> None:
-    X, Y, result = related
+    X, _, result = related
     rng = rng_of(8)
     samples = [x + 0.01 * rng.standard_normal((6, X.shape[1])) for x in X]
-    trust = bm.assess(result, X, Y, source_samples=samples, background=rng.standard_normal((40, 6)), **QUICK)
+    trust = result.assess(source_samples=samples, background=rng.standard_normal((40, 6)), **QUICK)
     assert trust.stability.mean() > 0.9
     assert trust.p_value < 0.1
     with pytest.raises(ValueError, match=r"source_samples has 3 groups; expected 9"):
-        bm.assess(result, X, Y, source_samples=samples[:3])
+        result.assess(source_samples=samples[:3])
     with pytest.raises(ValueError, match=r"target_samples must have 6 dimensions"):
-        bm.assess(result, X, Y, target_samples=[np.ones((2, 5))] * 9)
+        result.assess(target_samples=[np.ones((2, 5))] * 9)
     with pytest.raises(ValueError, match=r"background has shape \(4, 6\); expected at least 9 rows of 6"):
-        bm.assess(result, X, Y, background=np.ones((4, 6)))
+        result.assess(background=np.ones((4, 6)))
 
 
 def test_no_time_gives_less_but_nothing_wrong(related) -> None:
-    X, Y, result = related
-    trust = bm.assess(result, X, Y, time_limit=1e-6, rng=0)
+    result = related[2]
+    trust = result.assess(time_limit=1e-6, rng=0)
     assert trust.p_value is None
     assert trust.stability is None
     assert np.isnan(trust.confidence).all()
@@ -155,8 +156,8 @@ def test_no_time_gives_less_but_nothing_wrong(related) -> None:
 def test_a_time_limit_holds_for_hundreds_of_items(things: int, views: int, limit: float) -> None:
     rng, n = rng_of(0), things * views
     X = np.repeat(rng.standard_normal((things, 50)), views, axis=0) + 0.01 * rng.standard_normal((n, 50))
-    result = bm.Result(np.arange(n)[::-1].copy(), 0.0, None, "heuristic", "x", 0.0)
-    trust = in_time(limit, lambda: bm.assess(result, X, X[::-1], time_limit=limit, rng=0, threads=1))
+    result = bm.Result(np.arange(n)[::-1].copy(), 0.0, None, "heuristic", "x", 0.0, bm.Task(X, X[::-1]))
+    trust = in_time(limit, lambda: result.assess(time_limit=limit, rng=0, threads=1))
     assert np.isnan(trust.confidence).all() or trust.draws > 0
 
 
@@ -167,15 +168,11 @@ def test_a_time_limit_holds_for_hundreds_of_items(things: int, views: int, limit
         ({"resamples": 0}, "resamples=0"),
         ({"time_limit": 0}, "time_limit=0"),
         ({"rng": "x"}, "rng='x'"),
-        ({"distortion": "gx"}, "distortion='gx'"),
-        ({"source": np.ones((4, 2))}, r"result matches \(9,\) sources; source has 4"),
-        ({"target": np.ones((4, 2))}, "indices below 4"),
     ],
 )
 def test_bad_arguments_are_named(related, change: dict, message: str) -> None:
-    X, Y, result = related
     with pytest.raises(ValueError, match=message):
-        bm.assess(result, **{"source": X, "target": Y, **change})
+        related[2].assess(**change)
 
 
 def test_min_confidence_keeps_what_can_be_believed(related) -> None:
@@ -210,7 +207,7 @@ def test_confidence_follows_the_bundled_coefficients() -> None:
 
 def test_real_data_in_seconds() -> None:
     demo = load_demo("cifar10")
-    trust = bm.assess(bm.match(demo.source, demo.target, rng=0), demo.source, demo.target, rng=0)
+    trust = bm.match(demo.source, demo.target, rng=0).assess(rng=0)
     assert 0 < trust.p_value < 0.3
     assert 0.1 < trust.confidence.mean() < 0.95
     assert (trust.regret > 0).all()
@@ -221,7 +218,7 @@ def test_a_cheaper_match_is_no_tie_and_long_groups_are_cut_short() -> None:
     X = rng.standard_normal((12, 5))
     right = bm.match(X, X, rng=0)
     wrong = dataclasses.replace(right, permutation=np.roll(right.permutation, 1))
-    trust = bm.assess(wrong, X, X, rng=0, draws=1, resamples=1, regret=False)
+    trust = wrong.assess(rng=0, draws=1, resamples=1, regret=False)
     assert trust.better > 0
     assert all(len(group) < 4 for group in trust.ambiguous)  # swaps may tie by chance; the right match is no tie
     equal = dataclasses.replace(trust, ambiguous=[list(range(12))])
@@ -234,14 +231,30 @@ def test_inner_products_given_as_distances_are_not_tested(seed: int) -> None:
     rng = rng_of(seed)
     A, B = rng.normal(size=(12, 5)), rng.normal(size=(12, 6))
     kernels = (A @ A.T, B @ B.T)
-    trust = bm.assess(bm.match(kernels=kernels, rng=0), kernels=kernels, rng=0, draws=19, regret=False)
+    trust = bm.match(kernels=kernels, rng=0).assess(rng=0, draws=19, regret=False)
     assert trust.p_value is None
     distances = tuple(np.linalg.norm(side[:, None] - side, axis=2) for side in (A, B))
-    trust = bm.assess(bm.match(kernels=distances, rng=0), kernels=distances, rng=0, draws=19, regret=False)
+    trust = bm.match(kernels=distances, rng=0).assess(rng=0, draws=19, regret=False)
     assert trust.p_value > 0.05
 
 
-def test_a_permutation_is_no_result():
-    X = np.random.default_rng(0).normal(size=(4, 2))
-    with pytest.raises(ValueError, match=r"^result=.* is not a Result; expected what bm.match returns"):
-        bm.assess(np.arange(4), X, X)
+def test_a_problem_has_no_spaces_to_assess() -> None:
+    with pytest.raises(ValueError, match="an assessment compares two sets"):
+        bm.solve(bm.QAP([[0, 1], [1, 0]], [[0, 2], [2, 0]]), rng=0).assess()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"confidence": np.full(9, 7.0)}, "confidence=.*expected numbers from 0 to 1"),
+        ({"p_value": 1.5}, "p_value=1.5; expected numbers from 0 to 1"),
+        ({"p_value": float("nan")}, "p_value is nan"),
+        ({"draws": -1}, "draws=-1; expected a number of at least 0"),
+        ({"stability": np.ones(3)}, r"stability has shape \(3,\); expected \(9,\)"),
+        ({"ambiguous": [[0, 9]]}, "expected groups of sources below 9"),
+    ],
+)
+def test_impossible_values_are_refused_by_name(related, change: dict, message: str) -> None:
+    trust = related[2].assess(**QUICK, regret=False)
+    with pytest.raises(ValueError, match=message):
+        replace(trust, **change)

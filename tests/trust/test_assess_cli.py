@@ -26,16 +26,18 @@ def run(*words: str, code: int = 0):
     return result
 
 
-def test_match_first_or_take_a_saved_match(files: Path) -> None:
-    shown = run("assess", "a.npz", "b.npy", "--draws", "19").stdout
+def test_a_saved_match_is_assessed(files: Path) -> None:
+    told = json.loads(run("match", "a.npz", "b.npy", "--save", "m.npz", "--json").stdout)
+    shown = run("assess", "m.npz", "--draws", "19").stdout
     assert "confidence" in shown
     assert "item 3" in shown
     assert "structure in common (p = 0.05" in " ".join(shown.split())
-    (files / "match.json").write_text(run("match", "a.npz", "b.npy", "--json").stdout)
-    told = json.loads(run("assess", "match.json", "a.npz", "b.npy", "--draws", "19", "--json").stdout)
-    assert told["trust"]["p_value"] == 0.05
-    assert len(told["trust"]["confidence"]) == 8
-    assert told["permutation"] == json.loads((files / "match.json").read_text())["permutation"]
+    again = json.loads(run("assess", "m.npz", "--draws", "19", "--json", "--save", "assessed.npz").stdout)
+    assert again["trust"]["p_value"] == 0.05
+    assert len(again["trust"]["confidence"]) == 8
+    assert again["permutation"] == told["permutation"]
+    run("report", "assessed.npz", "--out", "r.html")
+    assert "As assessed.npz states; it was not assessed again here." in (files / "r.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,8 @@ def test_solvers_are_a_list_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch
 
 
 def test_trust_goes_into_the_report(files: Path) -> None:
-    run("assess", "a.npz", "b.npy", "--draws", "19", "--report", "page.html")
+    run("match", "a.npz", "b.npy", "--save", "m.npz")
+    run("assess", "m.npz", "--draws", "19", "--report", "page.html")
     assert 'id="trust"' in (files / "page.html").read_text()
 
 
@@ -74,17 +77,18 @@ def test_match_can_assess_and_abstain(files: Path) -> None:
     assert none["left_out"] == 8
     assert none["trust"]["verdict"].endswith(" None of 8 pairs is kept.")
     assert "0 of 8 pairs kept; all 8 were matched" in run("match", "a.npz", "b.npy", "--min-confidence", "1").stdout
-    (files / "none.json").write_text(json.dumps(none))
-    run("report", "none.json", "a.npz", "b.npy", "--out", "none.html")
+    run("match", "a.npz", "b.npy", "--min-confidence", "1", "--save", "none.npz")
+    run("report", "none.npz", "--out", "none.html")
     assert "0 of 8 pairs kept" in (files / "none.html").read_text(encoding="utf-8")
     assert "trust" not in json.loads(run("match", "a.npz", "b.npy", "--json").stdout)
 
 
 def test_a_prior_is_told_wherever_the_confidence_is(files: Path) -> None:
-    shown = run("assess", "a.npz", "b.npy", "--draws", "19", "--prior", "0.25", "--report", "page.html").stdout
+    run("match", "a.npz", "b.npy", "--save", "m.npz")
+    shown = run("assess", "m.npz", "--draws", "19", "--prior", "0.25", "--report", "page.html").stdout
     assert "should be right, given a prior of 0.25." in " ".join(shown.split())
     assert "The confidences are for a prior of 0.25" in (files / "page.html").read_text(encoding="utf-8")
-    quick = ("assess", "a.npz", "b.npy", "--draws", "19", "--json", "--min-confidence", "0.5", "--prior")
+    quick = ("assess", "m.npz", "--draws", "19", "--json", "--min-confidence", "0.5", "--prior")
     few, many = (json.loads(run(*quick, prior).stdout) for prior in ("0.001", "0.5"))
     assert (few["trust"]["prior"], many["trust"]["prior"]) == (0.001, 0.5)
     assert (len(few["pairs"]), len(many["pairs"])) == (0, 8)
@@ -100,20 +104,18 @@ def test_every_command_that_assesses_takes_a_prior(files: Path, words: tuple[str
 
 def test_a_prior_for_a_large_match_is_refused_before_it(files: Path) -> None:
     np.save(files / "many.npy", np.random.default_rng(0).standard_normal((9000, 3)))
-    for words in (("match", "many.npy", "many.npy", "--assess"), ("assess", "many.npy", "many.npy")):
-        told = run(*words, "--prior", "0.5", code=2)
-        assert told.stdout == ""
-        assert "--prior 0.5 cannot be used for 9000 items" in told.stderr
+    told = run("match", "many.npy", "many.npy", "--assess", "--prior", "0.5", code=2)
+    assert told.stdout == ""
+    assert "--prior 0.5 cannot be used for 9000 items" in told.stderr
 
 
 def test_bad_input_is_told_in_one_line(files: Path) -> None:
-    (files / "match.json").write_text(run("match", "a.npz", "b.npy", "--json").stdout)
+    run("match", "a.npz", "b.npy", "--save", "m.npz")
     for words, message in (
-        (("assess", "a.npz"), "1 file given"),
-        (("assess", "match.json", "b.npy", "a.npz"), "match.json: result says that it costs"),
-        (("assess", "b.npy", "a.npz", "b.npy"), "b.npy: not a readable JSON file"),
-        (("assess", "a.npz", "b.npy", "--min-confidence", "2"), "--min-confidence 2.0; expected a number from 0 to 1"),
-        (("assess", "a.npz", "b.npy", "--prior", "1"), "--prior 1.0; expected a number above 0 and below 1"),
+        (("assess", "a.npz"), "a.npz: not a saved match"),
+        (("assess", "b.npy"), "b.npy: not a readable .npz file"),
+        (("assess", "m.npz", "--min-confidence", "2"), "--min-confidence 2.0; expected a number from 0 to 1"),
+        (("assess", "m.npz", "--prior", "1"), "--prior 1.0; expected a number above 0 and below 1"),
         (
             ("match", "a.npz", "b.npy", "--assess", "--prior", "nan"),
             "--prior nan; expected a number above 0 and below 1",
@@ -122,11 +124,11 @@ def test_bad_input_is_told_in_one_line(files: Path) -> None:
             ("classify", "a.npz", "b.npy", "--assess", "--prior", "0"),
             "--prior 0.0; expected a number above 0 and below",
         ),
-        (("assess", "a.npz", "b.npy", "--prior", "half"), "'--prior': expected a valid number"),
+        (("assess", "m.npz", "--prior", "half"), "'--prior': expected a valid number"),
         (("match", "a.npz", "b.npy", "--prior", "0.5"), "--prior 0.5 needs --assess or --min-confidence"),
         (("classify", "a.npz", "b.npy", "--prior", "0.5"), "--prior 0.5 needs --assess"),
-        (("assess", "a.npz", "b.npy", "--draws", "0"), "--draws 0"),
-        (("assess", "a.npz", "b.npy", "--background", "a.npz", "--known", "0:99"), "below 8"),
+        (("assess", "m.npz", "--draws", "0"), "--draws 0"),
+        (("assess", "m.npz", "--background", "b.npy", "--truth", "none.csv"), "no such file"),
     ):
         told = run(*words, code=2).stderr
         assert message in told

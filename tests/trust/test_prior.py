@@ -55,9 +55,9 @@ def test_fitted_priors_are_those_of_the_problems() -> None:
 
 
 def test_only_confidence_and_verdict_depend_on_the_prior(unrelated) -> None:
-    X, Y, result = unrelated
-    none = bm.assess(result, X, Y, **QUICK)
-    found = [bm.assess(result, X, Y, prior=prior, **QUICK) for prior in (0.01, 0.5, 0.99)]
+    result = unrelated[2]
+    none = result.assess(**QUICK)
+    found = [result.assess(prior=prior, **QUICK) for prior in (0.01, 0.5, 0.99)]
     assert none.prior is None
     assert [trust.prior for trust in found] == [0.01, 0.5, 0.99]
     means = [trust.confidence.mean() for trust in found]
@@ -73,25 +73,25 @@ def test_only_confidence_and_verdict_depend_on_the_prior(unrelated) -> None:
 
 
 def test_no_pair_is_green_by_the_prior_alone(unrelated) -> None:
-    X, Y, result = unrelated
-    trust = bm.assess(result, X, Y, prior=0.999, **QUICK)
+    result = unrelated[2]
+    trust = result.assess(prior=0.999, **QUICK)
     assert trust.p_value > 0.05
     assert trust.confidence.max() > 0.8
     assert trust.judgement.headline == "No: this could be chance"
-    page = render(Match.of(result, bm.Task.of(X, Y), trust=trust))
+    page = render(Match(result, trust=trust))
     assert 'class="key chance"' in page
     assert 'class="high"' not in page
     assert "for a prior of 0.999: that share of right pairs was expected beforehand" in page
-    assert "for a prior of" not in render(Match.of(result, bm.Task.of(X, Y), trust=replace(trust, prior=None)))
+    assert "for a prior of" not in render(Match(result, trust=replace(trust, prior=None)))
 
 
 def test_ties_and_known_pairs_stay_what_they_are() -> None:
     X, _ = embeddings(0, 9, noise=0.05, dimension=6)
     X[4] = X[7]
     given = {"known_pairs": [(0, 8)], "rng": 0, "threads": 1}
-    trust = bm.assess(bm.match(X, X[::-1], **given), X, X[::-1], prior=0.99, **{**QUICK, **given})
+    trust = bm.match(X, X[::-1], **given).assess(prior=0.99, **QUICK)
     assert trust.confidence[[4, 7]].max() <= 0.5
-    assert bm.assess(bm.match(X, X[::-1], **given), X, X[::-1], prior=0.01, **{**QUICK, **given}).confidence[0] == 1.0
+    assert bm.match(X, X[::-1], **given).assess(prior=0.01, **QUICK).confidence[0] == 1.0
 
 
 def test_match_keeps_pairs_by_the_prior(unrelated) -> None:
@@ -109,7 +109,7 @@ def test_match_keeps_pairs_by_the_prior(unrelated) -> None:
 )
 def test_a_bad_prior_is_named(unrelated, bad: object) -> None:
     X, Y, result = unrelated
-    for call in (lambda: bm.assess(result, X, Y, prior=bad), lambda: bm.match(X, Y, min_confidence=0.5, prior=bad)):
+    for call in (lambda: result.assess(prior=bad), lambda: bm.match(X, Y, min_confidence=0.5, prior=bad)):
         with pytest.raises(
             ValueError, match=r"^prior=.*; expected a number above 0 and below 1, or two arrays$"
         ) as error:
@@ -123,7 +123,7 @@ def test_a_prior_that_nothing_uses_is_refused(unrelated) -> None:
         bm.match(X, Y, prior=0.5)
     large = replace(result, solver="alignment", support=3)
     with pytest.raises(ValueError, match=r"^prior=0.5 cannot be used for 9 items: large matches have a confidence"):
-        bm.assess(large, X, Y, prior=0.5)
+        large.assess(prior=0.5)
     many = rng_of(0).standard_normal((9000, 3))
 
     def never(_progress: object) -> None:

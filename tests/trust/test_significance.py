@@ -14,7 +14,7 @@ from blindmatch.trust.significance import ENOUGH, _test, significance
 
 
 def task_of(X: np.ndarray, Y: np.ndarray) -> bm.Task:
-    return bm.Task.of(X, Y)
+    return bm.Task(X, Y)
 
 
 def mixture(rng: np.random.Generator, labels: np.ndarray, d: int = 16) -> np.ndarray:

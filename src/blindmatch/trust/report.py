@@ -195,7 +195,7 @@ class Assessment:
                 raise ValueError(f"{name} has shape {np.shape(values)}; expected ({n},), a number for each source")
         for name in ("confidence", "stability", "consensus", "p_value", "p_value_error", "prior"):
             values = getattr(self, name)
-            if values is not None and ((np.asarray(values) < 0) | (np.asarray(values) > 1)).any():
+            if values is not None and ((np.asarray(values) < 0) | (np.asarray(values) > 1 + 1e-9)).any():
                 raise ValueError(f"{name}={shown(values)}; expected numbers from 0 to 1")
         for name in ("p_value", "p_value_error", "z", "whole_agreement", "chance_agreement", "prior"):
             if getattr(self, name) is not None and math.isnan(getattr(self, name)):
