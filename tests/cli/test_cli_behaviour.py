@@ -303,7 +303,7 @@ USAGE = {
     ("models", "dinno"): "'dinno' and these options; did you mean 'dino",
     ("experiment", "ablation", "--quick", "--only", "sed=0", "--status"): "did you mean 'seed'?",
     ("verify", "a", "b", "c", "d"): "4 files given; expected",
-    ("verify", "a"): "1 file given; expected",
+    ("verify", "a"): "a: no such file",
 }
 
 

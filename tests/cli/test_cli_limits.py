@@ -105,7 +105,6 @@ def test_lines_tell_the_time_that_is_left_of_a_step(monkeypatch):
         ("classify", "The clustering comes before it and takes its own time."),
         ("subsets", "Return the best subsets found within this time; no limit by default."),
         ("demo", "(auto: 60); 'none' for no limit. [default: auto]"),
-        ("assess", "(auto: 60); 'none' for no limit. [default: auto]"),
     ],
 )
 def test_the_help_of_a_time_limit_is_true(command, text):

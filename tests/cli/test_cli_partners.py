@@ -39,10 +39,8 @@ def test_partners_confidences_and_candidates(truth) -> None:
 
 
 def test_a_large_match_is_saved_and_assessed(truth) -> None:
-    made = run("match", "a.npy", "b.npy", "--json")
-    with pathlib.Path("m.json").open("w", encoding="utf-8") as file:
-        file.write(made.stdout)
-    assessed = json.loads(run("assess", "m.json", "a.npy", "b.npy", "--json").stdout)["trust"]
+    made = run("match", "a.npy", "b.npy", "--json", "--save", "m.npz")
+    assessed = json.loads(run("assess", "m.npz", "--json").stdout)["trust"]
     assert assessed["support"] == json.loads(made.stdout)["support"]
     assert "led to the same match" in assessed["verdict"]
 

@@ -15,7 +15,6 @@ from strategies import gw_problem, optimum, random_problem, slack
 
 import blindmatch as bm
 from blindmatch.alignment.map import SpaceMap
-from blindmatch.cli.saved import Saved
 from blindmatch.experiments.settings import Settings, make_settings, read_config
 from blindmatch.io import qaplib
 from blindmatch.io.arrays import read_arrays
@@ -132,7 +131,7 @@ def targets() -> dict[str, Target]:
         "dd": Target("p.dd", [written("p.dd", lambda path: dd.write_dd(path, random_problem(0, 3)))], dd.read_dd),
         "certificate": Target("c.npz", [certificate()[2]], read_certificate),
         "alignment": Target("a.npz", [alignment()], SpaceMap.load),
-        "saved result": Target("r.json", [json.dumps(result.to_dict()).encode()], Saved.load),
+        "saved match": Target("m.npz", [written("m.npz", result.save)], bm.load),
         "settings": Target("s.toml", [toml], read_settings),
         "manifest npz": Target("m.npz", [npz(embeddings=VALUES, classes=NAMES)], read_arrays),
         "manifest safetensors": Target("m.safetensors", [safetensors()], read_arrays),
@@ -141,5 +140,5 @@ def targets() -> dict[str, Target]:
 
 NAMES_OF_TARGETS = (
     *("npy", "npz", "safetensors", "parquet", "csv", "tsv", "dat", "problem npz", "sln", "dd", "certificate"),
-    *("alignment", "saved result", "settings", "manifest npz", "manifest safetensors"),
+    *("alignment", "saved match", "settings", "manifest npz", "manifest safetensors"),
 )

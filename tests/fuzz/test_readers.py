@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fuzz.mutations import broken, forged, zip_bomb
-from fuzz.targets import NAMES_OF_TARGETS, targets
+from fuzz.targets import NAMES_OF_TARGETS, npz, targets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -170,7 +170,11 @@ HOSTILE = {
     "a long number": ("dat", lambda: b"2 " + b"9" * 1_000_000, "inf"),
     "a large size": ("dat", lambda: b"1000000000 1 2 3", "starts with 1000000000"),
     "nested settings": ("settings", lambda: b"a = " + b"[" * 100_000, "not a readable"),
-    "nested result": ("saved result", lambda: b'{"permutation":' + b"[" * 100_000, "not a readable"),
+    "nested words": (
+        "saved match",
+        lambda: npz(format=np.array("blindmatch match 1"), words=np.array('{"a":' + "[" * 100_000)),
+        "not a readable",
+    ),
     "a large model": ("dd", lambda: b"p 9%(n)s 9%(n)s 1 0\na 0 8%(n)s 0 1\n" % {b"n": b"9" * 20}, "p.dd"),
 }  # fmt: skip
 
@@ -178,7 +182,7 @@ LIMITED = """
 import json, resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from fuzz.targets import targets
+from fuzz.targets import npz, targets
 readers = targets()
 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + int(sys.argv[2]),) * 2)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from blindmatch.cli.pairs import _rows
-from blindmatch.cli.saved import Saved
+from blindmatch.cli.saved import _permutation
 from blindmatch.io import files
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.io.files import write_atomically
@@ -282,7 +282,7 @@ def test_a_descriptor_is_written_to_and_the_link_to_it_stays() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
-@pytest.mark.parametrize("read", [read_text, read_dat, read_sln, Saved.load, _rows])
+@pytest.mark.parametrize("read", [read_text, read_dat, read_sln, _permutation, _rows])
 def test_a_device_without_an_end_is_refused(read: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "UNPACKED", 1000)
     Path("zero.csv").symlink_to("/dev/zero")

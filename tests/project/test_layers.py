@@ -10,21 +10,8 @@ import blindmatch as bm
 
 PACKAGE = Path(bm.__file__).parent
 LAYERS = (
-    *(
-        "errors",
-        "machine",
-        "notebook",
-        "validation",
-        "demo",
-        "io",
-        "geometry",
-        "problem",
-        "proof",
-        "solvers",
-        "solving",
-        "trust",
-    ),
-    *("alignment", "matching", "encoders", "report", "experiments", "cli"),
+    *("errors", "machine", "notebook", "validation", "demo", "io", "geometry", "problem", "proof", "solvers"),
+    *("solving", "trust", "alignment", "matching", "encoders", "report", "experiments", "cli"),
 )
 RESULT = PACKAGE / "solving" / "result.py"
 ABOVE = ("blindmatch.trust.", "blindmatch.report.", "blindmatch.matching.saved")
