@@ -182,7 +182,7 @@ LIMITED = """
 import json, resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from fuzz.targets import npz, targets
+from fuzz.targets import targets
 readers = targets()
 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + int(sys.argv[2]),) * 2)

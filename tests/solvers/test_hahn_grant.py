@@ -266,5 +266,5 @@ def test_a_check_that_takes_longer_than_the_limit_is_cut_short():
     solver = bm.SOLVERS["factorized-hahn-grant"](restarts=1)
     result = in_time(0.5, lambda: bm.solve(problem, solver, time_limit=0.5, rng=0), attempts=5)
     assert result.status == "time_limit"
-    assert "bm.verify" in result.message
+    assert "result.verify()" in result.message
     assert 0 < result.lower_bound <= result.cost
