@@ -33,8 +33,7 @@ struct SearchBudget : nb::object {
 class Run {
  public:
     explicit Run(nb::object budget)
-        : budget_(std::move(budget)),
-          stop(nb::cast<double>(nb::float_(budget_.attr("remaining"))), [this] { return signalled(); }) {
+        : budget_(std::move(budget)), stop(to_double(budget_.attr("remaining")), [this] { return signalled(); }) {
         if (is_true(budget_.attr("interrupted"))) stop.request();
     }
 
@@ -79,6 +78,12 @@ class Run {
             budget_.attr("fail")(error.value());
             return false;
         }
+    }
+
+    static double to_double(const nb::object& object) {
+        const double value = PyFloat_AsDouble(object.ptr());
+        if (value == -1.0 && PyErr_Occurred()) throw nb::python_error();
+        return value;
     }
 
     static bool is_true(const nb::object& object) {
