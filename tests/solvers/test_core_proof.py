@@ -157,7 +157,7 @@ def test_duals_are_taken_once():
         core_problem(problem), factorized=True, lap="jonker-volgenant", evaluate_laps=True, threads=1
     )
     ascent.take_duals()
-    with pytest.raises(RuntimeError, match="taken"):
+    with pytest.raises(ValueError, match="taken"):
         ascent.sweep(Budget())
 
 

@@ -34,20 +34,35 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
     target = Path(path)
     if is_stream(target):
         content = io.BytesIO()  # an archive seeks while it is written
-        write(content)
+        with undisguised_interrupt():
+            write(content)
         with target.open("ab") as stream:
             stream.write(content.getbuffer())
         return
     refuse_missing_folder(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("xb") as file:
+        with undisguised_interrupt(), temporary.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def undisguised_interrupt() -> Iterator[None]:
+    """Raise the KeyboardInterrupt that led to another exception: a zip file cannot be closed amid a member."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__context__
+        if cause is not None:
+            raise KeyboardInterrupt from error
         raise
 
 

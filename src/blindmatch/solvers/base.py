@@ -218,8 +218,13 @@ class Budget:
 
     @property
     def orphaned(self) -> bool:
-        """Whether the main thread has ended: only that thread gets Ctrl-C, and Python waits for all others."""
-        if not threading.main_thread().is_alive():
+        """Whether the main thread has ended: only that thread gets Ctrl-C, and Python waits for all others.
+
+        The main thread itself must not ask: on Python 3.11 and 3.12, a Ctrl-C inside `is_alive` marks the thread as
+        ended for the rest of the process. Other threads never get Ctrl-C.
+        """
+        main = threading.main_thread()
+        if threading.get_ident() != main.ident and not main.is_alive():
             self.interrupted = True
             return True
         return False

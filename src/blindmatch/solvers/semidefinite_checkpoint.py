@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.io.files import Arrays, unpacked, write_atomically
+from blindmatch.io.files import Arrays, undisguised_interrupt, unpacked, write_atomically
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.certificate_file import FIELDS, certificate_arrays, certificate_of
@@ -220,7 +220,8 @@ def _record(node: Node, start: SplittingState | None, symmetries: tuple[Symmetry
         values = (start.allowed, start.Y[lower], start.Z[lower], np.array(start.beta))
         arrays.update(zip(_START, values, strict=True))
     content = io.BytesIO()
-    np.savez(content, **arrays)
+    with undisguised_interrupt():
+        np.savez(content, **arrays)
     return content.getvalue()
 
 

@@ -114,17 +114,17 @@ def solve(
     for one in (first, *budget.starts):
         budget.offer(one, shuffled.problem.objective(one))
 
-    outcome = Outcome(first, "interrupted")
-    with keep_what_is_done() as interrupted:
+    outcome, result = Outcome(first, "interrupted"), None
+    try:  # not a context manager: Ctrl-C may fall between its functions
         with budget.interruptible():
             outcome = chosen(shuffled.problem, budget=budget, rng=generator)
         result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
-    if interrupted:  # during the check: repeat it in a hurry
-        budget.interrupted, outcome = True, replace(outcome, status="interrupted")
-        result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
-    elif outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # it was checked
-        with keep_what_is_done():
+        if outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # it was checked
             outcome.on_checked()
+    except KeyboardInterrupt:
+        if result is None:  # during the check: repeat it in a hurry
+            budget.interrupted, outcome = True, replace(outcome, status="interrupted")
+            result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
     if budget.error is not None:
         attach_result(budget.error, result)
         raise budget.error

@@ -7,6 +7,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +29,21 @@ using Indices = nb::ndarray<const int, nb::ndim<1>, nb::c_contig, nb::device::cp
 void bind_bounds(nb::module_& m);
 void bind_proofs(nb::module_& m);
 void bind_subsets(nb::module_& m);
+
+// Returns the value if it is in range; otherwise the ValueError names it.
+template <class T>
+T in_range(const char* name, T value, std::type_identity_t<T> least,
+           std::type_identity_t<T> most = std::numeric_limits<T>::max()) {
+    if (value < least || value > most)
+        throw std::invalid_argument(std::string(name) + "=" + std::to_string(value) + "; expected " +
+                                    std::to_string(least) + " to " + std::to_string(most));
+    return value;
+}
+
+// No machine starts more threads.
+inline int thread_count(int threads) { return in_range("threads", threads, 1, 1 << 20); }
+
+inline std::vector<int> to_vector(const Indices& values) { return {values.data(), values.data() + values.size()}; }
 
 // Hands a vector over to numpy without a copy.
 template <class T, class... Sizes>

@@ -13,15 +13,31 @@
 #include "bound/dual_ascent.h"
 #include "python/bind.h"
 #include "python/budget.h"
+#include "search/two_opt.h"
 #include "tree/branch_and_bound.h"
 #include "tree/shared_tree.h"
 
 namespace {
 
-std::vector<int> copy_of(const Indices& permutation, const Problem& problem) {
-    if (permutation.size() != static_cast<std::size_t>(problem.n))
-        throw nb::value_error("initial: expected a permutation of the problem's size");
-    return {permutation.data(), permutation.data() + permutation.size()};
+std::vector<int> incumbent_of(const Indices& initial, const Problem& problem) {
+    std::vector<int> permutation = to_vector(initial);
+    if (!is_feasible(problem, permutation))
+        throw nb::value_error("initial: expected a permutation of the problem's size without forbidden pairs");
+    return permutation;
+}
+
+// What branch_and_bound found. Once Python has looked into the proof it has references to its nodes, which must then
+// stay where they are.
+struct Tree : TreeResult {
+    bool seen = false;
+};
+
+template <class Member>
+auto seen(Member member) {
+    return [member](Tree& self) -> const auto& {
+        self.seen = true;
+        return self.*member;
+    };
 }
 
 void bind_options(nb::module_& m) {
@@ -30,8 +46,14 @@ void bind_options(nb::module_& m) {
              nb::arg("noise"));
 
     nb::class_<DualAscentOptions>(m, "DualAscentOptions")
-        .def(nb::init<Target, std::size_t, std::uint64_t, int, bool>(), nb::kw_only(), nb::arg("target"),
-             nb::arg("memory_limit"), nb::arg("seed"), nb::arg("threads"), nb::arg("relaxation") = true);
+        .def(
+            "__init__",
+            [](DualAscentOptions* self, Target target, std::size_t memory_limit, std::uint64_t seed, int threads,
+               bool relaxation) {
+                new (self) DualAscentOptions{target, memory_limit, seed, thread_count(threads), relaxation};
+            },
+            nb::kw_only(), nb::arg("target"), nb::arg("memory_limit"), nb::arg("seed"), nb::arg("threads"),
+            nb::arg("relaxation") = true);
 
     nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions")
         .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, bool,
@@ -54,25 +76,37 @@ void bind_results(nb::module_& m) {
         .def_ro("bound", &BoundResult::bound)
         .def_ro("stages", &BoundResult::stages, "They prove the bound.");
 
-    nb::class_<TreeResult>(m, "TreeResult", "What branch_and_bound found.")
-        .def_prop_ro("permutation", view<TreeResult>(&TreeResult::permutation))
-        .def_ro("status", &TreeResult::status)
-        .def_ro("bound", &TreeResult::bound)
-        .def_ro("nodes", &TreeResult::nodes, "How many were bounded.")
-        .def_ro("full", &TreeResult::full, "Whether node_limit ended the run.")
-        .def_ro("proof", &TreeResult::proof, "The tree, the root first; empty if it outgrew proof_limit.")
-        .def_ro("symmetries", &TreeResult::symmetries, "Those that the proof uses.")
-        .def_ro("checkpoint_error", &TreeResult::checkpoint_error,
+    nb::class_<Tree>(m, "TreeResult", "What branch_and_bound found.")
+        .def_prop_ro(
+            "permutation", [](const Tree& self) { return to_numpy(self.permutation, self.permutation.size()); },
+            nb::rv_policy::move)
+        .def_ro("status", &Tree::status)
+        .def_ro("bound", &Tree::bound)
+        .def_ro("nodes", &Tree::nodes, "How many were bounded.")
+        .def_ro("full", &Tree::full, "Whether node_limit ended the run.")
+        .def_prop_ro("proof", seen(&Tree::proof), nb::rv_policy::reference_internal,
+                     "The tree, the root first; empty if it outgrew proof_limit.")
+        .def_prop_ro("symmetries", seen(&Tree::symmetries), nb::rv_policy::reference_internal,
+                     "Those that the proof uses.")
+        .def_ro("checkpoint_error", &Tree::checkpoint_error,
                 "Why the checkpoint could not be written; empty if it was.");
 }
 
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
+SharedTree& unfinished(SharedTree& tree) {
+    if (tree.permutation().empty()) throw nb::value_error("the tree was finished, and is empty");
+    return tree;
+}
+
 void bind_shared_tree(nb::module_& m) {
     nb::class_<SharedTree>(m, "SharedTree", "A tree whose open nodes are worked on elsewhere, piece by piece.")
         .def(
             "__init__",
-            [](SharedTree* self, const Problem& problem, const BranchAndBoundOptions& options, TreeResult& root) {
+            [](SharedTree* self, const Problem& problem, const BranchAndBoundOptions& options, Tree& root) {
+                if (!is_consistent(root, problem))
+                    throw nb::value_error("root: expected a result for this problem, which no other tree has taken");
+                if (root.seen) throw nb::value_error("root: expected a result whose proof nobody has looked at");
                 new (self) SharedTree(problem, options, std::move(root));
             },
             nb::arg("problem"), nb::arg("options"), nb::arg("root"), nb::keep_alive<1, 2>(),
@@ -80,26 +114,34 @@ void bind_shared_tree(nb::module_& m) {
         .def(
             "take",
             [](SharedTree& self, std::size_t count) {
-                auto [number, bytes] = self.take(count);
+                auto [number, bytes] = unfinished(self).take(count);
                 return std::pair(number, to_bytes(bytes));
             },
             nb::arg("count"), "A piece of at most `count` open nodes: its number and its bytes, empty if none is left.")
         .def(
             "absorb",
             [](SharedTree& self, std::int64_t number, const nb::bytes& piece) {
-                self.absorb(number, std::string(piece.c_str(), piece.size()));
+                unfinished(self).absorb(number, std::string(piece.c_str(), piece.size()));
             },
             nb::arg("number"), nb::arg("piece"), "What grow_piece made of a piece.")
-        .def("give_back", &SharedTree::give_back, nb::arg("number"), "The piece was lost: its nodes are open again.")
+        .def(
+            "give_back", [](SharedTree& self, std::int64_t number) { unfinished(self).give_back(number); },
+            nb::arg("number"), "The piece was lost: its nodes are open again.")
         .def_prop_ro("cost", &SharedTree::cost)
         .def_prop_ro("bound", &SharedTree::bound)
         .def_prop_ro("nodes", &SharedTree::nodes, "How many were bounded.")
         .def_prop_ro("open", &SharedTree::open, "How many wait.")
         .def_prop_ro("proof_nodes", &SharedTree::proof_nodes, "Nodes of the proof; 0 if it was dropped.")
-        .def_prop_ro("permutation",
-                     [](const SharedTree& self) { return to_numpy(self.permutation(), self.permutation().size()); })
-        .def("save", &SharedTree::save, nb::arg("path"), "Write the checkpoint, as if no piece were out.")
-        .def("finish", &SharedTree::finish, nb::arg("status"), "The result; the tree is empty afterwards.");
+        .def_prop_ro(
+            "permutation",
+            [](const SharedTree& self) { return to_numpy(self.permutation(), self.permutation().size()); },
+            nb::rv_policy::move)
+        .def(
+            "save", [](SharedTree& self, const std::filesystem::path& path) { unfinished(self).save(path); },
+            nb::arg("path"), "Write the checkpoint, as if no piece were out.")
+        .def(
+            "finish", [](SharedTree& self, BoundStatus status) { return Tree{unfinished(self).finish(status)}; },
+            nb::arg("status"), "The result; the tree is empty afterwards.");
     m.def(
         "grow_piece",
         [](const Problem& problem, const BranchAndBoundOptions& options, const nb::bytes& piece, BoundBudget budget) {
@@ -123,7 +165,7 @@ void bind_bounds(nb::module_& m) {
            BoundBudget budget) {
             if (start && start->n != problem.n) throw nb::value_error("start: expected duals of the problem's size");
             options.start = start;
-            std::vector<int> incumbent = copy_of(initial, problem);
+            std::vector<int> incumbent = incumbent_of(initial, problem);
             return run_with(std::move(budget), [&](Run& run) {
                 return dual_ascent(problem, options, std::move(incumbent), run.stop, run.bound_report());
             });
@@ -134,7 +176,8 @@ void bind_bounds(nb::module_& m) {
         "dense_sweeps",
         [](const Floats& pairs, const Matrix& linear, const Mask& forbidden, int count, double gain, int threads,
            CoreBudget budget) {
-            const int n = static_cast<int>(linear.shape(0));
+            const int n = in_range("n", static_cast<int>(linear.shape(0)), 1);
+            thread_count(threads);
             const std::size_t side = area(n, n);
             if (linear.shape(1) != linear.shape(0) || forbidden.shape(0) != linear.shape(0) ||
                 forbidden.shape(1) != linear.shape(0) || pairs.shape(0) != side || pairs.shape(1) != side)
@@ -150,6 +193,7 @@ void bind_bounds(nb::module_& m) {
     m.def(
         "time_sweeps",
         [](const Problem& problem, int count) {
+            in_range("count", count, 0, 10'000);  // nothing stops it
             nb::gil_scoped_release release;
             ThreadPool pool(1);
             const auto all = area(problem.n, problem.n);
@@ -168,9 +212,9 @@ void bind_bounds(nb::module_& m) {
     m.def(
         "branch_and_bound",
         [](const Problem& problem, const BranchAndBoundOptions& options, const Indices& initial, BoundBudget budget) {
-            std::vector<int> incumbent = copy_of(initial, problem);
+            std::vector<int> incumbent = incumbent_of(initial, problem);
             return run_with(std::move(budget), [&](Run& run) {
-                return branch_and_bound(problem, options, std::move(incumbent), run.stop, run.bound_report());
+                return Tree{branch_and_bound(problem, options, std::move(incumbent), run.stop, run.bound_report())};
             });
         },
         nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("budget"),

@@ -1,5 +1,7 @@
 // Subset selection for Python.
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 
 #include "python/bind.h"
@@ -13,8 +15,22 @@ using IndexMatrix = nb::ndarray<const int, nb::ndim<2>, nb::c_contig, nb::device
 SubsetProblem make_problem(const Matrix& cost, int size) {
     const int n = static_cast<int>(cost.shape(0));
     if (cost.shape(1) != cost.shape(0)) throw std::invalid_argument("cost: expected a square matrix");
-    if (size < 1 || size > n) throw std::invalid_argument("size: expected 1..n");
-    return SubsetProblem(cost.data(), n, size);
+    return SubsetProblem(cost.data(), n, in_range("size", size, 1, n));
+}
+
+// Sorted subsets of 0 .. n - 1.
+std::vector<Subset> to_subsets(const IndexMatrix& rows, const SubsetProblem& problem) {
+    std::vector<Subset> subsets;
+    const auto size = static_cast<std::size_t>(problem.size);
+    if (rows.shape(0) > 0 && rows.shape(1) != size) throw std::invalid_argument("known: expected (m, size)");
+    for (std::size_t s = 0; s < rows.shape(0); ++s) {
+        Subset subset(rows.data() + s * size, rows.data() + (s + 1) * size);
+        if (std::ranges::adjacent_find(subset, std::greater_equal<>()) != subset.end() || subset.front() < 0 ||
+            subset.back() >= problem.n)
+            throw std::invalid_argument("known: expected ascending indices below " + std::to_string(problem.n));
+        subsets.push_back(std::move(subset));
+    }
+    return subsets;
 }
 
 nb::ndarray<nb::numpy, int, nb::ndim<2>> to_rows(const std::vector<Subset>& subsets) {
@@ -37,7 +53,8 @@ void bind_subsets(nb::module_& m) {
         [](const Matrix& cost, int size, std::size_t k, std::uint64_t seed, std::int64_t restarts,
            std::int64_t iterations, int threads, CoreBudget budget) {
             const SubsetProblem problem = make_problem(cost, size);
-            const SubsetSearchOptions options{k, seed, restarts, iterations, threads};
+            const SubsetSearchOptions options{in_range("k", k, 1), seed, in_range("restarts", restarts, 1),
+                                              in_range("iterations", iterations, 0), thread_count(threads)};
             return run_with(std::move(budget), [&](Run& run) { return search_subsets(problem, options, run.stop); });
         },
         nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("seed"), nb::arg("restarts"),
@@ -46,12 +63,8 @@ void bind_subsets(nb::module_& m) {
         "exact_subsets",
         [](const Matrix& cost, int size, std::size_t k, const IndexMatrix& known, CoreBudget budget) {
             const SubsetProblem problem = make_problem(cost, size);
-            if (known.shape(0) > 0 && static_cast<int>(known.shape(1)) != size)
-                throw std::invalid_argument("known: expected (m, size)");
-            std::vector<Subset> start;
-            for (std::size_t s = 0; s < known.shape(0); ++s) {
-                start.emplace_back(known.data() + s * size, known.data() + (s + 1) * size);
-            }
+            in_range("k", k, 1);
+            const std::vector<Subset> start = to_subsets(known, problem);
             return run_with(std::move(budget), [&](Run& run) { return exact_subsets(problem, k, start, run.stop); });
         },
         nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("known"), nb::arg("budget"),

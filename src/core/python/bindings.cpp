@@ -1,6 +1,8 @@
 // The module: problems, assignment problems, the paper's ascent and the searches.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,10 +20,26 @@
 
 namespace {
 
-std::vector<double> copy_of(const Matrix& matrix, int n, const char* name) {
-    if (static_cast<int>(matrix.shape(0)) != n || static_cast<int>(matrix.shape(1)) != n)
+template <class T, class Array>
+std::vector<T> copy_of(const Array& matrix, int n, const char* name) {
+    if (matrix.shape(0) != static_cast<std::size_t>(n) || matrix.shape(1) != matrix.shape(0))
         throw std::invalid_argument(std::string(name) + ": expected a square matrix, all of one size");
     return {matrix.data(), matrix.data() + matrix.size()};
+}
+
+double largest(const std::vector<double>& values) {
+    double most = 0.0;
+    for (const double x : values) most = std::isnan(x) ? INFINITY : std::max(most, std::abs(x));
+    return most;
+}
+
+// The solvers add and compare costs, so no sum may overflow.
+void refuse_huge(const Problem& problem) {
+    const double n = problem.n;
+    double sum = std::abs(problem.constant) + n * largest(problem.linear);
+    for (const Factor& f : problem.factors) sum += 2 * n * n * largest(f.source) * largest(f.target);
+    if (!(sum < 1e300))
+        throw std::invalid_argument("factors, linear, constant: expected finite sums of costs below 1e300");
 }
 
 LapMethod lap_method(const std::string& name) {
@@ -40,13 +58,16 @@ void bind_problem(nb::module_& m) {
             [](Problem* self, const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear,
                double constant, const std::optional<Mask>& forbidden) {
                 Problem problem;
-                const int n = static_cast<int>(linear.shape(0));
+                const int n = in_range("n", static_cast<int>(linear.shape(0)), 1);
                 problem.n = n;
+                if (factors.empty()) throw std::invalid_argument("factors: expected at least one pair");
                 for (const auto& [source, target] : factors)
-                    problem.factors.push_back({copy_of(source, n, "source"), copy_of(target, n, "target")});
-                problem.linear = copy_of(linear, n, "linear");
+                    problem.factors.push_back(
+                        {copy_of<double>(source, n, "source"), copy_of<double>(target, n, "target")});
+                problem.linear = copy_of<double>(linear, n, "linear");
                 problem.constant = constant;
-                if (forbidden) problem.forbidden.assign(forbidden->data(), forbidden->data() + forbidden->size());
+                if (forbidden) problem.forbidden = copy_of<std::uint8_t>(*forbidden, n, "forbidden");
+                refuse_huge(problem);
                 new (self) Problem(std::move(problem));
             },
             nb::arg("factors"), nb::arg("linear"), nb::arg("constant"), nb::arg("forbidden") = nb::none());
@@ -86,23 +107,36 @@ void bind_lap(nb::module_& m) {
         "Solve a linear assignment problem.");
 }
 
+void refuse_taken(HahnGrant& ascent) {
+    if (ascent.duals().u.empty()) throw std::invalid_argument("the duals were taken, which ended the ascent");
+}
+
 void bind_hahn_grant(nb::module_& m) {
     nb::class_<HahnGrant>(m, "HahnGrant")
         .def(
             "__init__",
             [](HahnGrant* self, const Problem& problem, bool factorized, const std::string& lap, bool evaluate_laps,
-               int threads) { new (self) HahnGrant(problem, factorized, lap_method(lap), evaluate_laps, threads); },
+               int threads) {
+                new (self) HahnGrant(problem, factorized, lap_method(lap), evaluate_laps, thread_count(threads));
+            },
             nb::arg("problem"), nb::kw_only(), nb::arg("factorized"), nb::arg("lap"), nb::arg("evaluate_laps"),
             nb::arg("threads"))
         .def(
             "sweep",
             [](HahnGrant& self, CoreBudget budget) {
-                if (self.duals().u.empty()) throw std::logic_error("the duals were taken: no further sweep");
+                refuse_taken(self);
                 return run_with(std::move(budget), [&](Run& run) { return self.sweep(run.stop); });
             },
             nb::arg("budget"), "One pass over all subproblems; False if it was cut short.")
         .def(
-            "offer", [](HahnGrant& self, const Indices& permutation) { self.offer(permutation.data()); },
+            "offer",
+            [](HahnGrant& self, const Indices& permutation) {
+                Problem any;  // every pair is allowed
+                any.n = self.duals().n;
+                if (!is_feasible(any, to_vector(permutation)))
+                    throw std::invalid_argument("permutation: expected a permutation of the problem's size");
+                self.offer(permutation.data());
+            },
             nb::arg("permutation"))
         .def_prop_ro("bound", &HahnGrant::bound)
         .def_prop_ro("gain", &HahnGrant::leader_gain)
@@ -114,6 +148,7 @@ void bind_hahn_grant(nb::module_& m) {
         .def(
             "take_duals",
             [](HahnGrant& self) {
+                refuse_taken(self);
                 const int n = self.duals().n;
                 return HahnGrantStage{n, std::move(self.duals().u), std::move(self.duals().v), self.column_duals(),
                                       std::vector<std::uint8_t>(area(n, n), 0)};
@@ -123,7 +158,7 @@ void bind_hahn_grant(nb::module_& m) {
 
 std::vector<std::vector<int>> copy_of(const std::vector<Indices>& permutations) {
     std::vector<std::vector<int>> copies;
-    for (const Indices& p : permutations) copies.emplace_back(p.data(), p.data() + p.size());
+    for (const Indices& p : permutations) copies.push_back(to_vector(p));
     return copies;
 }
 
@@ -140,8 +175,8 @@ void bind_searches(nb::module_& m) {
             TwoOptOptions options;
             options.seed = seed;
             options.restarts = restarts;
-            options.kicks = kicks;
-            options.threads = threads;
+            options.kicks = in_range("kicks", kicks, 0);
+            options.threads = thread_count(threads);
             options.initial = copy_of(initial);
             return run_with(std::move(budget),
                             [&](Run& run) { return two_opt(problem, options, run.stop, run.progress()); });
@@ -154,9 +189,9 @@ void bind_searches(nb::module_& m) {
            double target, const std::vector<Indices>& initial, SearchBudget budget) {
             TabuOptions options;
             options.seed = seed;
-            options.streams = streams;
-            options.iterations = iterations;
-            options.threads = threads;
+            options.streams = in_range("streams", streams, 0, 1 << 20);  // a result each
+            options.iterations = in_range("iterations", iterations, 0);
+            options.threads = thread_count(threads);
             options.target = target;
             options.initial = copy_of(initial);
             return run_with(std::move(budget),
@@ -168,6 +203,7 @@ void bind_searches(nb::module_& m) {
     m.def(
         "enumerate",
         [](const Problem& problem, std::uint64_t seed, int threads, SearchBudget budget) {
+            thread_count(threads);
             return run_with(std::move(budget),
                             [&](Run& run) { return enumerate(problem, seed, threads, run.stop, run.progress()); });
         },

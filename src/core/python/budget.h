@@ -11,8 +11,12 @@
 #include "python/bind.h"
 #include "search/two_opt.h"
 
-// Python objects under the names that the stub shall give to their types.
-inline bool is_budget(nb::handle object) { return nb::hasattr(object, "remaining") && nb::hasattr(object, "fail"); }
+// Python objects under the names that the stub shall give to their types. The type is asked, not the object: to read
+// `remaining` would run Python code, and a Ctrl-C in it would look like a missing attribute.
+inline bool is_budget(nb::handle object) {
+    const nb::handle type = object.type();
+    return nb::hasattr(type, "remaining") && nb::hasattr(type, "fail");
+}
 
 struct CoreBudget : nb::object {
     NB_OBJECT(CoreBudget, nb::object, "blindmatch.solvers.core_budget.CoreBudget", is_budget)
@@ -29,19 +33,17 @@ struct SearchBudget : nb::object {
 class Run {
  public:
     explicit Run(nb::object budget)
-        : budget_(std::move(budget)),
-          stop(nb::cast<double>(budget_.attr("remaining")), [this] { return signalled(); }) {
-        if (nb::cast<bool>(budget_.attr("interrupted"))) stop.request();
+        : budget_(std::move(budget)), stop(to_double(budget_.attr("remaining")), [this] { return signalled(); }) {
+        if (is_true(budget_.attr("interrupted"))) stop.request();
     }
 
     // Tells a BoundBudget of a bound and a cost; whatever goes wrong there stops the run.
     BoundReport bound_report() {
         return [this](const BoundProgress& now) {
             nb::gil_scoped_acquire lock;
-            guarded([&] {
-                const nb::object go_on = budget_.attr("report")(now.bound, now.cost, now.iteration, now.proof_size);
-                if (!nb::cast<bool>(go_on)) stop.request();
-            });
+            const bool go_on = guarded(
+                [&] { return is_true(budget_.attr("report")(now.bound, now.cost, now.iteration, now.proof_size)); });
+            if (!go_on) stop.request();
         };
     }
 
@@ -49,30 +51,45 @@ class Run {
     Progress progress() {
         return [this](double cost, const std::vector<int>& permutation) {
             nb::gil_scoped_acquire lock;
-            guarded([&] {
+            const bool go_on = guarded([&] {
                 budget_.attr("keep")(to_numpy(permutation, permutation.size()), cost);
-                if (!nb::cast<bool>(budget_.attr("report")(nb::none(), cost))) stop.request();
+                return is_true(budget_.attr("report")(nb::none(), cost));
             });
+            if (!go_on) stop.request();
         };
     }
 
  private:
+    // Whether Ctrl-C was pressed, or the main thread has ended.
     bool signalled() {
         nb::gil_scoped_acquire lock;
-        if (PyErr_CheckSignals() == 0) return nb::cast<bool>(budget_.attr("orphaned"));
-        nb::python_error error;
-        budget_.attr("fail")(error.value());
-        return true;
+        return !guarded([&] {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            return !is_true(budget_.attr("orphaned"));
+        });
     }
 
+    // Whether to go on: what the call returns, or no if it raises.
     template <class Call>
-    void guarded(const Call& call) {
+    bool guarded(const Call& call) {
         try {
-            call();
+            return call();
         } catch (nb::python_error& error) {
             budget_.attr("fail")(error.value());
-            stop.request();
+            return false;
         }
+    }
+
+    static double to_double(const nb::object& object) {
+        const double value = PyFloat_AsDouble(object.ptr());
+        if (value == -1.0 && PyErr_Occurred()) throw nb::python_error();
+        return value;
+    }
+
+    static bool is_true(const nb::object& object) {
+        const int truth = PyObject_IsTrue(object.ptr());
+        if (truth < 0) throw nb::python_error();
+        return truth > 0;
     }
 
     nb::object budget_;  // before `stop`, which is built from it

@@ -1,0 +1,106 @@
+"""Ctrl-C at every function that a run calls: the best match so far, or KeyboardInterrupt before the solver begins."""
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from faults.presses import pressed
+from sampled import sampled
+from strategies import gw_problem
+
+import blindmatch as bm
+from blindmatch import _core
+from blindmatch.solvers.base import Budget
+from blindmatch.solvers.core_problem import core_problem
+
+
+@pytest.fixture(autouse=True)
+def _nobody_hears_what_python_ignores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Python reports, but does not raise, exceptions of iterators and archives that it closes itself."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    yield
+    gc.collect()
+
+
+@sampled(
+    ("solver", "step"),
+    [
+        ("branch-and-bound", 7),
+        ("dual-ascent", 5),
+        ("factorized-hahn-grant", 97),
+        ("faq", 97),
+        ("semidefinite", 41),
+        ("tabu", 1),
+        ("two-opt", 1),
+    ],
+    quick={("branch-and-bound", 7), ("tabu", 1)},
+)
+def test_a_run_ends_as_documented_wherever_ctrl_c_falls(solver: str, step: int) -> None:
+    problem = gw_problem(3, 5, noise=1.0)
+    whole = bm.solve(problem, solver, rng=0)
+    count = 0
+    for press in pressed(lambda: bm.solve(problem, solver, rng=0), step=step):
+        count += 1
+        result = press.outcome
+        if isinstance(result, KeyboardInterrupt):
+            assert not press.begun, press
+            continue
+        assert isinstance(result, bm.Result), press
+        assert result.cost == problem.objective(result.permutation)
+        assert result.lower_bound is None or result.lower_bound <= whole.cost
+        assert threading.main_thread().is_alive(), press
+    assert count > 20
+    again = bm.solve(problem, solver, rng=0)
+    assert (again.status, again.cost, again.lower_bound) == (whole.status, whole.cost, whole.lower_bound)
+
+
+def test_ctrl_c_while_a_budget_is_asked_leaves_the_main_thread_alive() -> None:
+    """At every line: asked by the main thread, `Thread.is_alive` would mark it as ended for good."""
+    budget = Budget()
+    presses = list(pressed(lambda: budget.stopped, "line"))
+    assert len(presses) > 3
+    assert all(isinstance(press.outcome, KeyboardInterrupt) for press in presses)
+    assert not budget.stopped
+    assert threading.main_thread().is_alive()
+    assert bm.solve(gw_problem(3, 5), rng=0).status == "optimal"
+
+
+@pytest.mark.parametrize("name", ["remaining", "interrupted", "orphaned"])
+def test_ctrl_c_in_a_property_that_the_core_reads_is_an_interrupt(name: str) -> None:
+    """It read as a missing attribute: a TypeError about the types of the arguments."""
+
+    def press(_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    problem = core_problem(gw_problem(3, 60, noise=1.0))
+    budget = type("Pressed", (Budget,), {name: property(press, lambda *_: None)})()
+    start = np.arange(60, dtype=np.int32)
+    options: dict[str, Any] = {"seed": 0, "streams": 1, "iterations": 10**9, "threads": 1, "target": -1e300}
+    if name == "orphaned":  # asked during the run, which ends with what it has
+        found = _core.tabu(problem, **options, initial=[start], budget=budget)
+        assert budget.interrupted
+        assert not found.completed
+        assert sorted(found.permutation) == list(range(60))
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            _core.tabu(problem, **options, initial=[start], budget=budget)
+
+
+def test_ctrl_c_while_a_certificate_is_saved_keeps_the_old_file(tmp_path: Path) -> None:
+    """An archive that is interrupted amid a member cannot be closed: that error must not hide the Ctrl-C."""
+    certificate = bm.solve(gw_problem(3, 4, noise=1.0), "dual-ascent", rng=0).certificate
+    path = tmp_path / "proof.npz"
+    certificate.save(path)
+    content, count = path.read_bytes(), 0
+    for press in pressed(lambda: certificate.save(path)):
+        count += 1
+        assert press.outcome is None or isinstance(press.outcome, KeyboardInterrupt), press
+        assert list(tmp_path.iterdir()) == [path], press
+        assert bm.Certificate.load(path).size == 4
+    assert count > 100
+    assert len(content) == path.stat().st_size
