@@ -11,7 +11,9 @@ import numpy as np
 
 from blindmatch.errors import shown, unknown_name
 from blindmatch.geometry import kernels as kernel_functions
-from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortion import Distortion, Own
+from blindmatch.problem.exact_sums import split_products
+from blindmatch.problem.qap import FactorPair
 from blindmatch.validation import FloatArray, at_least, boolean, positive
 
 
@@ -36,6 +38,11 @@ class GromovWasserstein(Distortion):
     def h2(self, b: FloatArray) -> FloatArray:
         """The factor 2 b."""
         return 2.0 * b
+
+    def terms(self, K: FloatArray, G: FloatArray) -> tuple[FactorPair, Own, Own]:
+        """Those of differences: what all relations have in common is subtracted before anything is squared."""
+        a, b = (kernel - offset for kernel, offset in zip((K, G), kernel_functions.offsets(K, G), strict=True))
+        return (-a, 2.0 * b), split_products(a, a), split_products(b, b)
 
 
 @dataclass(frozen=True)

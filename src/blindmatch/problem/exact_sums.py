@@ -1,4 +1,4 @@
-"""Costs that are never below the exact ones: sums of products with their rounding errors, rounded up at the end."""
+"""Costs that are never below the exact ones, and numbers below them: products and sums with their rounding errors."""
 
 from __future__ import annotations
 
@@ -35,6 +35,33 @@ def sum_of_products(pairs: Iterable[tuple[FloatArray, FloatArray]], others: Floa
     summands = [*_summed(np.concatenate(terms)), slack]
     total = math.fsum(summands)
     return math.nextafter(total, math.inf) if math.fsum([*summands, -total]) > 0 else total
+
+
+def split_sum(values: FloatArray, rests: FloatArray) -> tuple[float, float]:
+    """The sum of `values` rounded down, and at least what it lacks of the sum of both arrays.
+
+    >>> split_sum(np.array([0.5, 2.0**-60]), np.array([2.0**-70])) == (0.5, 2.0**-60 + 2.0**-70)
+    True
+    """
+    if not values.size:
+        return 0.0, 0.0
+    low = -sum_of_products([], -values)
+    return low, max(sum_of_products([], np.concatenate([values.ravel(), rests.ravel(), [-low]])), 0.0)
+
+
+def split_products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The elementwise products rounded down to float64, and at least what they lack; 0 where a product is exact.
+
+    >>> low, rest = split_products(np.array([3.0, 1 + 2.0**-40]), np.array([0.5, 1 + 2.0**-40]))
+    >>> low.tolist() == [1.5, 1 + 2.0**-39], 2.0**-80 <= rest[1] <= 2.0**-79, rest[0]
+    (True, True, 0.0)
+    """
+    product, error, exponents = _products(a, b)
+    nearest = np.ldexp(product, exponents)
+    vanished = np.ldexp(nearest, -exponents) != product  # by half of the smallest number at most
+    low = np.where((error < 0) | vanished, np.nextafter(nearest, -math.inf), nearest)
+    rest = np.nextafter(nearest - low + np.ldexp(error, exponents), math.inf) + math.ulp(0.0)
+    return low, np.where((error != 0) | vanished, rest, 0.0)
 
 
 def _products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.intc]]:
