@@ -13,7 +13,7 @@ from blindmatch.geometry import kernels as kernel_functions
 from blindmatch.geometry.metrics import Metric, as_metrics
 from blindmatch.geometry.relations import as_relations
 from blindmatch.problem.exact_sums import split_sum
-from blindmatch.problem.qap import QAP, FactorPair, rest_of
+from blindmatch.problem.qap import LARGEST_COST, QAP, FactorPair, cost_scale, rest_of
 from blindmatch.validation import FloatArray, as_floats, as_permutation, boolean
 
 Kernels = tuple[ArrayLike, ArrayLike]
@@ -148,6 +148,13 @@ class Distortion:
             for factors, own, other in zip(parts, source, target, strict=True):
                 factors += [(own, np.ones_like(G))] if size != m and own.any() else []
                 factors += [(np.ones_like(K), other)] if size != n and other.any() else []
+            total = cost_scale(parts[0], np.abs(source[0]), float(np.abs(target[0]).sum()))
+            if not total <= LARGEST_COST:
+                sizes = (np.abs(K).max(), np.abs(G).max())
+                raise ValueError(
+                    f"source and target have relations up to {sizes[0]:.3g} and {sizes[1]:.3g}, whose costs sum up to "
+                    f"{total:.3g}; expected up to {LARGEST_COST:g}"
+                )
             fixed = [own for own, whole in ((source, size == m), (target, size == n)) if whole]
             constant, lost = split_sum(*(np.array([own[part] for own in fixed]) for part in (0, 1)))
         padded, lacking = ([(_padded(A, size), _padded(B, size)) for A, B in factors] for factors in parts)

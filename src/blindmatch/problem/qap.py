@@ -27,8 +27,8 @@ from blindmatch.validation import (
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 FactorPair = tuple[FloatArray, FloatArray]
 _State = tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None, Any]
-_LARGEST_ACCURATE = 300  # items up to which an accurate cost takes at most a hundredth of a second
-_LARGEST = 1e200  # sums and products of such costs stay far from overflow
+_LARGEST_ACCURATE = 2000  # items up to which an accurate cost takes at most a tenth of a second
+LARGEST_COST = 1e200  # sums and products of such costs stay far from overflow
 _LEAST_EXPONENT = -900  # of the largest number of a matrix: the digits of most others are then within float64
 
 
@@ -154,9 +154,9 @@ class QAP:
             None if forbidden is None else _as_mask(forbidden, n),
             rest,
         )
-        if not self.scale <= _LARGEST:
+        if not self.scale <= LARGEST_COST:
             raise ValueError(
-                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {_LARGEST:g}"
+                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {LARGEST_COST:g}"
             )
 
     def _keep(
@@ -192,8 +192,8 @@ class QAP:
     def objective(self, permutation: ArrayLike) -> float:
         """Cost of a permutation: source i is paired with target permutation[i].
 
-        Up to 300 items it is never below the exact cost of these numbers, and above it only in the last digit of a
-        float64. Beyond that, it is a sum in float64.
+        Up to 2,000 items it is never below the exact cost, and above it only in the last digit of a float64. Beyond
+        that, it is a sum in float64.
         """
         p = as_permutation(permutation, self.n)
         parts = (self,) if self.rest is None else (self, self.rest)
