@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
@@ -93,17 +95,26 @@ def offset_of(*values: FloatArray) -> float:
     signs = {np.sign(bound(part)) for part in values if part.size for bound in (np.min, np.max)}
     if len(signs) != 1 or sizes.max() / 2 > sizes.min():
         return 0.0
-    middle = len(sizes) // 2
-    return float(signs.pop() * np.partition(sizes, middle)[middle])
+    return float(signs.pop() * middle_of(sizes))
 
 
-def offsets(K: FloatArray, G: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What all relations of two kernels have in common, and what their diagonals do: a matrix for each kernel.
+def middle_of(*values: FloatArray) -> float:
+    """One of the numbers, as large as half of them."""
+    everything = np.concatenate([part.ravel() for part in values])
+    middle = len(everything) // 2
+    return float(np.partition(everything, middle)[middle])
 
-    A pairing compares relations with relations, and the diagonal with the diagonal.
+
+def common_numbers(
+    K: FloatArray, G: FloatArray, find: Callable[[FloatArray, FloatArray], float]
+) -> tuple[FloatArray, FloatArray]:
+    """A matrix for each kernel, with a number for all relations of both, and one for the diagonals.
+
+    A pairing compares relations with relations, and the diagonal with the diagonal. `find` finds the numbers.
     """
-    others = offset_of(*(kernel[~np.eye(len(kernel), dtype=bool)] for kernel in (K, G)))
-    own = offset_of(np.diagonal(K), np.diagonal(G))
+    relations = [kernel[~np.eye(len(kernel), dtype=bool)] for kernel in (K, G)]
+    own = find(np.diagonal(K), np.diagonal(G))
+    others = find(relations[0], relations[1]) if relations[0].size or relations[1].size else own
     source, target = (np.where(np.eye(len(kernel), dtype=bool), own, others) for kernel in (K, G))
     return source, target
 

@@ -141,7 +141,7 @@ class Distortion:
         """
         n, m = len(K), len(G)
         size = max(n, m) + dummies
-        with np.errstate(over="ignore", invalid="ignore"):  # QAP refuses numbers that overflow
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
             product, source, target = self.terms(K, G)
             # The own cost of a side is a constant if all of it is matched; otherwise it is a product with ones.
             parts: list[list[FactorPair]] = [[product], []]  # what was rounded down, and what that lacks

@@ -50,8 +50,11 @@ class Hints:
         price = None if unmatched_cost is None else not_negative(unmatched_cost, "unmatched_cost")
         reward, excess = None, None
         if similarity is not None:
-            low, excess = split_products(np.array(-weight), _matrix(similarity, sizes))
+            with np.errstate(over="ignore", invalid="ignore"):
+                low, excess = split_products(np.array(-weight), _matrix(similarity, sizes))
             reward = -low
+            if not np.isfinite(reward).all():
+                raise ValueError(f"similarity_weight={similarity_weight!r} times similarity is infinite")
         most = min(sizes) if max_unmatched is None else min(at_least(max_unmatched, 0, "max_unmatched"), *sizes)
         return cls(
             sizes,
@@ -90,8 +93,8 @@ class Hints:
             return problem.rest
         linear = np.zeros((problem.n, problem.n))
         linear[: self.sizes[0], : self.sizes[1]] = self.excess
-        known = problem.rest
-        return rest_of(problem.n, () if known is None else known.factors, linear, 0.0 if known is None else known.constant)
+        factors, constant = ((), 0.0) if problem.rest is None else (problem.rest.factors, problem.rest.constant)
+        return rest_of(problem.n, factors, linear, constant)
 
     def enough_dummies(self, distortion: Distortion, cost: float, scale: float) -> int:
         """The number of dummies that is enough if a match of this cost is known: leaving more unmatched costs more."""

@@ -156,7 +156,8 @@ class QAP:
         )
         if not self.scale <= LARGEST_COST:
             raise ValueError(
-                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {LARGEST_COST:g}"
+                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; "
+                f"expected up to {LARGEST_COST:g}"
             )
 
     def _keep(
@@ -243,9 +244,7 @@ class QAP:
         rest = None if self.rest is None else self.rest.reduced(fixed)[0]
         return self._derived(rows, columns, linear, constant, rest), rows, columns
 
-    def _derived(
-        self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float, rest: QAP | None
-    ) -> QAP:
+    def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float, rest: QAP | None) -> QAP:
         """The problem of these sources and targets, without validating numbers that are already valid."""
         problem = QAP.__new__(QAP)
         problem._keep(
