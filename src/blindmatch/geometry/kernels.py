@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
@@ -61,10 +63,14 @@ def cka_kernel(kernel: FloatArray) -> FloatArray:
     size = np.abs(kernel).max()
     if size == 0:
         return np.zeros_like(kernel)
-    matrix = centred(kernel / size)
+    apart = kernel - offset_of(kernel)  # centring would round what is left of a large offset
+    spread = np.abs(apart).max()
+    if spread == 0:
+        return np.zeros_like(kernel)
+    matrix = centred(apart / spread)
     norm = np.linalg.norm(matrix)
     # Centring a constant kernel leaves rounding noise, which must not be scaled up to unit norm.
-    return matrix / norm if norm > 1e-12 * len(kernel) else np.zeros_like(kernel)
+    return matrix / norm if norm * (spread / size) > 1e-12 * len(kernel) else np.zeros_like(kernel)
 
 
 def knn_kernel(similarity: FloatArray, k: int) -> FloatArray:
@@ -80,6 +86,39 @@ def knn_kernel(similarity: FloatArray, k: int) -> FloatArray:
     return kernel
 
 
+def offset_of(*values: FloatArray) -> float:
+    """One of the numbers, if they all have one sign and differ by a factor of at most 2; otherwise 0.
+
+    The difference of each number and this one is then a float64, without rounding (Sterbenz 1974).
+    """
+    sizes = np.abs(np.concatenate([part.ravel() for part in values]))
+    signs = {np.sign(bound(part)) for part in values if part.size for bound in (np.min, np.max)}
+    if len(signs) != 1 or sizes.max() / 2 > sizes.min():
+        return 0.0
+    return float(signs.pop() * middle_of(sizes))
+
+
+def middle_of(*values: FloatArray) -> float:
+    """One of the numbers, as large as half of them."""
+    everything = np.concatenate([part.ravel() for part in values])
+    middle = len(everything) // 2
+    return float(np.partition(everything, middle)[middle])
+
+
+def common_numbers(
+    K: FloatArray, G: FloatArray, find: Callable[[FloatArray, FloatArray], float]
+) -> tuple[FloatArray, FloatArray]:
+    """A matrix for each kernel, with a number for all relations of both, and one for the diagonals.
+
+    A pairing compares relations with relations, and the diagonal with the diagonal. `find` finds the numbers.
+    """
+    relations = [kernel[~np.eye(len(kernel), dtype=bool)] for kernel in (K, G)]
+    own = find(np.diagonal(K), np.diagonal(G))
+    others = find(relations[0], relations[1]) if relations[0].size or relations[1].size else own
+    source, target = (np.where(np.eye(len(kernel), dtype=bool), own, others) for kernel in (K, G))
+    return source, target
+
+
 def standardized(kernel: FloatArray) -> FloatArray:
     """Off-diagonal mean 0 and standard deviation 1, diagonal 0; a constant kernel becomes all zeros."""
     n = len(kernel)
@@ -88,11 +127,13 @@ def standardized(kernel: FloatArray) -> FloatArray:
     off = ~np.eye(n, dtype=bool)
     size = np.abs(kernel[off]).max()
     result = np.zeros_like(kernel)
-    if size > 0:
-        values = kernel[off] / size  # squares of huge or tiny numbers would overflow or underflow
+    apart = kernel[off] - offset_of(kernel[off])  # the mean would round what is left of a large offset
+    spread = np.abs(apart).max()
+    if spread > 0:
+        values = apart / spread  # squares of huge or tiny numbers would overflow or underflow
         deviation = values.std()
         # Rounding leaves a tiny deviation in constant kernels; dividing by it would amplify noise.
-        if deviation > 1e-12:
+        if deviation * (spread / size) > 1e-12:
             result[off] = (values - values.mean()) / deviation
     return result
 

@@ -30,8 +30,8 @@ def suggested_price(task: Task) -> Price:
     if sum(task.sizes) > _LARGEST:
         raise ValueError(f"unmatched_cost='auto' is for up to {_LARGEST} items on both sides together; give a price")
     K, G = task.kernels
-    f = task.distortion
-    random = float(f.f1(K).mean() + f.f2(G).mean() - f.h1(K).mean() * f.h2(G).mean())
+    (A, B), (source, _), (target, _) = task.distortion.terms(K, G)
+    random = float(source.mean() + target.mean() + A.mean() * B.mean())
     prices = np.geomspace(_LEAST, 1.0, _PRICES) * random * min(task.sizes)
     curve = tuple((float(price), _matched(task, float(price))) for price in prices)
     full = min(task.sizes)

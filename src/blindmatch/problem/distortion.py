@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 from blindmatch.geometry import kernels as kernel_functions
 from blindmatch.geometry.metrics import Metric, as_metrics
 from blindmatch.geometry.relations import as_relations
-from blindmatch.problem.qap import QAP
+from blindmatch.problem.exact_sums import split_sum
+from blindmatch.problem.qap import LARGEST_COST, QAP, FactorPair, cost_scale, rest_of
 from blindmatch.validation import FloatArray, as_floats, as_permutation, boolean
 
 Kernels = tuple[ArrayLike, ArrayLike]
+Own = tuple[FloatArray, FloatArray]  # costs that one side has by itself: rounded down, and at least what that lacks
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,16 @@ class Distortion:
         """The target's factor of the product."""
         return b
 
+    def terms(self, K: FloatArray, G: FloatArray) -> tuple[FactorPair, Own, Own]:
+        """The parts of the loss between two kernels: the product, what the source costs, and what the target costs.
+
+        They hold for the numbers of the kernels, whatever is rounded here: a product of the factors and both own costs,
+        rounded down, are never above the loss, and with what the own costs lack they are never below it. Here only
+        the four functions are computed, without an allowance: a distortion that rounds in them defines its own terms.
+        """
+        source, target = self.f1(K), self.f2(G)
+        return (-self.h1(K), self.h2(G)), (source, np.zeros_like(K)), (target, np.zeros_like(G))
+
     def kernels(
         self, source: ArrayLike | None = None, target: ArrayLike | None = None, *, kernels: Kernels | None = None
     ) -> tuple[FloatArray, FloatArray]:
@@ -129,20 +141,25 @@ class Distortion:
         """
         n, m = len(K), len(G)
         size = max(n, m) + dummies
-        with np.errstate(over="ignore"):  # QAP refuses numbers that overflow
-            factors = [(-self.h1(K), self.h2(G))]
-            own_source, own_target = self.f1(K), self.f2(G)
-        constant = 0.0
-        # The own cost of a side is a constant if all of it is matched; otherwise it is a product with ones.
-        if size == m:
-            constant += float(own_source.sum())
-        elif own_source.any():
-            factors.append((own_source, np.ones_like(G)))
-        if size == n:
-            constant += float(own_target.sum())
-        elif own_target.any():
-            factors.append((np.ones_like(K), own_target))
-        return QAP.from_factors([(_padded(A, size), _padded(B, size)) for A, B in factors], constant=constant)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+            product, source, target = self.terms(K, G)
+            # The own cost of a side is a constant if all of it is matched; otherwise it is a product with ones.
+            parts: list[list[FactorPair]] = [[product], []]  # what was rounded down, and what that lacks
+            for factors, own, other in zip(parts, source, target, strict=True):
+                factors += [(own, np.ones_like(G))] if size != m and own.any() else []
+                factors += [(np.ones_like(K), other)] if size != n and other.any() else []
+            total = cost_scale(parts[0], np.abs(source[0]), float(np.abs(target[0]).sum()))
+            if not total <= LARGEST_COST:
+                sizes = (np.abs(K).max(), np.abs(G).max())
+                raise ValueError(
+                    f"source and target have relations up to {sizes[0]:.3g} and {sizes[1]:.3g}, whose costs sum up to "
+                    f"{total:.3g}; expected up to {LARGEST_COST:g}"
+                )
+            fixed = [own for own, whole in ((source, size == m), (target, size == n)) if whole]
+            constant, lost = split_sum(*(np.array([own[part] for own in fixed]) for part in (0, 1)))
+        padded, lacking = ([(_padded(A, size), _padded(B, size)) for A, B in factors] for factors in parts)
+        problem = QAP.from_factors(padded, constant=constant)
+        return problem.changed(rest=rest_of(size, lacking, constant=lost))
 
     def evaluate(
         self,

@@ -11,7 +11,10 @@ import numpy as np
 
 from blindmatch.errors import shown, unknown_name
 from blindmatch.geometry import kernels as kernel_functions
-from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortion import Distortion, Own
+from blindmatch.problem.divergence import LOG_ERROR, divergence, log_ratio
+from blindmatch.problem.exact_sums import split_products
+from blindmatch.problem.qap import FactorPair
 from blindmatch.validation import FloatArray, at_least, boolean, positive
 
 
@@ -36,6 +39,12 @@ class GromovWasserstein(Distortion):
     def h2(self, b: FloatArray) -> FloatArray:
         """The factor 2 b."""
         return 2.0 * b
+
+    def terms(self, K: FloatArray, G: FloatArray) -> tuple[FactorPair, Own, Own]:
+        """Those of differences: what all relations have in common is subtracted before anything is squared."""
+        source, target = kernel_functions.common_numbers(K, G, kernel_functions.offset_of)
+        a, b = K - source, G - target
+        return (-a, 2.0 * b), split_products(a, a), split_products(b, b)
 
 
 @dataclass(frozen=True)
@@ -120,13 +129,13 @@ class KL(Distortion):
         if kernel.min() < 0:
             raise ValueError(f"kernels holds {kernel.min()}; KL needs non-negative values")
         n = len(kernel)
-        mean = kernel[~np.eye(n, dtype=bool)].mean() if n > 1 else 0.0
-        scale = mean if self.standardize and mean > 0 else 1.0
+        mean = kernel[~np.eye(n, dtype=bool)].mean() if self.standardize and n > 1 else 0.0
+        scale = mean if mean > 0 else 1.0
         return np.maximum(kernel / scale, self.floor)
 
     def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """The loss a log(a/b) - a + b."""
-        return np.asarray(a * np.log(a / b) - a + b)
+        return divergence(a, b)[0]
 
     def f1(self, a: FloatArray) -> FloatArray:
         """The term a log a - a."""
@@ -139,6 +148,15 @@ class KL(Distortion):
     def h2(self, b: FloatArray) -> FloatArray:
         """The factor log b."""
         return np.asarray(np.log(b))
+
+    def terms(self, K: FloatArray, G: FloatArray) -> tuple[FactorPair, Own, Own]:
+        """Those around a number c: l(a, b) = l(a, c) + l(c, b) - (a - c) log(b/c), which all vanish near it."""
+        source, target = kernel_functions.common_numbers(K, G, kernel_functions.middle_of)
+        factors = source - K, log_ratio(G, target)
+        first, error = divergence(K, source)
+        error = error + 2 * LOG_ERROR * np.abs(factors[0]) * np.abs(factors[1]).max()  # that of the product
+        second, other = divergence(target, G)
+        return factors, (first - error, 2 * error), (second - other, 2 * other)
 
 
 DISTORTIONS: dict[str, type[Distortion]] = {

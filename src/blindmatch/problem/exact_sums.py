@@ -1,9 +1,9 @@
-"""Costs that are never below the exact ones: sums of products with their rounding errors, rounded up at the end."""
+"""Costs that are never below the exact ones, and numbers below them: products and sums with their rounding errors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from blindmatch.validation import FloatArray
 
 _EPS = float(np.finfo(float).eps)
+_BLOCK = 2**18  # products that are summed together
 _SPLITTER = 2.0**27 + 1  # cuts a float64 into two halves, whose products are exact
 
 
@@ -25,16 +26,59 @@ def sum_of_products(pairs: Iterable[tuple[FloatArray, FloatArray]], others: Floa
     >>> sum_of_products([(np.array([0.1]), np.array([3.0]))], np.zeros(1))
     0.30000000000000004
     """
-    terms, slack = [others.ravel()], 0.0
-    for left, right in pairs:
-        *parts, exponents = _products(left.ravel(), right.ravel())
+    summands, terms, slack = [0.0], [others.ravel()], 0.0
+    for left, right in _blocks(pairs):
+        *parts, exponents = _products(left, right)
         for part in parts:
             terms.append(np.ldexp(part, exponents))
             lost = np.ldexp(terms[-1], -exponents) != part  # by underflow: half of the smallest number at most
             slack += math.ulp(0.0) * int(lost.sum())
-    summands = [*_summed(np.concatenate(terms)), slack]
+        if len(left) == _BLOCK:
+            summands += _summed(np.concatenate(terms))
+            terms = [np.zeros(1)]
+    return _rounded_up(*summands, *_summed(np.concatenate(terms)), slack)
+
+
+def _blocks(pairs: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Both arrays of each pair, flat and cut into blocks: each needs twenty arrays of its size."""
+    for left, right in pairs:
+        a, b = left.ravel(), right.ravel()
+        for start in range(0, len(a), _BLOCK):
+            yield a[start : start + _BLOCK], b[start : start + _BLOCK]
+
+
+def _rounded_up(*summands: float) -> float:
     total = math.fsum(summands)
     return math.nextafter(total, math.inf) if math.fsum([*summands, -total]) > 0 else total
+
+
+def split_sum(values: FloatArray, rests: FloatArray) -> tuple[float, float]:
+    """The sum of `values` rounded down, and at least what it lacks of the sum of both arrays.
+
+    >>> low, rest = split_sum(np.array([0.5, 2.0**-60]), np.array([2.0**-60]))
+    >>> low, f"{rest:.3g}", f"{2.0**-59:.3g}"
+    (0.5, '1.73e-18', '1.73e-18')
+    """
+    if not values.size:
+        return 0.0, 0.0
+    total, errors, slack = _summed(values.ravel())
+    low = -_rounded_up(-total, -errors, slack)
+    return low, max(_rounded_up(total, errors, slack, *_summed(rests.ravel()), -low), 0.0)
+
+
+def split_products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The elementwise products rounded down to float64, and at least what they lack; 0 where a product is exact.
+
+    >>> low, rest = split_products(np.array([3.0, 1 + 2.0**-40]), np.array([0.5, 1 + 2.0**-40]))
+    >>> low.tolist() == [1.5, 1 + 2.0**-39], [f"{one:.3g}" for one in rest], f"{2.0**-80:.3g}"
+    (True, ['0', '8.27e-25'], '8.27e-25')
+    """
+    product, error, exponents = _products(a, b)
+    nearest = np.ldexp(product, exponents)
+    vanished = np.ldexp(nearest, -exponents) != product  # by half of the smallest number at most
+    low = np.where((error < 0) | vanished, np.nextafter(nearest, -math.inf), nearest)
+    rest = np.nextafter(nearest - low + np.ldexp(error, exponents), math.inf) + math.ulp(0.0)
+    return low, np.where((error != 0) | vanished, rest, 0.0)
 
 
 def _products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.intc]]:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.exact_sums import split_products
 from blindmatch.problem.optimality import ROUNDING_TOLERANCE
-from blindmatch.problem.qap import QAP
+from blindmatch.problem.qap import QAP, rest_of
 from blindmatch.validation import BoolArray, FloatArray, as_array, as_floats, as_pairs, at_least, not_negative
 
 
@@ -26,6 +27,7 @@ class Hints:
     reward: FloatArray | None = None  # (n, m), by how much each pair lowers the cost
     unmatched_cost: float | None = None  # of each item without a partner; None: as many as possible must be matched
     max_unmatched: int = 0  # the largest number of items of the smaller set that may stay unmatched
+    excess: FloatArray | None = None  # (n, m), by how much each reward is too high, because it was rounded up
 
     @classmethod
     def of(
@@ -46,14 +48,22 @@ class Hints:
         if max_unmatched is not None and unmatched_cost is None:
             raise ValueError(f"max_unmatched={max_unmatched!r} needs an unmatched_cost")
         price = None if unmatched_cost is None else not_negative(unmatched_cost, "unmatched_cost")
+        reward, excess = None, None
+        if similarity is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                low, excess = split_products(np.array(-weight), _matrix(similarity, sizes))
+            reward = -low
+            if not np.isfinite(reward).all():
+                raise ValueError(f"similarity_weight={similarity_weight!r} times similarity is infinite")
         most = min(sizes) if max_unmatched is None else min(at_least(max_unmatched, 0, "max_unmatched"), *sizes)
         return cls(
             sizes,
             tuple(as_pairs(known_pairs, sizes, "known_pairs")),
             _mask(forbidden_pairs, sizes),
-            None if similarity is None else weight * _matrix(similarity, sizes),
+            reward,
             price,
             0 if price is None else most,
+            excess,
         )
 
     def problem(self, distortion: Distortion, K: FloatArray, G: FloatArray, dummies: int | None = None) -> QAP:
@@ -74,8 +84,17 @@ class Hints:
             mask = np.zeros((problem.n, problem.n), dtype=bool)
             mask[:n, :m] = self.forbidden
         if linear.any() or mask is not None:
-            problem = QAP.from_factors(problem.factors, linear, problem.constant, forbidden=mask)
+            problem = problem.changed(linear=linear, forbidden=mask, rest=self._rest(problem))
         return problem.with_known_pairs(self.known) if self.known else problem
+
+    def _rest(self, problem: QAP) -> QAP | None:
+        """What a problem with these rewards lacks because of rounding."""
+        if self.excess is None or not self.excess.any():
+            return problem.rest
+        linear = np.zeros((problem.n, problem.n))
+        linear[: self.sizes[0], : self.sizes[1]] = self.excess
+        factors, constant = ((), 0.0) if problem.rest is None else (problem.rest.factors, problem.rest.constant)
+        return rest_of(problem.n, factors, linear, constant)
 
     def enough_dummies(self, distortion: Distortion, cost: float, scale: float) -> int:
         """The number of dummies that is enough if a match of this cost is known: leaving more unmatched costs more."""

@@ -26,8 +26,9 @@ from blindmatch.validation import (
 
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 FactorPair = tuple[FloatArray, FloatArray]
-_LARGEST_ACCURATE = 300  # items up to which an accurate cost takes at most a hundredth of a second
-_LARGEST = 1e200  # sums and products of such costs stay far from overflow
+_State = tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None, Any]
+_LARGEST_ACCURATE = 2000  # items up to which an accurate cost takes at most a tenth of a second
+LARGEST_COST = 1e200  # sums and products of such costs stay far from overflow
 _LEAST_EXPONENT = -900  # of the largest number of a matrix: the digits of most others are then within float64
 
 
@@ -56,6 +57,9 @@ class QAP:
     """A quadratic assignment problem.
 
     The cost of a permutation p is ``sum_ik A[i, k] * B[p[i], p[k]] + sum_i L[i, p[i]] + constant``.
+
+    The numbers of a problem that a distortion makes may be rounded down. What they lack is `rest`, a problem without
+    negative numbers, or None. Costs include it. Bounds and proofs leave it out, and so hold for what was not rounded.
 
     Parameters
     ----------
@@ -113,6 +117,20 @@ class QAP:
         problem._set(tuple(pairs), linear, constant, forbidden)
         return problem
 
+    def changed(
+        self, *, linear: ArrayLike | None = None, forbidden: ArrayLike | None = None, rest: QAP | None = None
+    ) -> QAP:
+        """The same problem with another linear term, other forbidden pairs or another rest."""
+        problem = QAP.__new__(QAP)
+        problem._set(
+            self.factors,
+            self.linear if linear is None else linear,
+            self.constant,
+            self.forbidden if forbidden is None else forbidden,
+            self.rest if rest is None else rest,
+        )
+        return problem
+
     @classmethod
     def from_qaplib(cls, path: str | Path) -> QAP:
         """Read a QAPLIB ``.dat`` file."""
@@ -126,6 +144,7 @@ class QAP:
         linear: ArrayLike | None,
         constant: float,
         forbidden: ArrayLike | None,
+        rest: QAP | None = None,
     ) -> None:
         n = len(factors[0][0])
         self._keep(
@@ -133,28 +152,35 @@ class QAP:
             np.zeros((n, n)) if linear is None else as_square(linear, "linear", n),
             float(as_floats(constant, "constant", ndim=0)),
             None if forbidden is None else _as_mask(forbidden, n),
+            rest,
         )
-        if not self.scale <= _LARGEST:
+        if not self.scale <= LARGEST_COST:
             raise ValueError(
-                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {_LARGEST:g}"
+                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; "
+                f"expected up to {LARGEST_COST:g}"
             )
 
     def _keep(
-        self, factors: tuple[FactorPair, ...], linear: FloatArray, constant: float, forbidden: BoolArray | None
+        self,
+        factors: tuple[FactorPair, ...],
+        linear: FloatArray,
+        constant: float,
+        forbidden: BoolArray | None,
+        rest: QAP | None,
     ) -> None:
         """Store arrays that are valid and not shared with anyone."""
         self.n = len(linear)
-        self.factors, self.linear, self.constant = factors, linear, constant
+        self.factors, self.linear, self.constant, self.rest = factors, linear, constant, rest
         self.forbidden = forbidden if forbidden is not None and forbidden.any() else None
         for array in (*(matrix for pair in factors for matrix in pair), linear, self.forbidden):
             if array is not None:
                 array.setflags(write=False)
 
-    def __getstate__(self) -> tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None]:
+    def __getstate__(self) -> _State:
         """What a copy or a pickle keeps: no cached number, in case somebody changes the arrays of a copy."""
-        return self.factors, self.linear, self.constant, self.forbidden
+        return self.factors, self.linear, self.constant, self.forbidden, self.rest
 
-    def __setstate__(self, state: tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None]) -> None:
+    def __setstate__(self, state: _State) -> None:
         """Keep the arrays read-only: a copy by pickle or deepcopy would not be."""
         self._keep(*state)
 
@@ -167,15 +193,16 @@ class QAP:
     def objective(self, permutation: ArrayLike) -> float:
         """Cost of a permutation: source i is paired with target permutation[i].
 
-        Up to 300 items it is never below the exact cost of these numbers, and above it only in the last digit of a
-        float64. Beyond that, it is a sum in float64.
+        Up to 2,000 items it is never below the exact cost, and above it only in the last digit of a float64. Beyond
+        that, it is a sum in float64.
         """
         p = as_permutation(permutation, self.n)
-        linear = self.linear[np.arange(self.n), p]
-        pairs = [(A, _taken(B, p, p)) for A, B in self.factors]
+        parts = (self,) if self.rest is None else (self, self.rest)
+        linear = np.concatenate([np.append(part.linear[np.arange(self.n), p], part.constant) for part in parts])
+        pairs = [(A, _taken(B, p, p)) for part in parts for A, B in part.factors]
         if self.n <= _LARGEST_ACCURATE and not self.exact:
-            return sum_of_products(pairs, np.append(linear, self.constant))
-        return sum(float((A * B).sum()) for A, B in pairs) + float(linear.sum()) + self.constant
+            return sum_of_products(pairs, linear)
+        return sum(float((A * B).sum()) for A, B in pairs) + float(linear.sum())
 
     def allows(self, permutation: ArrayLike) -> bool:
         """Whether a permutation uses no forbidden pair."""
@@ -193,7 +220,8 @@ class QAP:
         A permutation q of the new problem means p[rows[a]] = columns[q[a]] here, at the same cost.
         """
         r, c = as_permutation(rows, self.n, "rows"), as_permutation(columns, self.n, "columns")
-        return self._derived(r, c, self.linear[np.ix_(r, c)], self.constant)
+        rest = None if self.rest is None else self.rest.permuted(r, c)
+        return self._derived(r, c, self.linear[np.ix_(r, c)], self.constant, rest)
 
     def reduced(self, pairs: Sequence[tuple[int, int]]) -> tuple[QAP, IntArray, IntArray]:
         """Fix pairs: return the remaining problem and the indices of its sources and targets in this one.
@@ -213,9 +241,10 @@ class QAP:
         for A, B in self.factors:
             constant += float((_taken(A, i, i) * _taken(B, j, j)).sum())
             linear += _taken(A, rows, i) @ _taken(B, columns, j).T + _taken(A, i, rows).T @ _taken(B, j, columns)
-        return self._derived(rows, columns, linear, constant), rows, columns
+        rest = None if self.rest is None else self.rest.reduced(fixed)[0]
+        return self._derived(rows, columns, linear, constant, rest), rows, columns
 
-    def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float) -> QAP:
+    def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float, rest: QAP | None) -> QAP:
         """The problem of these sources and targets, without validating numbers that are already valid."""
         problem = QAP.__new__(QAP)
         problem._keep(
@@ -223,6 +252,7 @@ class QAP:
             linear,
             constant,
             None if self.forbidden is None else _taken(self.forbidden, rows, columns),
+            rest,
         )
         return problem
 
@@ -235,7 +265,7 @@ class QAP:
                 raise ValueError(f"known_pairs={known} contradicts itself or the forbidden pairs at ({i}, {j})")
             mask[i, :] = mask[:, j] = True
             mask[i, j] = False
-        return QAP.from_factors(self.factors, self.linear, self.constant, forbidden=mask)
+        return self.changed(forbidden=mask)
 
     def dense(self) -> FloatArray:
         """The whole cost tensor C with cost(P) = constant + sum_ijkl C[i, j, k, l] P[i, j] P[k, l]; n^4 numbers."""
@@ -270,19 +300,24 @@ class QAP:
     @cached_property
     def scale(self) -> float:
         """Magnitude of the numbers that add up to a cost: rounding errors are a small multiple of eps times this."""
-        return cost_scale(self.factors, self.linear, self.constant)
+        return cost_scale(self.factors, self.linear, self.constant) + self.rounding
+
+    @property
+    def rounding(self) -> float:
+        """The largest cost of the rest: what costs may be above those of the numbers that bounds are for."""
+        return 0.0 if self.rest is None else self.rest.scale
 
     @cached_property
     def vanishes(self) -> bool:
         """Whether every cost is zero because all numbers are zero, not because products underflow in float64."""
         products = any(A.any() and B.any() for A, B in self.factors)
-        return not products and not self.linear.any() and self.constant == 0.0
+        return not products and not self.linear.any() and self.constant == 0.0 and self.rest is None
 
     @cached_property
     def exact(self) -> bool:
         """Whether all numbers are integers small enough that float64 computes their sums and products exactly."""
         arrays = [matrix for pair in self.factors for matrix in pair] + [self.linear, np.array([self.constant])]
-        if self.scale >= 2.0**52 or any((array != np.rint(array)).any() for array in arrays):
+        if self.scale >= 2.0**52 or self.rest is not None or any((array != np.rint(array)).any() for array in arrays):
             return False
         return all(np.abs(array).max() < 2.0**52 for array in arrays)
 
@@ -307,6 +342,18 @@ class QAP:
         # All costs lie on a lattice that contains this one.
         anchor = self.objective(np.arange(self.n))
         return anchor + step * math.ceil((bound - anchor) / step)
+
+
+def rest_of(
+    n: int, factors: Iterable[FactorPair] = (), linear: FloatArray | None = None, constant: float = 0.0
+) -> QAP | None:
+    """What the rounded numbers of a problem lack; None if that is nothing."""
+    pairs = tuple(factors)
+    if not pairs and linear is None and not constant:
+        return None
+    rest = QAP.__new__(QAP)
+    rest._keep(pairs, np.zeros((n, n)) if linear is None else linear, constant, None, None)
+    return rest
 
 
 def _taken(matrix: NDArray[Scalar], rows: IntArray, columns: IntArray) -> NDArray[Scalar]:

@@ -287,4 +287,4 @@ def _cost_from_below(problem: QAP, permutation: IntArray) -> float:
     if problem.exact:
         return problem.objective(permutation)
     operations = len(problem.factors) * (problem.n**2 + 2) + problem.n + 8
-    return lowered(problem.objective(permutation), problem.scale, operations)
+    return lowered(problem.objective(permutation) - problem.rounding, problem.scale, operations)

@@ -103,7 +103,7 @@ def without_pair(problem: QAP, i: int, j: int) -> QAP | None:
     """The problem in which source i must not be paired with target j; None if then no match is left."""
     mask = np.zeros((problem.n, problem.n), dtype=bool) if problem.forbidden is None else problem.forbidden.copy()
     mask[i, j] = True
-    other = QAP.from_factors(problem.factors, problem.linear, problem.constant, forbidden=mask)
+    other = problem.changed(forbidden=mask)
     try:
         feasible_permutation(other)
     except ValueError:
