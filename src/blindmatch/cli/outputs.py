@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -12,6 +10,7 @@ import typer
 
 from blindmatch.cli.console import FAILED, complain, drop_stdout, interrupted, output, reason
 from blindmatch.cli.progress import busy
+from blindmatch.io.csv_text import csv_text
 from blindmatch.io.files import is_stream, write_atomically
 from blindmatch.report import Match, render
 
@@ -132,8 +131,5 @@ class Delivery:
 
 def write_table(columns: Mapping[str, Iterable[object]], path: Path) -> None:
     """Write columns of equal length as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+    text = csv_text([columns, *zip(*columns.values(), strict=True)])
+    write_atomically(path, lambda file: file.write(text.encode()))

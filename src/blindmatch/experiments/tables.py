@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
+
+from blindmatch.io.csv_text import csv_text
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,9 @@ def as_text(item: Table) -> str:
 def as_csv(item: Table) -> str:
     """CSV with all digits; a spread takes two columns."""
     split = [any(isinstance(row[c], Spread) for row in item.rows) for c in range(len(item.columns))]
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
     heads = [[head, f"{head} deviation"] if two else [head] for head, two in zip(item.columns, split, strict=True)]
-    writer.writerow(name for pair in heads for name in pair)
-    for row in item.rows:
-        writer.writerow(value for cell, two in zip(row, split, strict=True) for value in _csv_cells(cell, two))
-    return file.getvalue()
+    rows = [[_csv_cells(cell, two) for cell, two in zip(row, split, strict=True)] for row in item.rows]
+    return csv_text(chain.from_iterable(parts) for parts in (heads, *rows))
 
 
 def as_latex(item: Table) -> str:

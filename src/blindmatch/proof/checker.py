@@ -1,4 +1,4 @@
-"""Check a certificate in plain numpy. Shares no code with the solvers, trusts nothing that they say.
+"""Check a certificate in plain numpy. Uses no code of the solvers (some use this), trusts nothing that they say.
 
 The tree of a proof is here; what the duals of one node prove is in `stage_check.py`. What float64 may get wrong, and in
 what range of numbers the bounds on it hold, is in `rounding.py`.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
+from math import ceil
 from typing import Any
 from unicodedata import east_asian_width
 
@@ -65,13 +68,16 @@ def _kind(truth: Sequence[int] | None, i: int, j: int) -> str:
 
 def _width(text: str) -> float:
     """About how wide a text is, in units of the drawing."""
-    return sum(_WIDE_LETTER if east_asian_width(letter) in "WF" else _LETTER for letter in text)
+    return sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> float:
+    return _WIDE_LETTER if east_asian_width(letter) in "WF" else _LETTER
 
 
 def _short(name: str, room: float) -> str:
     """A name that fits."""
-    if _width(name) <= room:
+    ends = list(accumulate(map(_letter_width, name[: ceil(room / _LETTER) + 1])))  # where the letters that may fit end
+    if not ends or ends[-1] <= room:
         return name
-    while _width(name) > room - _WIDE_LETTER:
-        name = name[:-1]
-    return f"{name.rstrip()}…"
+    return f"{name[: bisect_right(ends, room - _WIDE_LETTER)].rstrip()}…"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from blindmatch.io.csv_text import REPLACED
 from blindmatch.io.json_values import json_finite
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _HERE = "blindmatch.report"
 def fill(
     template: str, scripts: Sequence[str], styles: Sequence[str], *, package: str = _HERE, data: Any, **values: Any
 ) -> str:
-    """Fill in a page template. Everything in `values` is escaped.
+    """Fill in a page template. Everything in `values` is escaped; nothing in them reorders the text around it.
 
     Parameters
     ----------
@@ -54,8 +55,10 @@ def _environment(package: str) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: value.translate(REPLACED) if isinstance(value, str) else value,
     )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    # Letters are not escaped in JSON, so that `finalize` sees them.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
     environment.filters["units"] = lambda text: text.replace(" %", "\u00a0%")  # a number and its unit on one line
     return environment
 

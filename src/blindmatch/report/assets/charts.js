@@ -52,12 +52,12 @@ function drawTrace() {
   if (bound.length) picture.append(svg("path", { class: "line bound", d: steps(bound) }));
   picture.append(svg("text", { x: wide - edge.right, y: base + 33, "text-anchor": "end" }, "seconds"));
   const last = moments[moments.length - 1];
-  picture.setAttribute("aria-label", `After ${formatted(seconds)} seconds: cost ${formatted(last[2], 7)}, bound ${formatted(last[1], 7)}`);
+  picture.setAttribute("aria-label", `After ${formatted(seconds)} seconds: cost ${formatted(last[2], 7)}, bound ${lowered(last[1], 7)}`);
   picture.addEventListener("pointermove", (event) => {
     const box = picture.getBoundingClientRect();
     const t = (event.clientX - box.left) * wide / box.width;
     const now = moments.filter((moment) => x(moment[0]) <= t).pop();
-    if (now) showTip(`after ${formatted(now[0])} s\ncost ${formatted(now[2], 7)}\nbound ${formatted(now[1], 7)}`, event); else hideTip();
+    if (now) showTip(`after ${formatted(now[0])} s\ncost ${formatted(now[2], 7)}\nbound ${lowered(now[1], 7)}`, event); else hideTip();
   });
   picture.addEventListener("pointerleave", hideTip);
   room.replaceChildren(picture);
@@ -68,6 +68,7 @@ function drawRandom() {
   if (!room) return;
   const marks = [["bound", data.bound, "lower bound"], ["truth", given.truth, "truth"], ["cost", data.cost, `this ${data.nouns[0]}`]]
     .filter(([, value]) => value !== null);
+  const shown = (kind, value) => (kind === "bound" ? lowered : formatted)(value, 5);
   const near = marks.filter(([kind]) => kind !== "bound").map(([, value]) => value);
   // A bound far away would press everything else together, one that is reached would hide the match: both are left out.
   const reach = given.high - Math.min(...near, given.low);
@@ -86,10 +87,10 @@ function drawRandom() {
   kept.forEach(([kind, value, word], at) => {
     const line = 20 + 17 * at, over = x(value) > wide * 0.6;
     picture.append(svg("line", { class: `mark ${kind}`, x1: x(value), x2: x(value), y1: line - 9, y2: base }));
-    picture.append(svg("text", { class: kind, x: x(value) + (over ? -7 : 7), y: line, "text-anchor": over ? "end" : "start" }, `${word}: ${formatted(value, 5)}`));
+    picture.append(svg("text", { class: kind, x: x(value) + (over ? -7 : 7), y: line, "text-anchor": over ? "end" : "start" }, `${word}: ${shown(kind, value)}`));
   });
   picture.append(svg("text", { x: wide - 14, y: base + 33, "text-anchor": "end" }, "cost"));
-  picture.setAttribute("aria-label", `Random ${data.nouns[1]}s cost ${formatted(given.mean, 5)} on average; ${kept.map(([, value, word]) => `${word} ${formatted(value, 5)}`).join(", ")}`);
+  picture.setAttribute("aria-label", `Random ${data.nouns[1]}s cost ${formatted(given.mean, 5)} on average; ${kept.map(([kind, value, word]) => `${word} ${shown(kind, value)}`).join(", ")}`);
   room.replaceChildren(picture);
 }
 

@@ -164,8 +164,8 @@ function startMatrices() {
     const a = order[row], b = order[column], at = a * size + b;
     const [first, second] = [given.drawn[a], given.drawn[b]];
     if (a === b && !given.diagonal) return pairText(first);
-    return `${data.source[first]} – ${data.source[second]}: ${formatted(source[at])}\n`
-      + `${data.target[first]} – ${data.target[second]}: ${formatted(target[at])}\n`
+    const told = (names) => `${isolated(names[first])} – ${isolated(names[second])}`;
+    return `${told(data.source)}: ${formatted(source[at])}\n${told(data.target)}: ${formatted(target[at])}\n`
       + `${product ? "cost" : "difference"}: ${formatted(third[at], product ? 4 : 2)}`;
   };
   const move = (to) => {

@@ -9,7 +9,17 @@ function formatted(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "-";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(digits - 1);
-  return String(Number(value.toPrecision(size >= 100 ? Math.max(digits, Math.ceil(Math.log10(size + 1))) : digits)));
+  return String(Number(value.toPrecision(precision(size, digits))));
+}
+const precision = (size, digits) => (size >= 100 && size < 1e6 ? Math.max(digits, Math.ceil(Math.log10(size + 1))) : digits);
+
+// The same for a proved lower bound, rounded down: what is shown must hold too.
+function lowered(value, digits = 3) {
+  const nearest = formatted(value, digits);
+  if (!(Number(nearest) > value)) return nearest;
+  const size = Math.abs(value), unit = 10 ** (Math.floor(Math.log10(size)) + 1 - precision(size, digits));
+  const below = formatted(value - 0.75 * unit, digits); // at least half a unit was added, and less than one and a half
+  return Number(below) <= value ? below : String(value);
 }
 
 // Each part that can show pairs listens; a highlight is a list of up to two pairs.
@@ -35,8 +45,10 @@ function hideTip() { tip.hidden = true; }
 
 function pairText(pair) {
   const mark = data.right === null ? "" : data.right[pair] ? "  ✓ right" : "  ✗ wrong";
-  return `${data.source[pair]}  ↔  ${data.target[pair]}${mark}`;
+  return `${isolated(data.source[pair])}  ↔  ${isolated(data.target[pair])}${mark}`;
 }
+// Names that are written from right to left leave the order of the words around them alone: what <bdi> does in HTML.
+const isolated = (name) => (/[\u0590-\uffff]/.test(name) ? `\u2068${name}\u2069` : name);
 
 const drawing = one(".brand svg").namespaceURI;
 function svg(name, attributes = {}, text = null) {

@@ -20,7 +20,7 @@ function drawPlane() {
   };
   const spare = (point, name, draw, kind) => {
     const mark = draw(place(point), `${kind} spare`);
-    mark.append(svg("title", {}, `${name}: no partner`));
+    mark.append(svg("title", {}, `${isolated(name)}: no partner`));
     picture.append(mark);
   };
   given.source.slice(count).forEach((point, at) => spare(point, given.leftSource[at], disc, "source"));

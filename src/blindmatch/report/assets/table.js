@@ -34,10 +34,13 @@ function wholeRows() {
 }
 
 function csv() {
+  // As in csv_text.py: no cell is a formula for a spreadsheet.
+  const formula = /^[=+\-@\t\n\uff1d\uff0b\uff0d\uff20]/, number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+  const shown = (text) => (formula.test(text) && !number.test(text) ? `'${text}` : text);
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const lines = rows.map((row) => {
     const pair = Number(row.dataset.pair);
-    const cells = [...row.dataset.ids.split(","), quoted(data.source[pair]), quoted(data.target[pair])];
+    const cells = [...row.dataset.ids.split(","), ...[data.source, data.target].map((names) => quoted(shown(names[pair].replace(/\r\n?/g, "\n"))))];
     if (data.confidence !== null) cells.push(data.confidence[pair] ?? "");
     if (data.right !== null) cells.push(data.right[pair] ? "right" : "wrong");
     return cells.join(",");
