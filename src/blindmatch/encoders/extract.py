@@ -14,15 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.encoders.datasets import load_images
-from blindmatch.encoders.items import ImageSet, TextSet
+from blindmatch.encoders.datasets import load_images, load_texts
+from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.remote import Place
-from blindmatch.encoders.shards import Shard, ShardStore
-from blindmatch.encoders.streaming import OnProgress, stream
-from blindmatch.encoders.texts import load_texts
+from blindmatch.encoders.shards import OnProgress, Shard, ShardStore, Work, stream
 from blindmatch.encoders.vision import ImageEncoder
-from blindmatch.encoders.work import Work
 from blindmatch.geometry.prototypes import class_means
 from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import Embeddings

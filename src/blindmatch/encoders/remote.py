@@ -10,13 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from blindmatch.encoders.items import ImageSet, TextSet
+from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder, load_text_encoder
 from blindmatch.encoders.registry import Modality, find_model
-from blindmatch.encoders.shards import Shard, ShardStore
-from blindmatch.encoders.streaming import OnProgress, computing, shard_size
+from blindmatch.encoders.shards import OnProgress, Shard, ShardStore, Work, computing, shard_size
 from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
-from blindmatch.encoders.work import Work
 from blindmatch.validation import as_executor
 
 Items = ImageSet | TextSet
