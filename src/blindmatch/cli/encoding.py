@@ -73,14 +73,14 @@ def _file_name(spec: str) -> str:
 
 def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) -> list[Path]:
     """Write class means, ready for 'match': ``images.npz``, or ``images-MODEL.npz`` if there are several models."""
-    from blindmatch.encoders.extract import averaged
+    from blindmatch.encoders.extract import average_classes
 
     paths = []
     for place, (path, result) in enumerate(found):
         side, alone = ("images", count == 1) if place < count else ("names", len(found) - count == 1)
         model = path.stem.rpartition("__")[2]
         paths.append(out / (f"{side}.npz" if alone else f"{side}-{model}.npz"))
-        write_arrays(paths[-1], averaged(result).arrays)
+        write_arrays(paths[-1], average_classes(result).arrays)
     return paths
 
 

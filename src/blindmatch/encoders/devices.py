@@ -64,7 +64,7 @@ class Device:
 
     @property
     def description(self) -> dict[str, str]:
-        """What embeddings depend on, for the manifest."""
+        """The device, the precision and the version of torch, for the manifest."""
         return {"device": self.name, "precision": self.precision, "torch": version("torch")}
 
     def autocast(self) -> AbstractContextManager[Any]:
@@ -109,7 +109,7 @@ def as_device(device: str = "auto", precision: str = "auto") -> Device:
     return Device(device, precision)
 
 
-def shrinking(
+def encode_in_batches(
     encode: Callable[[Sequence[Item]], NDArray[np.float32]], items: Sequence[Item], batch: int
 ) -> tuple[NDArray[np.float32], int]:
     """Encode items in batches and halve the batch if memory runs out; also return the batch size that fitted."""
@@ -152,7 +152,7 @@ def hub_revision(repository: str | None) -> str | None:
 
 
 def advice(download: bool) -> str:
-    """What to add to an error where the cause may be that downloads were not allowed."""
+    """The end of an error message whose cause may be that downloads were not allowed."""
     return "" if download else "; if it is not on this machine yet, allow downloads (download=True, --download)"
 
 

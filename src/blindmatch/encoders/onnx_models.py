@@ -89,7 +89,7 @@ def onnx_text_encoder(model: Model, folder: Path, device: str, precision: str) -
         mask = np.array([each.attention_mask for each in tokens], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         found = np.asarray(session.run([output], {key: feed[key] for key in wanted})[0], dtype=np.float32)
-        return found if found.ndim == 2 else _pooled(found, mask, pooling, unit)
+        return found if found.ndim == 2 else _pool(found, mask, pooling, unit)
 
     pooled = output in EMBEDDINGS
     about = {
@@ -100,7 +100,7 @@ def onnx_text_encoder(model: Model, folder: Path, device: str, precision: str) -
     return TextEncoder(model, encode, _description(model, file, {"preprocessing": about}))
 
 
-def _pooled(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, unit: bool) -> NDArray[np.float32]:
+def _pool(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, unit: bool) -> NDArray[np.float32]:
     if pooling == "first token":
         rows = states[:, 0]
     else:
@@ -112,7 +112,7 @@ def _pooled(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, 
 
 
 def _pooling(folder: Path) -> tuple[str, bool]:
-    """How tokens become one vector, from the files of sentence-transformers; without them the mean, of unit length."""
+    """Read the kind of pooling and if rows get unit length; the default is the mean, of unit length."""
     unit = True
     if (folder / "modules.json").is_file():
         unit = any("Normalize" in str(module) for module in read_json(folder / "modules.json"))

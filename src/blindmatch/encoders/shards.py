@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blindmatch.encoders.devices import shrinking
+from blindmatch.encoders.devices import encode_in_batches
 from blindmatch.encoders.item_sets import ImageSet, TextSet, decode
 from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.vision import ImageEncoder
@@ -76,8 +76,8 @@ class Shard:
     digests: list[str]  # SHA-256 of the content of each item
     skipped: list[tuple[int, str]]  # row and reason of the items that could not be read
 
-    def moved(self, start: int) -> Shard:
-        """The same items, with `start` added to their rows."""
+    def shift(self, start: int) -> Shard:
+        """Return the shard with `start` added to the rows of its items."""
         rows = [row + start for row in self.rows]
         return Shard(self.embeddings, rows, self.digests, [(row + start, why) for row, why in self.skipped])
 
@@ -155,7 +155,7 @@ def stream(work: Work, store: ShardStore, batch_size: int, progress: OnProgress 
     store.open()
     total, size = len(work.items), shard_size(batch_size)
     shards = []
-    with computing(work, batch_size, progress) as compute:
+    with shard_computer(work, batch_size, progress) as compute:
         for number, start in enumerate(range(0, total, size)):
             stop = min(start + size, total)
             shard = store.read(number)
@@ -169,7 +169,9 @@ def stream(work: Work, store: ShardStore, batch_size: int, progress: OnProgress 
 
 
 @contextmanager
-def computing(work: Work, batch_size: int, progress: OnProgress | None = None) -> Iterator[Callable[[int, int], Shard]]:
+def shard_computer(
+    work: Work, batch_size: int, progress: OnProgress | None = None
+) -> Iterator[Callable[[int, int], Shard]]:
     """Give a function that embeds the items from one row to another, with at most two batches in memory at a time."""
     fitting = batch_size
     with ThreadPoolExecutor(READERS) as threads:
@@ -192,7 +194,7 @@ def computing(work: Work, batch_size: int, progress: OnProgress | None = None) -
                     shard.digests.append(read[0])
                     prepared.append(read[1])
                 if prepared:
-                    values, fitting = shrinking(work.encoder.encode, prepared, min(fitting, batch_size))
+                    values, fitting = encode_in_batches(work.encoder.encode, prepared, min(fitting, batch_size))
                     shard.embeddings.append(values)
                 if progress is not None:
                     progress(min(first + batch_size, stop), len(work.items))
