@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from blindmatch import experiments
-from blindmatch.experiments.engine.engines import Local, forkable
-from blindmatch.experiments.run import compute, plan, report, stored
+from blindmatch.experiments.executors import Local, forkable
+from blindmatch.experiments.sweeps import compute, plan, report, stored
 
 VISION, LANGUAGE = (("a", 1280), ("b", 2048)), (("a", 384), ("b", 768), ("c", 100), ("d", 256))
 CLASSES, IMAGES, PROMPTS = 10, 200, 9

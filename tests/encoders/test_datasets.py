@@ -10,9 +10,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from blindmatch.encoders import cifar, download, load_images, load_texts
-from blindmatch.encoders.archives import check_hash, unpack
+from blindmatch.encoders import load_images, load_texts, published
 from blindmatch.encoders.prompts import class_names, describe_synsets, fill, templates
+from blindmatch.encoders.published import check_hash, unpack
 
 RNG = np.random.default_rng(0)
 
@@ -36,11 +36,11 @@ def cifar_records(labels, coarse=False):
 
 @pytest.mark.parametrize(("dataset", "coarse"), [("cifar10", False), ("cifar100", True)])
 def test_cifar_from_its_binary_archive(tmp_path, monkeypatch, dataset, coarse):
-    name, member = cifar.ARCHIVES[dataset], cifar.MEMBERS[dataset, "test"][0]
+    name, member = published.ARCHIVES[dataset], published.MEMBERS[dataset, "test"][0]
     labels = list(range(len(class_names(dataset)))) * 2
     content, pixels = cifar_records(labels, coarse)
     path = tar_of(tmp_path / name, {member: content})
-    monkeypatch.setitem(download.FILES, name, ("", f"md5:{hashlib.md5(path.read_bytes()).hexdigest()}"))
+    monkeypatch.setitem(published.FILES, name, ("", f"md5:{hashlib.md5(path.read_bytes()).hexdigest()}"))
     found = load_images(dataset, root=tmp_path)
     assert [item.label for item in found.items] == labels
     assert all(np.array_equal(item.source, image) for item, image in zip(found.items, pixels, strict=True))
@@ -71,16 +71,16 @@ def test_nothing_is_fetched_without_leave(tmp_path):
 def test_damaged_cifar_records(tmp_path, content, message):
     path = tar_of(tmp_path / "c.tar.gz", {"cifar-10-batches-bin/test_batch.bin": content})
     with pytest.raises(ValueError, match=message):
-        cifar.read(path, "cifar10", "test")
+        published.read_cifar(path, "cifar10", "test")
     with pytest.raises(ValueError, match="binary version"):
-        cifar.read(tar_of(tmp_path / "p.tar.gz", {"cifar-10-batches-py/test_batch": b"x"}), "cifar10", "test")
+        published.read_cifar(tar_of(tmp_path / "p.tar.gz", {"cifar-10-batches-py/test_batch": b"x"}), "cifar10", "test")
 
 
 def test_a_cut_archive_is_damaged(tmp_path):
     whole = tar_of(tmp_path / "w.tar.gz", {"cifar-10-batches-bin/test_batch.bin": RNG.bytes(3073 * 4)})
     (tmp_path / "c.tar.gz").write_bytes(whole.read_bytes()[:2000])
     with pytest.raises(ValueError, match="damaged"):
-        cifar.read(tmp_path / "c.tar.gz", "cifar10", "test")
+        published.read_cifar(tmp_path / "c.tar.gz", "cifar10", "test")
 
 
 def png():
@@ -93,7 +93,7 @@ def png():
 def test_cinic10_is_unpacked_once(tmp_path, monkeypatch):
     members = {f"test/{name}/1.png": png() for name in class_names("cinic10")}
     path = tar_of(tmp_path / "CINIC-10.tar.gz", members)
-    monkeypatch.setitem(download.FILES, path.name, ("", f"md5:{hashlib.md5(path.read_bytes()).hexdigest()}"))
+    monkeypatch.setitem(published.FILES, path.name, ("", f"md5:{hashlib.md5(path.read_bytes()).hexdigest()}"))
     assert len(load_images("cinic10", root=tmp_path)) == 10
     path.unlink()
     again = load_images("cinic10", root=tmp_path)
@@ -231,10 +231,10 @@ def test_fetching_checks_the_hash_before_the_file_gets_its_name(tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(b"content")
     right = f"sha256:{hashlib.sha256(b'content').hexdigest()}"
-    download.fetch(source.as_uri(), tmp_path / "new" / "file.bin", right)
+    published.fetch(source.as_uri(), tmp_path / "new" / "file.bin", right)
     check_hash(tmp_path / "new" / "file.bin", right)
     with pytest.raises(ValueError, match="damaged or a different file"):
-        download.fetch(source.as_uri(), tmp_path / "new" / "bad.bin", "md5:" + "0" * 32)
+        published.fetch(source.as_uri(), tmp_path / "new" / "bad.bin", "md5:" + "0" * 32)
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file.bin"]
 
 

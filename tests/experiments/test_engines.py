@@ -13,8 +13,8 @@ from experiments.in_process import SMALL, InProcess
 
 import blindmatch as bm
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
-from blindmatch.experiments.engine.engines import Dask, Local, Slurm, forkable, make_engine
-from blindmatch.experiments.run import compute, plan, stored
+from blindmatch.experiments.executors import Dask, Local, Slurm, forkable, make_engine
+from blindmatch.experiments.sweeps import compute, plan, stored
 
 
 def costs(what, out) -> dict[str, float]:
@@ -133,8 +133,8 @@ def test_workers_are_forked_unless_openmp_is_loaded(tmp_path, before, expected):
     code = (
         f"{before}\n"
         "import sys\n"
-        "from blindmatch.experiments.engine.engines import Local, forkable\n"
-        "from blindmatch.experiments.run import compute, plan, status\n"
+        "from blindmatch.experiments.executors import Local, forkable\n"
+        "from blindmatch.experiments.sweeps import compute, plan, status\n"
         "if __name__ == '__main__':\n"
         "    settings = {'sizes': (14,), 'seeds': 4, 'time_limits': (60.0,), 'variants': ('+ Jonker-Volgenant',)}\n"
         "    what = plan('ablation', settings)\n"

@@ -8,12 +8,11 @@ from experiments.in_process import InProcess
 
 import blindmatch as bm
 from blindmatch import experiments
-from blindmatch.experiments import data, figures
-from blindmatch.experiments.data import class_texts, half_means, read_catalogue
-from blindmatch.experiments.paper.alignment import partial_shuffle
-from blindmatch.experiments.paper.classification import clustering
-from blindmatch.experiments.paper.sample import write_sample
-from blindmatch.experiments.run import compute, plan, report, stored
+from blindmatch.experiments import data, sweep_report
+from blindmatch.experiments.classification import clustering
+from blindmatch.experiments.data import class_texts, half_means, read_catalogue, write_sample
+from blindmatch.experiments.shuffling import partial_shuffle
+from blindmatch.experiments.sweeps import compute, plan, report, stored
 
 CLASSES, IMAGES = 12, 8
 
@@ -246,7 +245,7 @@ def test_the_sample_is_real_data_in_the_format_of_a_folder(tmp_path):
 
 
 def test_without_matplotlib_there_are_tables_and_a_word_about_figures(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "available", lambda: False)
+    monkeypatch.setattr(sweep_report, "find_spec", lambda _name: None)
     _, (_, page) = rows_of(
         "larger-scale", folder, tmp_path, seeds=1, sizes=(5,), subsets=1, datasets=("toy",), vision=("pixels",)
     )

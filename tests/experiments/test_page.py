@@ -10,9 +10,9 @@ import pytest
 from experiments.in_process import InProcess
 from report.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, WHY_NOT, Browser, started
 
-from blindmatch.experiments.paper import small_scale
-from blindmatch.experiments.run import Sweep, compute, plan, report
-from blindmatch.experiments.svg import inline_svg
+from blindmatch.experiments import small_scale
+from blindmatch.experiments.sweep_report import inline_svg
+from blindmatch.experiments.sweeps import Sweep, compute, plan, report
 
 EVIL = "<script>alert(1)<" + "\u2215" + "script>"  # a file name has no slash
 in_a_browser = pytest.mark.skipif(None in (CHROMIUM, DRIVER, find_spec("selenium")), reason=WHY_NOT)

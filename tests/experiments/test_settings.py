@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from blindmatch.cli import main
+from blindmatch.experiments.ablation import AblationSettings
 from blindmatch.experiments.data import images, read_catalogue, texts
-from blindmatch.experiments.paper.ablation import AblationSettings
-from blindmatch.experiments.paper.values import paper_tables, paper_value
-from blindmatch.experiments.run import plan
-from blindmatch.experiments.settings import make_settings, read_config
-from blindmatch.experiments.tables import Spread, as_csv, as_latex, as_text, table
+from blindmatch.experiments.matching_runs import paper_tables, paper_value
+from blindmatch.experiments.protocol import make_settings, read_config
+from blindmatch.experiments.result_tables import Spread, as_csv, as_latex, as_text, table
+from blindmatch.experiments.sweeps import plan
 
 
 @pytest.fixture

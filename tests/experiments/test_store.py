@@ -9,10 +9,9 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from blindmatch.experiments.base import Record, Trial
 from blindmatch.experiments.data import Source
-from blindmatch.experiments.engine.journal import Journal, read_journal
-from blindmatch.experiments.engine.store import Store
+from blindmatch.experiments.protocol import Record, Trial
+from blindmatch.experiments.store import Journal, Store, read_journal
 
 
 def record(run: Trial, result=None, error=None) -> Record:
@@ -85,7 +84,7 @@ def test_journals_are_taken_in_once_and_a_torn_line_is_left_out(tmp_path):
 def test_a_line_is_there_at_once_and_a_renamed_journal_is_left_after_a_second(tmp_path, monkeypatch):
     first, second, third = (record(run, {}) for run in runs(3))
     now = [100.0]
-    monkeypatch.setattr("blindmatch.experiments.engine.journal.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("blindmatch.experiments.store.time.monotonic", lambda: now[0])
     with Journal(tmp_path) as journal:
         journal.add(first)
         (path,) = tmp_path.iterdir()
@@ -115,7 +114,7 @@ def test_two_sweeps_of_one_experiment_do_not_mix(tmp_path):
 def test_a_killed_sweep_leaves_no_lock_even_if_a_forked_worker_lives_on(tmp_path):
     code = (
         "import os, sys, time\n"
-        "from blindmatch.experiments.engine.store import Store\n"
+        "from blindmatch.experiments.store import Store\n"
         "with Store(sys.argv[1]).sweeping('ablation'):\n"
         "    if os.fork() == 0:\n"
         "        time.sleep(60)\n"

@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from experiments.in_process import SMALL, InProcess
 
-from blindmatch.experiments.base import Trial
-from blindmatch.experiments.engine.engines import Local
-from blindmatch.experiments.engine.store import Store
-from blindmatch.experiments.engine.sweep import missing, select, sweep
-from blindmatch.experiments.paper import ablation
-from blindmatch.experiments.run import compute, plan, report, status, stored
+from blindmatch.experiments import ablation
+from blindmatch.experiments.executors import Local
+from blindmatch.experiments.protocol import Trial
+from blindmatch.experiments.store import Store
+from blindmatch.experiments.sweeps import compute, missing, plan, report, select, status, stored, sweep
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()", "experiment", "ablation")
 OPTIONS = ("--sizes", "14", "--seeds", "40", "--time-limit", "60", "--solver", "+ Jonker-Volgenant", "--chunk", "4")

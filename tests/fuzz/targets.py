@@ -15,7 +15,7 @@ from strategies import gw_problem, optimum, random_problem, slack
 
 import blindmatch as bm
 from blindmatch.alignment.map import SpaceMap
-from blindmatch.experiments.settings import Settings, make_settings, read_config
+from blindmatch.experiments.protocol import Settings, make_settings, read_config
 from blindmatch.io import qaplib
 from blindmatch.io.arrays import read_arrays
 from blindmatch.io.embeddings import load_embeddings

@@ -16,12 +16,11 @@ import typer
 from blindmatch.cli.console import complain, echo_json, plain
 from blindmatch.cli.engines import ShardEngineOptions, opened
 from blindmatch.encoders.extract import Extracted, extract, manifest_path
-from blindmatch.encoders.items import ImageSet, TextSet
+from blindmatch.encoders.item_sets import ImageSet, TextSet
+from blindmatch.encoders.prompts import text_set_of_classes
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
 from blindmatch.encoders.remote import Place
-from blindmatch.encoders.streaming import OnProgress
-from blindmatch.encoders.texts import of_classes
-from blindmatch.encoders.work import Work
+from blindmatch.encoders.shards import OnProgress, Work
 from blindmatch.io.arrays import write_arrays
 
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
@@ -62,7 +61,9 @@ def class_prompts(images: ImageSet, source: str, prompts: str | None, wordnet: P
     """The prompts of the class names; the templates are those of the dataset by default."""
     assert images.class_names is not None
     own = source if source in ("cifar10", "cifar100", "cinic10", "imagenet100") else "cifar"
-    return of_classes(images.name, images.class_names, prompts or own, definitions=images.definitions, wordnet=wordnet)
+    return text_set_of_classes(
+        images.name, images.class_names, prompts or own, definitions=images.definitions, wordnet=wordnet
+    )
 
 
 def _file_name(spec: str) -> str:
@@ -72,14 +73,14 @@ def _file_name(spec: str) -> str:
 
 def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) -> list[Path]:
     """Write class means, ready for 'match': ``images.npz``, or ``images-MODEL.npz`` if there are several models."""
-    from blindmatch.encoders.extract import averaged
+    from blindmatch.encoders.extract import average_classes
 
     paths = []
     for place, (path, result) in enumerate(found):
         side, alone = ("images", count == 1) if place < count else ("names", len(found) - count == 1)
         model = path.stem.rpartition("__")[2]
         paths.append(out / (f"{side}.npz" if alone else f"{side}-{model}.npz"))
-        write_arrays(paths[-1], averaged(result).arrays)
+        write_arrays(paths[-1], average_classes(result).arrays)
     return paths
 
 

@@ -15,7 +15,7 @@ from blindmatch.cli import options as opt
 from blindmatch.errors import unknown_name
 
 if TYPE_CHECKING:
-    from blindmatch.experiments.engine.engines import Engine
+    from blindmatch.experiments.executors import Engine
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def opened(
             raise ValueError("--workers, --address and --job need --engine")
         yield None, None
         return
-    from blindmatch.experiments.engine.engines import make_engine
+    from blindmatch.experiments.executors import make_engine
 
     engine = make_engine(name, workers=workers, address=address, options=job_options(job))
     with engine.open(folder) as executor:
@@ -77,6 +77,6 @@ def opened(
 
 def job_options(job: list[str] | None) -> dict[str, Any]:
     """The parameters of jobs: NAME=VALUE as a dictionary."""
-    from blindmatch.experiments.settings import parse_assignments
+    from blindmatch.experiments.protocol import parse_assignments
 
     return {key: int(text) if text.isdigit() else text for key, text in parse_assignments(job).items()}

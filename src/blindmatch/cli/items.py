@@ -138,7 +138,7 @@ def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
 
     In a folder with a subfolder for each item, as 'embed classes' takes it, the first picture of each subfolder.
     """
-    from blindmatch.encoders.images import SUFFIXES  # a tenth of a second, for those who show pictures
+    from blindmatch.encoders.item_sets import SUFFIXES  # a tenth of a second, for those who show pictures
 
     def inside(place: Path) -> list[Path]:
         return sorted((file for file in place.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)

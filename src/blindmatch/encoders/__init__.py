@@ -1,11 +1,10 @@
 """From raw images and texts to embeddings: models, datasets, prompts (``pip install 'blindmatch[encoders]'``)."""
 
-from blindmatch.encoders.datasets import load_images
+from blindmatch.encoders.datasets import load_images, load_texts
 from blindmatch.encoders.extract import embed_images, embed_texts
-from blindmatch.encoders.items import ImageItem, ImageSet, TextSet
+from blindmatch.encoders.item_sets import ImageItem, ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder, load_text_encoder
 from blindmatch.encoders.registry import Model, find_model, list_models
-from blindmatch.encoders.texts import load_texts
 from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
 
 __all__ = [

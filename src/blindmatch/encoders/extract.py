@@ -14,15 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.encoders.datasets import load_images
-from blindmatch.encoders.items import ImageSet, TextSet
+from blindmatch.encoders.datasets import load_images, load_texts
+from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.remote import Place
-from blindmatch.encoders.shards import Shard, ShardStore
-from blindmatch.encoders.streaming import OnProgress, stream
-from blindmatch.encoders.texts import load_texts
+from blindmatch.encoders.shards import OnProgress, Shard, ShardStore, Work, stream
 from blindmatch.encoders.vision import ImageEncoder
-from blindmatch.encoders.work import Work
 from blindmatch.geometry.prototypes import class_means
 from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import Embeddings
@@ -153,7 +150,7 @@ def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress
         "set": [work.items.name, len(work.items), work.items.fingerprint()],
         "batch_size": batch_size,
     }
-    finished = None if out is None else _finished(out, plan, means)
+    finished = None if out is None else _read_finished(out, plan, means)
     if finished is not None:
         return finished
     with tempfile.TemporaryDirectory() as scratch:
@@ -161,9 +158,9 @@ def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress
         store = ShardStore(folder, plan)
         if work.remote is not None:
             work.remote.compute(work, store, batch_size, progress)
-        found = _assembled(work, stream(work, store, batch_size, progress), batch_size)
+        found = _assemble(work, stream(work, store, batch_size, progress), batch_size)
         if means and "labels" in found.arrays:
-            found = averaged(found)
+            found = average_classes(found)
         if out is not None:
             write_arrays(out, found.arrays)
             about = found.manifest | {"plan_sha256": _plan_digest(plan, means), "sha256": file_digest(out)}
@@ -177,7 +174,7 @@ def _plan_digest(plan: dict[str, Any], means: bool) -> str:
     return hashlib.sha256(json.dumps([plan, means], sort_keys=True).encode()).hexdigest()
 
 
-def _finished(out: Path, plan: dict[str, Any], means: bool) -> Extracted | None:
+def _read_finished(out: Path, plan: dict[str, Any], means: bool) -> Extracted | None:
     """The result of an earlier run with the same plan, if it is complete."""
     path = manifest_path(out)
     if not out.exists() or not path.exists():
@@ -196,7 +193,7 @@ def manifest_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.json")
 
 
-def _assembled(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
+def _assemble(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
     filled = [shard for shard in shards if len(shard.rows)]
     names = work.items.names
     skipped = [{"name": names[row], "reason": reason} for shard in shards for row, reason in shard.skipped]
@@ -243,7 +240,7 @@ def _check_classes(work: Work, arrays: Arrays) -> None:
         )
 
 
-def averaged(found: Extracted) -> Extracted:
+def average_classes(found: Extracted) -> Extracted:
     """One row per class or item, in the order of the class names (Eq. 1 of the paper)."""
     values, labels, names = (found.arrays[key] for key in ("embeddings", "labels", "class_names"))
     means = class_means(values, labels, classes=range(len(names)))[1]

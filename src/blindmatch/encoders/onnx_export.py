@@ -14,10 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.encoders.devices import hub_access, require
-from blindmatch.encoders.images import pillow
+from blindmatch.encoders.item_sets import pillow
 from blindmatch.encoders.language import sentence_network
-from blindmatch.encoders.onnx_images import FILE, processor_config
-from blindmatch.encoders.onnx_models import export_name, exports_folder, onnx_image_encoder, onnx_text_encoder
+from blindmatch.encoders.onnx_models import (
+    FILE,
+    export_name,
+    exports_folder,
+    onnx_image_encoder,
+    onnx_text_encoder,
+    processor_config,
+)
 from blindmatch.encoders.registry import Modality, Model, find_model
 from blindmatch.encoders.vision import load_network
 

@@ -1,8 +1,10 @@
-"""Class names, prompt templates and WordNet definitions: from a class to the sentences that describe it."""
+"""Sets of texts: class names in prompts, WordNet definitions, lines of a file, columns of a table."""
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
 import re
 import tomllib
 from collections import Counter
@@ -11,8 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from blindmatch.encoders.item_sets import TextSet
 from blindmatch.errors import unknown_name
-from blindmatch.io.files import text_of
+from blindmatch.io.files import reading, text_of
+from blindmatch.io.table_files import parquet_table
 
 WORDNET_FOLDERS = ("/usr/share/wordnet", "/usr/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
 
@@ -139,10 +143,10 @@ def _from_timm(wanted: set[str]) -> dict[str, tuple[str, str]]:
     return entries
 
 
-def disambiguated(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
+def disambiguate(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
     """Append the WordNet number to names that occur more than once (there are two cranes).
 
-    >>> disambiguated(["crane", "crane", "tabby"], ["n02012849", "n03126707", "n02123045"])
+    >>> disambiguate(["crane", "crane", "tabby"], ["n02012849", "n03126707", "n02123045"])
     ('crane (n02012849)', 'crane (n03126707)', 'tabby')
     """
     return tuple(
@@ -165,3 +169,91 @@ def read_lines(path: Path) -> list[str]:
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
     return [line for line in lines if line.strip()]
+
+
+TEXT_COLUMNS = ("text", "texts", "caption", "sentence", "name", "label")
+
+
+def text_set_of_classes(
+    name: str,
+    classes: Sequence[str],
+    prompts: str | Path | Sequence[str],
+    *,
+    definitions: Sequence[str] | None = None,
+    wordnet: str | Path | None = None,
+) -> TextSet:
+    """The prompts of the classes as one set; classes that are WordNet numbers get names and definitions."""
+    chosen = templates(prompts)
+    if all(len(word) == 9 and word[0] == "n" and word[1:].isdecimal() for word in classes):
+        words, definitions = describe_synsets(classes, wordnet)
+        names = disambiguate(words, classes)
+    else:
+        words, names = list(classes), tuple(classes)
+    check_unique(names, name)
+    filled = fill(words, chosen, definitions)
+    rows = [(text, names[c], c) for c, group in enumerate(filled) for text in group]
+    texts, owners, labels = zip(*rows, strict=True)
+    return TextSet(name, texts, owners, labels, tuple(names), chosen)
+
+
+def read_texts(path: Path, column: str | None) -> TextSet:
+    """Read the names of subfolders, the lines of a ``.txt`` file, or one column of a table."""
+    if path.is_dir():
+        names = tuple(
+            folder.name.replace("_", " ").strip()
+            for folder in sorted(path.iterdir())
+            if folder.is_dir() and not folder.name.startswith(".")
+        )
+        if not names:
+            raise ValueError(f"{path}: it has no subfolder whose name could be a class")
+        check_unique(names, str(path))
+        return TextSet(path.resolve().name, names, names)
+    kind = path.suffix.lower()
+    if kind == ".txt":
+        lines = tuple(line.strip() for line in read_lines(path))
+        check_unique(lines, str(path))
+        return TextSet(path.stem, lines, lines)
+    if kind in (".csv", ".tsv"):
+        columns = _read_csv(path)
+    elif kind == ".parquet":
+        columns = _read_parquet(path)
+    else:
+        path.open("rb").close()  # raises the usual error if the file is missing
+        raise ValueError(f"{path}: unknown file type {kind!r}; expected .txt, .csv, .tsv, .parquet or a folder")
+    return _from_columns(path, columns, column)
+
+
+def _from_columns(path: Path, columns: dict[str, list[str]], column: str | None) -> TextSet:
+    known = list(columns)
+    chosen = column or next((name for name in known if name.lower() in TEXT_COLUMNS), known[0] if known else None)
+    if chosen is None or chosen not in columns:
+        raise ValueError(f"{path}: it has no column {column or 'of texts'}; it holds {', '.join(known) or 'nothing'}")
+    texts = tuple(columns[chosen])
+    owner = next((name for name in known if name.lower() in ("name", "id") and name != chosen), None)
+    return TextSet(path.stem, texts, texts if owner is None else tuple(columns[owner]), about={"column": chosen})
+
+
+def _read_csv(path: Path) -> dict[str, list[str]]:
+    try:
+        text = text_of(path)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a text file") from None
+    with reading(path, path.suffix):
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;", key=text.partition("\n")[0].count)
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(row)]
+    if len(rows) < 2:
+        raise ValueError(f"{path}: expected a header line and texts below it")
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"{path}: row {number} has {len(row)} cells, the first has {len(rows[0])}")
+    return {name.strip(): [row[place] for row in rows[1:]] for place, name in enumerate(rows[0])}
+
+
+def _read_parquet(path: Path) -> dict[str, list[str]]:
+    table = parquet_table(path)
+    from pyarrow import types
+
+    kinds = {field.name: field.type for field in table.schema}
+    texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
+    with reading(path, ".parquet"):
+        return {name: table.column(name).to_pylist() for name in texts}

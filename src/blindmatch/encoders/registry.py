@@ -78,7 +78,7 @@ class Model:
         return identifier(self.name)
 
     def description(self, **about: Any) -> dict[str, Any]:
-        """What the embeddings depend on, for the manifest: the names of the model, and what a loader adds."""
+        """The names of the model and the values that a loader adds, for the manifest."""
         return {"name": self.name, "library": self.library, "library_name": self.library_name, **about}
 
     def row(self) -> dict[str, Any]:

@@ -10,13 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from blindmatch.encoders.items import ImageSet, TextSet
+from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.language import TextEncoder, load_text_encoder
 from blindmatch.encoders.registry import Modality, find_model
-from blindmatch.encoders.shards import Shard, ShardStore
-from blindmatch.encoders.streaming import OnProgress, computing, shard_size
+from blindmatch.encoders.shards import OnProgress, Shard, ShardStore, Work, shard_computer, shard_size
 from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
-from blindmatch.encoders.work import Work
 from blindmatch.validation import as_executor
 
 Items = ImageSet | TextSet
@@ -112,7 +110,7 @@ class Place:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """What a worker has to know besides the items."""
+    """The model and the options of shards that a worker embeds."""
 
     spec: str
     place: tuple[tuple[str, Any], ...]
@@ -133,8 +131,8 @@ def embed_shards(task: ShardTask, pieces: Sequence[tuple[int, Items]]) -> list[t
         _refuse_missing_files(items)
         encoder = _loaded(task.spec, _modality(items), task.place)
         _refuse_another_model(encoder.description, task.description)
-        with computing(Work(items, encoder, task.strict), task.batch_size) as compute:
-            made.append((start, compute(0, len(items)).moved(start)))
+        with shard_computer(Work(items, encoder, task.strict), task.batch_size) as compute:
+            made.append((start, compute(0, len(items)).shift(start)))
     return made
 
 

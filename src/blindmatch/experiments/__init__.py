@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 from blindmatch.errors import unknown_name
 
 if TYPE_CHECKING:
-    from blindmatch.experiments.base import Experiment
+    from blindmatch.experiments.protocol import Experiment
 
-NAMES = ("shuffling", "small-scale", "larger-scale", "solvers-small", "solvers-large", "classification", "ablation")
+EXPERIMENTS = {  # module and class of each
+    "shuffling": ("shuffling", "Shuffling"),
+    "small-scale": ("small_scale", "SmallScale"),
+    "larger-scale": ("larger_scale", "LargerScale"),
+    "solvers-small": ("solvers_small", "SolversSmall"),
+    "solvers-large": ("larger_scale", "SolversLarge"),
+    "classification": ("classification", "Classification"),
+    "ablation": ("ablation", "Ablation"),
+}
+NAMES = tuple(EXPERIMENTS)
 
 
 def load(name: str) -> Experiment:
@@ -19,8 +28,9 @@ def load(name: str) -> Experiment:
     >>> load("ablation").about
     'Hahn-Grant with and without each change, on random vectors'
     """
-    if name not in NAMES:
+    if name not in EXPERIMENTS:
         raise unknown_name("experiment", name, NAMES)
     # A worker imports only the module that it needs: importing k-means and plotting takes longer than many runs.
-    experiment: Experiment = import_module(f"blindmatch.experiments.paper.{name.replace('-', '_')}").EXPERIMENT
+    module, kind = EXPERIMENTS[name]
+    experiment: Experiment = getattr(import_module(f"blindmatch.experiments.{module}"), kind)()
     return experiment

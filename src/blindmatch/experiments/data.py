@@ -1,12 +1,13 @@
-"""Embeddings of images and texts by several models: a folder of files, and how workers read it."""
+"""Embeddings of images and texts by several models: a folder of files that workers read, and a small bundled one."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,11 +19,11 @@ from blindmatch.errors import unknown_name
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import prompt_means
 from blindmatch.io.arrays import read_arrays
-from blindmatch.io.files import Arrays, file_digest
+from blindmatch.io.files import Arrays, file_digest, write_atomically
 from blindmatch.validation import FloatArray
 
 if TYPE_CHECKING:
-    from blindmatch.experiments.base import Trial
+    from blindmatch.experiments.protocol import Trial
 
 Modality = Literal["vision", "language"]
 KINDS = (".npz", ".safetensors")
@@ -217,3 +218,27 @@ def _class_numbers(path: str, arrays: Arrays) -> tuple[tuple[str, ...], NDArray[
         return tuple(str(name) for name in names), labels.astype(np.intp)
     found, numbers = np.unique(labels, return_inverse=True)
     return tuple(str(name) for name in found), numbers.astype(np.intp)
+
+
+ABOUT = (
+    "bundled: CIFAR-10 by EfficientNet-Lite2, four vectors per class (each the mean of a quarter of its images), "
+    "and the class names by gte-small and all-MiniLM-L6-v2"
+)
+
+
+def write_sample(folder: Path) -> Catalogue:
+    """Write the bundled embeddings in the format of an embeddings folder, and read the folder."""
+    with files("blindmatch").joinpath("data", "cifar10.npz").open("rb") as file:
+        arrays = dict(np.load(file, allow_pickle=False))
+    parts, names = arrays["source_parts"], arrays["names"]
+    labels = np.repeat(np.arange(len(parts)), parts.shape[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "vision__cifar10__efficientnet_lite2.npz", parts.reshape(len(labels), -1), names, labels=labels)
+    _write(folder / "language__cifar10__gte_small.npz", arrays["prompts"], names)
+    _write(folder / "language__cifar10__all_minilm_l6_v2.npz", arrays["target_paper"], names)
+    return replace(read_catalogue(folder), about=ABOUT)
+
+
+def _write(path: Path, embeddings: Any, names: Any, **more: Any) -> None:
+    if not path.exists():
+        write_atomically(path, lambda file: np.savez(file, embeddings=embeddings, class_names=names, **more))

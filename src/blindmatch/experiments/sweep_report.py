@@ -1,21 +1,122 @@
-"""Write tables, figures and one page with all of them into the folder of results."""
+"""Write the tables and figures of a sweep, and one page with all of them."""
 
 from __future__ import annotations
 
+import io
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree  # nosec B405 (what matplotlib has just drawn, nothing else)
 
-from blindmatch.experiments import figures as drawing
-from blindmatch.experiments.base import VERSION, Row
-from blindmatch.experiments.tables import FORMATS, Table, as_csv
+import numpy as np
+
+from blindmatch.experiments.protocol import VERSION, Row
+from blindmatch.experiments.result_tables import FORMATS, Table, as_csv
 from blindmatch.io.files import write_atomically
-from blindmatch.report.page import fill
 
 if TYPE_CHECKING:
-    from blindmatch.experiments.run import Sweep
+    from blindmatch.experiments.sweeps import Sweep
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure; `draw` fills a matplotlib figure."""
+
+    name: str  # of its files
+    title: str
+    draw: Callable[[Any], None]
+    size: tuple[float, float] = (7.0, 4.0)  # inches
+
+
+_LOOK: dict[Any, Any] = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+_INK = "#0d0d0d"  # on a coloured background: pure black would be replaced by the text colour of the page
+
+
+def save_figure(figure: Figure, folder: Path) -> str:
+    """Write the figure as .png and .svg (the same data give the same bytes), and return it for a page."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    with mpl.rc_context({"svg.hashsalt": figure.name, **_LOOK}):
+        canvas = Canvas(figsize=figure.size, layout="constrained")
+        figure.draw(canvas)
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            write = partial(canvas.savefig, format=kind, dpi=150, metadata=metadata)
+            write_atomically(folder / f"{figure.name}.{kind}", write)
+        drawn = io.BytesIO()
+        canvas.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
+    return inline_svg(drawn.getvalue().decode(), figure.name, figure.title)
+
+
+def draw_lines(
+    axes: Any, series: Mapping[str, Sequence[tuple[float, float, float]]], *, styles: Mapping[str, str] | None = None
+) -> None:
+    """Curves through (x, mean, deviation), with bands of one deviation."""
+    for label, points in series.items():
+        if not points:
+            continue
+        x, y, deviation = np.transpose(points)
+        (line,) = axes.plot(x, y, (styles or {}).get(label, "-"), label=label, marker=".", linewidth=1.2)
+        if deviation.any():
+            axes.fill_between(x, y - deviation, y + deviation, alpha=0.2, color=line.get_color(), linewidth=0)
+
+
+def draw_heat_map(
+    axes: Any, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]]
+) -> None:
+    """A heat map with numbers, from 0 to 100."""
+    axes.imshow(np.array(values, dtype=float), vmin=0, vmax=100, cmap="viridis", aspect="auto")
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right")
+    axes.set_yticks(range(len(rows)), rows)
+    for r, row in enumerate(values):
+        for c, value in enumerate(row):
+            if value is not None:
+                axes.text(c, r, f"{value:.0f}", ha="center", va="center", color="white" if value < 60 else _INK)
+
+
+_SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_DROPPED = {f"{{{_SVG}}}{name}" for name in ("metadata", "style")}
+
+
+def inline_svg(text: str, prefix: str, title: str) -> str:
+    """The svg element only: styles as attributes, black replaced by the text colour, names with a prefix.
+
+    >>> drawn = '<svg xmlns="http://www.w3.org/2000/svg"><path id="a" style="fill: none; stroke: #000000"/></svg>'
+    >>> inline_svg(drawn, "x", "Fig. 1").partition("<path ")[2]
+    'id="x-a" fill="none" stroke="currentColor" /></svg>'
+    """
+    root = ElementTree.fromstring(text)  # nosec B314 (our own drawing)
+    for parent in list(root.iter()):
+        for child in [child for child in parent if child.tag in _DROPPED]:
+            parent.remove(child)
+    for element in root.iter():
+        for part in element.attrib.pop("style", "").split(";"):
+            name, colon, value = part.partition(":")
+            if colon:
+                element.set(name.strip(), value.strip())
+        for name, value in element.attrib.items():
+            element.set(name, _changed(name, value, prefix))
+    root.attrib.pop("height", None)  # follows from the width, which may shrink with the page
+    root.attrib.update({"aria-label": title, "role": "img", "fill": "currentColor"})
+    root.attrib.update({"stroke-linejoin": "round", "stroke-linecap": "butt"})  # these were in the style element
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("xlink", _LINK)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _changed(name: str, value: str, prefix: str) -> str:
+    if name == "id":
+        return f"{prefix}-{value}"
+    if name.endswith("href") and value.startswith("#"):
+        return f"#{prefix}-{value[1:]}"
+    if name in ("fill", "stroke") and value == "#000000":
+        return "currentColor"
+    return re.sub(r"url\(#", f"url(#{prefix}-", value)
 
 
 def write_sweep_report(
@@ -25,6 +126,8 @@ def write_sweep_report(
 
     `rows` are the finished runs; `errors` counts the error messages of failed runs; the page shows `command`.
     """
+    from blindmatch.report.page import fill  # workers, which import this file, need no pages
+
     experiment, settings = what.experiment, what.settings
     done, planned, failed = len(rows), len(what.runs), sum(errors.values())
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,7 +136,11 @@ def write_sweep_report(
         for kind, render in FORMATS.items():
             _write(folder / f"{item.name}.{kind}", render(item))
     wanted = experiment.figures(settings, rows) if rows else []
-    figures = [(figure.title, drawing.save(figure, folder)) for figure in wanted] if drawing.available() else []
+    figures = (
+        [(figure.title, save_figure(figure, folder)) for figure in wanted]
+        if find_spec("matplotlib") is not None
+        else []
+    )
     path = folder / "report.html"
     text = fill(
         "sweep.html",

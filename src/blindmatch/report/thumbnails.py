@@ -28,7 +28,7 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
     ImportError
         If Pillow is missing.
     """
-    from blindmatch.encoders.images import decode  # a tenth of a second, for those who show pictures
+    from blindmatch.encoders.item_sets import decode  # a tenth of a second, for those who show pictures
 
     images = {}
     for item, (name, content) in files.items():

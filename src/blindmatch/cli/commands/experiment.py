@@ -17,9 +17,8 @@ from blindmatch.cli.app import command
 from blindmatch.cli.engines import ShardEngineOptions
 
 if TYPE_CHECKING:
-    from blindmatch.experiments.engine.engines import Engine
-    from blindmatch.experiments.engine.sweep import Moment
-    from blindmatch.experiments.run import Sweep, SweepStatus
+    from blindmatch.experiments.executors import Engine
+    from blindmatch.experiments.sweeps import Moment, Sweep, SweepStatus
 
 RESULTS = Path("blindmatch-results")
 NAMES = "shuffling, small-scale, larger-scale, solvers-small, solvers-large, classification, ablation"
@@ -85,8 +84,8 @@ def experiment(
     """Run an experiment of the paper in parallel, and show the paper's numbers next to yours."""
     from blindmatch.cli.console import complain, interrupted
     from blindmatch.cli.engines import job_options
-    from blindmatch.experiments.engine.engines import make_engine
-    from blindmatch.experiments.run import plan
+    from blindmatch.experiments.executors import make_engine
+    from blindmatch.experiments.sweeps import plan
 
     values = {key: value for key, value in vars(given).items() if value is not None}
     layers = _layers(name, config, values, setting)
@@ -106,7 +105,7 @@ def experiment(
 
 def _layers(name: str, config: Path | None, values: dict[str, Any], setting: list[str] | None) -> list[dict[str, Any]]:
     from blindmatch import experiments
-    from blindmatch.experiments.settings import parse_assignments, read_config
+    from blindmatch.experiments.protocol import parse_assignments, read_config
 
     known = {item.name for item in fields(experiments.load(name).settings)}
     layers = [read_config(config, name, experiments.NAMES)] if config is not None else []
@@ -128,8 +127,8 @@ def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json
     """Compute (with an engine), write the report, show the tables; returns whether Ctrl-C ended the computing."""
     from blindmatch.cli.console import echo_json, plain
     from blindmatch.cli.inputs import command_line
-    from blindmatch.experiments.run import compute, report, status
-    from blindmatch.experiments.tables import as_text, table_json
+    from blindmatch.experiments.result_tables import as_text, table_json
+    from blindmatch.experiments.sweeps import compute, report, status
     from blindmatch.solving.interrupts import keep_what_is_done
 
     with keep_what_is_done() as interrupted, _live_sweep() as watch:
@@ -152,7 +151,7 @@ def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json
 def _show_status(sweep: Sweep, out: Path, json: bool) -> None:
     """Count what is done by kind of run."""
     from blindmatch.cli.console import echo_json, plain
-    from blindmatch.experiments.run import status
+    from blindmatch.experiments.sweeps import status
 
     progress = status(sweep, out)
     if json:

@@ -9,12 +9,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, images
-from blindmatch.experiments.paper.lineup import KNOWN, PAPER_NAMES, installed, label, lineup_solver, missing_note
-from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, seeded_pairs
-from blindmatch.experiments.paper.values import paper_dataset, paper_model, paper_value
-from blindmatch.experiments.tables import Cell, Table, spread, table
+from blindmatch.experiments.matching_runs import (
+    KNOWN,
+    PAPER_NAMES,
+    PairSettings,
+    by_pair,
+    installed,
+    label,
+    lineup_solver,
+    missing_note,
+    paper_dataset,
+    paper_model,
+    paper_value,
+    seeded_pairs,
+)
+from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.result_tables import Cell, Table, spread, table
 from blindmatch.matching.classifier import BlindClassifier
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
 from blindmatch.matching.match import match
@@ -138,6 +149,3 @@ def _by_solvers(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
         "The paper's columns: DeiT with All-Roberta-large-v1 on CIFAR-10.",
         missing_note(settings.solvers),
     )
-
-
-EXPERIMENT = Classification()

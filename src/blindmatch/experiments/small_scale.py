@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
-from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images
-from blindmatch.experiments.figures import Figure, heat_map
-from blindmatch.experiments.paper.alignment import MEASURES
-from blindmatch.experiments.paper.lineup import KNOWN
-from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
-from blindmatch.experiments.paper.values import paper_dataset, paper_value
-from blindmatch.experiments.tables import Spread, Table, mean, spread, table
+from blindmatch.experiments.matching_runs import (
+    KNOWN,
+    MEASURES,
+    PairSettings,
+    by_pair,
+    match_pair,
+    paper_dataset,
+    paper_value,
+    prototypes,
+    seeded_pairs,
+)
+from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.result_tables import Spread, Table, mean, spread, table
+from blindmatch.experiments.sweep_report import Figure, draw_heat_map
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
 from blindmatch.validation import FloatArray
@@ -41,7 +48,7 @@ class SmallScaleSettings(PairSettings):
 
 
 class SmallScale(Experiment):
-    """Which models agree."""
+    """All pairs of vision and language models on small problems."""
 
     name = "small-scale"
     about = "All pairs of models on small problems, solved exactly"
@@ -66,7 +73,7 @@ class SmallScale(Experiment):
         near_images = _near_images(vision, p["seed"], p["fraction"], p["neighbors"])
         near_texts = _near_texts(vision, run.files["language"], p["neighbors"])
         return {
-            **matched(X, Y, p, _distortion(p["measure"], p["neighbors"], len(X))),
+            **match_pair(X, Y, p, _distortion(p["measure"], p["neighbors"], len(X))),
             "mutual_knn": float((near_images * near_texts).sum()),
             "parameters": images(vision).parameters,
         }
@@ -193,7 +200,7 @@ def _heat(canvas: Any, rows: Sequence[Row]) -> None:
     models, languages = _sorted(rows, "vision"), _sorted(rows, "language")
     columns = [_spreads(rows, models, language) for language in languages]
     values = [[None if s is None else s.mean for s in line] for line in zip(*columns, strict=True)]
-    heat_map(canvas.subplots(), models, languages, values)
+    draw_heat_map(canvas.subplots(), models, languages, values)
 
 
 def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
@@ -211,6 +218,3 @@ def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
     lower.set_xlabel("million parameters")
     lower.set_xscale("log")
     upper.legend(fontsize="small")
-
-
-EXPERIMENT = SmallScale()

@@ -17,8 +17,8 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from blindmatch import experiments
-from blindmatch.experiments.base import Record, Trial
-from blindmatch.experiments.engine.journal import Journal
+from blindmatch.experiments.protocol import Record, Trial
+from blindmatch.experiments.store import Journal
 from blindmatch.io.json_values import json_finite
 
 

@@ -1,22 +1,29 @@
-"""Shared code of the experiments with image classes and class names: pairs of models, one problem, its result."""
+"""Shared parts of the studies: pairs of models, solvers by the paper's names, one match, the paper's numbers."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
-from blindmatch.experiments.paper.lineup import lineup_solver
-from blindmatch.experiments.settings import Settings
+from blindmatch.experiments.protocol import Experiment, Row, Settings, Trial
+from blindmatch.experiments.result_tables import Spread
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import GromovWasserstein
+from blindmatch.solvers import SOLVERS
+from blindmatch.solvers.base import Solver
+from blindmatch.solvers.faq import FAQ
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray
+
+MEASURES = ("mutual-knn", "cka", "gw")
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ def prototypes(run: Trial) -> tuple[FloatArray, FloatArray]:
     )
 
 
-def matched(
+def match_pair(
     X: FloatArray, Y: FloatArray, parameters: Mapping[str, Any], measure: Distortion | None = None
 ) -> dict[str, Any]:
     """Match two sets whose truth is row i with row i (``solve`` shuffles them), and return the result as JSON."""
@@ -124,3 +131,101 @@ def matched(
         "seconds": result.seconds,
         "permutation": result.permutation.tolist(),
     }
+
+
+PAPER_NAMES = {
+    "random": "Random",
+    "local-cka": "LocalCKA",
+    "entropic-gw": "OT",
+    "faq-published": "FAQ",
+    "mpopt": "MPOpt",
+    "gurobi": "Gurobi",
+    "factorized-hahn-grant": "Ours",
+}
+"""Rows of the paper's tables. The paper's "Ours" is the factorised Hahn-Grant solver."""
+
+LINEUP = (*PAPER_NAMES, "faq", "dual-ascent", "branch-and-bound")
+KNOWN = (*SOLVERS, "faq-published")
+
+
+def lineup_solver(name: str) -> Solver:
+    """A solver of ``bm.SOLVERS``, or "faq-published": plain FAQ, best of 100 starts, as the paper ran it."""
+    solver: Solver = FAQ(centre_diagonals=False, polish=False) if name == "faq-published" else SOLVERS[name]()
+    return solver
+
+
+def installed(names: Iterable[str]) -> list[str]:
+    """The installed solvers; the others are left out of plans and named below the tables."""
+    return [name for name in names if lineup_solver(name).capabilities.installed]
+
+
+def missing_note(names: Iterable[str]) -> str:
+    """A sentence about solvers that are not installed; empty if all are."""
+    lost = [name for name in names if not lineup_solver(name).capabilities.installed]
+    return f"Not installed, so there are no numbers: {', '.join(lost)}." if lost else ""
+
+
+def label(name: str) -> str:
+    """A name for a table: ours, with the paper's in brackets if it has one."""
+    paper = PAPER_NAMES.get(name)
+    return name if paper is None or paper.lower() == name else f"{name} (paper: {paper})"
+
+
+_DATASETS = {"cifar10": "CIFAR-10", "cinic10": "CINIC-10", "cifar100": "CIFAR-100", "imagenet100": "ImageNet-100"}
+_MODELS = {
+    "allmpnetbasev2": "all-mpnet-base-v2",
+    "allrobertalargev1": "All-Roberta-large-v1",
+    "vitgiantpatch14dinov2lvd142m": "DINOv2",
+    "dinov2vitg14": "DINOv2",
+    "vitlargepatch14clip336openai": "CLIP",
+    "clipvitl14336": "CLIP",
+    "deitbasedistilledpatch16384fbin1k": "DeiT",
+    "deitb16d384": "DeiT",
+}
+
+
+@cache
+def paper_tables() -> dict[str, Any]:
+    """All tables of the paper by number, from ``paper_values.json``."""
+    content: dict[str, Any] = json.loads(
+        files("blindmatch.experiments").joinpath("paper_values.json").read_text(encoding="utf-8")
+    )
+    return content
+
+
+def paper_value(table: str, column: str, **where: str) -> float | Spread | None:
+    """The paper's value in one column of the only matching row; None if there is no such row.
+
+    >>> paper_value("table-5", "bound", solver="+ auction")
+    -1.949529
+    >>> paper_value("table-2", "accuracy", vision="DINOv2", language="all-mpnet-base-v2").mean
+    37.27499991655349
+    """
+    fits = [row for row in paper_tables()[table]["rows"] if all(row.get(key) == value for key, value in where.items())]
+    if len(fits) != 1 or fits[0].get(column) is None:
+        return None
+    value: float = fits[0][column]
+    deviation: float | None = fits[0].get(f"{column}_deviation")
+    return value if deviation is None else Spread(value, deviation)
+
+
+def _letters(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
+def paper_dataset(name: str) -> str:
+    """The paper's name of a dataset, or the name itself.
+
+    >>> paper_dataset("cifar10"), paper_dataset("tinyimagenet200")
+    ('CIFAR-10', 'tinyimagenet200')
+    """
+    return _DATASETS.get(_letters(name), name)
+
+
+def paper_model(name: str) -> str:
+    """The paper's short name of a model in its tables, or the name itself.
+
+    >>> paper_model("all_mpnet_base_v2"), paper_model("vit_giant_patch14_dinov2.lvd142m")
+    ('all-mpnet-base-v2', 'DINOv2')
+    """
+    return _MODELS.get(_letters(name), name)

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
-from blindmatch.experiments.paper.values import paper_value
-from blindmatch.experiments.settings import Settings
-from blindmatch.experiments.tables import Cell, Table, mean, table
+from blindmatch.experiments.matching_runs import paper_value
+from blindmatch.experiments.protocol import Experiment, Row, Settings, Trial
+from blindmatch.experiments.result_tables import Cell, Table, mean, table
 from blindmatch.problem.distortions import InnerProduct
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
@@ -145,6 +144,3 @@ def _table(settings: AblationSettings, size: int, rows: Sequence[Row]) -> Table:
         lines,
         f"Time limits in wall-clock seconds: {limits}." if limits else "",
     )
-
-
-EXPERIMENT = Ablation()

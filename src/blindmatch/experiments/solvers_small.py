@@ -6,12 +6,25 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from blindmatch.experiments.base import Experiment, Row, Trial
 from blindmatch.experiments.data import Catalogue
-from blindmatch.experiments.paper.lineup import KNOWN, LINEUP, PAPER_NAMES, installed, label, missing_note
-from blindmatch.experiments.paper.matching_runs import PairSettings, by_pair, matched, prototypes, seeded_pairs
-from blindmatch.experiments.paper.values import paper_dataset, paper_model, paper_value
-from blindmatch.experiments.tables import Cell, Spread, Table, mean, spread, table
+from blindmatch.experiments.matching_runs import (
+    KNOWN,
+    LINEUP,
+    PAPER_NAMES,
+    PairSettings,
+    by_pair,
+    installed,
+    label,
+    match_pair,
+    missing_note,
+    paper_dataset,
+    paper_model,
+    paper_value,
+    prototypes,
+    seeded_pairs,
+)
+from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.result_tables import Cell, Spread, Table, mean, spread, table
 
 REFERENCE = "brute-force"
 _CLOSE = 1e-9  # relative difference between two sums of the same terms in different order
@@ -33,7 +46,7 @@ class SolversSmallSettings(PairSettings):
 
 
 class SolversSmall(Experiment):
-    """Which solver finds the optimum of small problems."""
+    """Solvers on small problems, against the enumerated optimum."""
 
     name = "solvers-small"
     about = "Solvers on small problems, against the enumerated optimum"
@@ -52,7 +65,7 @@ class SolversSmall(Experiment):
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match the classes."""
-        return matched(*prototypes(run), run.parameters)
+        return match_pair(*prototypes(run), run.parameters)
 
     def tables(self, settings: SolversSmallSettings, rows: Sequence[Row]) -> list[Table]:
         """All problems together in the layout of Table 1, then each pair of models as in Table 7."""
@@ -105,6 +118,3 @@ def _lines(solvers: Sequence[str], rows: Sequence[Row], optima: Mapping[tuple[An
 def _paper(solver: Cell) -> list[float | Spread | None]:
     name = PAPER_NAMES.get(str(solver), "")
     return [paper_value("table-1", column, solver=name) for column in ("accuracy", "cost", "global")]
-
-
-EXPERIMENT = SolversSmall()

@@ -1,0 +1,241 @@
+"""Fig. 5 and 6: the best subsets of classes by size: accuracy, and cost and bound of each solver."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any, ClassVar
+
+from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
+from blindmatch.experiments.matching_runs import (
+    KNOWN,
+    LINEUP,
+    PairSettings,
+    by_pair,
+    installed,
+    match_pair,
+    missing_note,
+    model_pairs,
+    prototypes,
+)
+from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.result_tables import Table, mean, spread, table
+from blindmatch.experiments.sweep_report import Figure, draw_lines
+from blindmatch.matching.subsets import best_subsets
+from blindmatch.solvers import SOLVERS
+from blindmatch.validation import IntArray
+
+
+@dataclass(frozen=True)
+class LargerScaleSettings(PairSettings):
+    """Settings of larger-scale matching.
+
+    Attributes
+    ----------
+    sizes
+        Numbers of classes in a subset; sizes above the number of classes are skipped.
+    subsets
+        Number of best subsets of each size.
+    solver
+        The paper's by default; "branch-and-bound" proves more.
+    """
+
+    seeds: int = 3
+    sizes: tuple[int, ...] = tuple(range(10, 101, 10))
+    subsets: int = 10
+    solver: str = "factorized-hahn-grant"
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN}
+
+
+class LargerScale(Experiment):
+    """Accuracy on larger numbers of classes."""
+
+    name = "larger-scale"
+    about = "The best subsets of classes, by size"
+    shows = "Fig. 5"
+    settings = LargerScaleSettings
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "sizes": (5, 8, 10), "subsets": 3, "time_limit": 5.0}
+
+    def plan(self, settings: LargerScaleSettings, catalogue: Catalogue) -> list[Trial]:
+        """Each subset of each size, with each seed."""
+        common = {"solver": settings.solver, "subsets": settings.subsets, **settings.common}
+        return [
+            pair.trial(self, size=size, subset=subset, seed=seed, **common)
+            for pair in model_pairs(settings, catalogue)
+            for size in settings.sizes
+            for subset in range(subset_count(class_count(pair.vision), size, settings.subsets))
+            for seed in range(settings.seeds)
+        ]
+
+    def compute(self, run: Trial) -> dict[str, Any]:
+        """Match one subset."""
+        return match_subset(run)
+
+    def tables(self, settings: LargerScaleSettings, rows: Sequence[Row]) -> list[Table]:
+        """The numbers of the curves."""
+        shown = []
+        for pair, of in by_pair(rows).items():
+            for size in sorted({row["size"] for row in of}):
+                part = [row for row in of if row["size"] == size]
+                gaps = [(row["cost"] - row["bound"]) / abs(row["cost"]) for row in part if row["bound"] is not None]
+                shown.append(
+                    [*pair, size, spread(100 * row["accuracy"] for row in part),
+                     spread(row["cost"] for row in part), mean(100 * gap for gap in gaps),
+                     mean(100.0 * (row["status"] == "optimal") for row in part),
+                     mean(100.0 * (row["cost"] < row["true_cost"] - 1e-12) for row in part),
+                     mean(row["cpu_seconds"] for row in part), len(part)]
+                )  # fmt: skip
+        columns = [("dataset", 0), ("vision", 0), ("language", 0), ("size", 0), ("accuracy", 1), ("cost", 3)]
+        more = [("gap %", 2), ("proved %", 0), ("below the truth %", 0), ("CPU s", 1), ("runs", 0)]
+        note = (
+            "Accuracy in percent, cost per N^2, mean gap between cost and bound. Below the truth: the pairing that was "
+            "found costs less than the true one, so a better solver cannot help. The paper shows Fig. 5 only as a plot."
+        )
+        return [table("figure-5", "Fig. 5: accuracy on the best subsets", [*columns, *more], shown, note)]
+
+    def figures(self, settings: LargerScaleSettings, rows: Sequence[Row]) -> list[Figure]:
+        """Accuracy against size."""
+        return [Figure("figure-5", "Fig. 5: accuracy on the best subsets", lambda canvas: _draw_accuracy(canvas, rows))]
+
+
+@lru_cache(maxsize=32)
+def _subsets(vision: Source, language: Source, size: int, k: int) -> tuple[IntArray, ...]:
+    """The k best subsets of one size, based on the means of all images; every worker finds the same ones."""
+    X = half_means(vision, None, 1.0)
+    return best_subsets(X, class_texts(vision, language), size=size, k=k, rng=0, threads=1).subsets
+
+
+def subset_count(classes: int, size: int, wanted: int) -> int:
+    """The number of available subsets, at most as many as requested."""
+    return min(wanted, math.comb(classes, size))
+
+
+def match_subset(run: Trial) -> dict[str, Any]:
+    """Match the classes of one of the best subsets."""
+    p = run.parameters
+    X, Y = prototypes(run)
+    chosen = _subsets(run.files["vision"], run.files["language"], p["size"], p["subsets"])[p["subset"]]
+    return {**match_pair(X[chosen], Y[chosen], p), "classes": [int(c) for c in chosen]}
+
+
+def _draw_accuracy(canvas: Any, rows: Sequence[Row]) -> None:
+    axes = canvas.subplots()
+    series = {}
+    for (dataset, vision, language), of in by_pair(rows).items():
+        points = []
+        for size in sorted({row["size"] for row in of}):
+            value = spread(100 * row["accuracy"] for row in of if row["size"] == size)
+            if value is not None:
+                points.append((float(size), value.mean, value.deviation))
+        series[f"{vision}, {language} ({dataset})"] = points
+    draw_lines(axes, series)
+    sizes = sorted({row["size"] for row in rows})
+    axes.plot(sizes, [100 / size for size in sizes], "--", color="grey", label="chance")
+    axes.set_xlabel("classes")
+    axes.set_ylabel("accuracy (%)")
+    canvas.legend(loc="outside upper left", fontsize="x-small")
+
+
+@dataclass(frozen=True)
+class SolversLargeSettings(PairSettings):
+    """Settings of the solver comparison on larger problems.
+
+    Attributes
+    ----------
+    sizes
+        Numbers of classes in a problem; sizes above the number of classes are skipped.
+    solvers
+        Names of ``bm.SOLVERS``, and "faq-published". Random is left out by default: it would hide the others.
+    """
+
+    seeds: int = 1
+    sizes: tuple[int, ...] = tuple(range(10, 101, 10))
+    solvers: tuple[str, ...] = LINEUP[1:]
+    time_limit: float = 5400.0
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
+
+
+class SolversLarge(Experiment):
+    """Cost and bound of each solver against the size of the problem."""
+
+    name = "solvers-large"
+    about = "Solvers against the size of the problem: cost and bound"
+    shows = "Fig. 6"
+    settings = SolversLargeSettings
+    quick: ClassVar[Mapping[str, Any]] = {"sizes": (5, 10), "time_limit": 5.0}
+
+    def plan(self, settings: SolversLargeSettings, catalogue: Catalogue) -> list[Trial]:
+        """Each solver on the best subset of each size."""
+        return [
+            pair.trial(self, size=size, subsets=1, subset=0, solver=solver, seed=seed, **settings.common)
+            for pair in model_pairs(settings, catalogue)
+            for size in settings.sizes
+            if subset_count(class_count(pair.vision), size, 1)
+            for seed in range(settings.seeds)
+            for solver in installed(settings.solvers)
+            if not _too_large(solver, size)
+        ]
+
+    def compute(self, run: Trial) -> dict[str, Any]:
+        """Match the best subset."""
+        return match_subset(run)
+
+    def tables(self, settings: SolversLargeSettings, rows: Sequence[Row]) -> list[Table]:
+        """The numbers of the curves, and the best solvers."""
+        shown = []
+        for pair, of in sorted(by_pair(rows).items()):
+            for size, solver in product(sorted({row["size"] for row in of}), settings.solvers):
+                part = [row for row in of if (row["size"], row["solver"]) == (size, solver)]
+                if part:
+                    shown.append(
+                        [*pair, size, solver, mean(row["cost"] for row in part), mean(row["bound"] for row in part),
+                         part[0]["status"], mean(100 * row["accuracy"] for row in part),
+                         mean(row["cpu_seconds"] for row in part)]
+                    )  # fmt: skip
+        columns = [("dataset", 0), ("vision", 0), ("language", 0), ("size", 0), ("solver", 0)]
+        more = [("cost", 4), ("bound", 4), ("status", 0), ("accuracy", 1), ("CPU s", 2)]
+        notes = (
+            "Cost and bound per N^2, accuracy in percent; the status is that of the first seed.",
+            "The paper shows Fig. 6 as a plot; its text says: optimal up to size 40, within 1.5 hours.",
+            missing_note(settings.solvers),
+        )
+        return [table("figure-6", "Fig. 6: cost and bound against size", [*columns, *more], shown, *notes)]
+
+    def figures(self, settings: SolversLargeSettings, rows: Sequence[Row]) -> list[Figure]:
+        """One plot for each pair of models."""
+        return [
+            Figure(
+                "figure-6-" + "-".join(pair),
+                f"Fig. 6: cost (solid) and bound (dashed) against size: {pair[1]}, {pair[2]} on {pair[0]}",
+                partial(_draw_costs, settings=settings, rows=of),
+            )
+            for pair, of in sorted(by_pair(rows).items())
+        ]
+
+
+def _too_large(solver: str, size: int) -> bool:
+    largest = SOLVERS[solver].capabilities.max_size if solver in SOLVERS else None
+    return largest is not None and size > largest
+
+
+def _draw_costs(canvas: Any, settings: SolversLargeSettings, rows: Sequence[Row]) -> None:
+    axes = canvas.subplots()
+    for at, solver in enumerate(settings.solvers):
+        of = [row for row in rows if row["solver"] == solver]
+        sizes = sorted({row["size"] for row in of})
+        if not sizes:
+            continue
+        costs = [mean(row["cost"] for row in of if row["size"] == size) for size in sizes]
+        bounds = [mean(row["bound"] for row in of if row["size"] == size) for size in sizes]
+        axes.plot(sizes, costs, "-", marker=".", color=f"C{at}", label=solver)
+        known = [(size, bound) for size, bound in zip(sizes, bounds, strict=True) if bound is not None]
+        if known:
+            axes.plot(*zip(*known, strict=True), "--", color=f"C{at}")
+    best = [min(row["cost"] for row in rows if row["size"] == size) for size in {row["size"] for row in rows}]
+    axes.set_ylim(0, 1.5 * max(best))  # bad solvers may leave the plot, as in the paper
+    axes.set_xlabel("classes")
+    axes.set_ylabel("cost per $N^2$")
+    canvas.legend(loc="outside right upper", fontsize="x-small")

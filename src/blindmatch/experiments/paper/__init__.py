@@ -1,1 +1,0 @@
-"""The paper's experiments, one module each, and the numbers that the paper reports."""
