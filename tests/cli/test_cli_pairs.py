@@ -172,8 +172,8 @@ def test_classify_writes_a_report(classes):
     found = answer("classify", "images.npz", "classes.npz", "--starts", 5)
     for cluster, c in enumerate(found["cluster_class"]):
         name = ("ant", "bee", "cat", "dog")[c]
-        row = page.partition(f">cluster {cluster}</span></td>")[2].partition("</tr>")[0]
-        assert f"<span>{name}</span>" in row
+        row = page.partition(f">cluster {cluster}</bdi></span></td>")[2].partition("</tr>")[0]
+        assert f"<bdi>{name}</bdi>" in row
         assert ">15</td>" in row
         assert f">{name} 100 %</td>" in row
     assert "images.npz classified by classes.npz" in page
