@@ -39,7 +39,7 @@ def rotated(points: FloatArray, rng: np.random.Generator, deadline: float = math
 
     None at all if the deadline comes before it is known which are needed.
     """
-    flat = _compact(points)
+    flat = compact(points)
     try:
         labels = clusters(flat, rng, deadline)
         plain = _copies(flat, np.zeros_like(labels))
@@ -49,7 +49,7 @@ def rotated(points: FloatArray, rng: np.random.Generator, deadline: float = math
     kinds = [_copies(flat, labels), whole] if labels.any() else [whole]
     sphere = on_sphere(points)
     if sphere is not None:
-        kinds = [_on_sphere(points, *sphere), *kinds]
+        kinds = [_on_sphere(points, *sphere), *kinds[:-1]]  # on the sphere, all are equally far from its centre
     return [*kinds, _with_values(points)] if has_values(points, rng) else kinds
 
 
@@ -230,7 +230,7 @@ def _within_basis(labels: IntArray, k: int) -> FloatArray:
     return _complement(members)
 
 
-def _compact(points: FloatArray) -> FloatArray:
+def compact(points: FloatArray) -> FloatArray:
     """The same inner products in as few dimensions as there are points."""
     if points.shape[1] <= len(points):
         return points
