@@ -14,21 +14,20 @@ from blindmatch.trust.significance import Significance
 from blindmatch.validation import FloatArray
 
 PAIR = ("stability", "regret", "size")
-WHOLE = ("signal", "agreement", "steady")
+WHOLE = ("signal", "agreement")
 FEATURES = (*PAIR, *WHOLE, "p")
 
 
 def features(
     found: Alternatives, stability: FloatArray, test: Significance, agreement: float, sizes: tuple[int, int]
 ) -> FloatArray:
-    """(n, 7) what the probability depends on; the columns are named in `FEATURES`.
+    """(n, 6) what the probability depends on; the columns are named in `FEATURES`.
 
     - stability: share of resamples in which the pair comes back
     - regret: root of log(1 + what the best match without it that was found costs more, in typical swaps)
     - size: logarithm of the number of items to choose from
     - signal: how far the cost is below that of unrelated spaces, in standard deviations, from -2 to 10
     - agreement: of the relations without the mean of each item (`centred_agreement`), by Fisher's transform
-    - steady: the mean stability of all pairs
     - p: how often unrelated spaces match as well
     """
     n = len(stability)
@@ -36,7 +35,7 @@ def features(
     regret = np.clip(extra, 0.0, None) / found.unit if found.unit > 0 else np.zeros(n)
     pair = [stability, np.sqrt(np.log1p(np.minimum(regret, 1e3)))]
     alike = np.arctanh(np.clip(agreement, -0.99, 0.99))
-    whole = [np.log(max(sizes)), np.clip(test.signal, -2.0, 10.0), alike, float(np.nanmean(stability)), test.p_value]
+    whole = [np.log(max(sizes)), np.clip(test.signal, -2.0, 10.0), alike, test.p_value]
     return np.column_stack([*pair, *(np.full(n, value) for value in whole)])
 
 

@@ -47,9 +47,9 @@ def rotated(points: FloatArray, rng: np.random.Generator, deadline: float = math
     except TimeoutError:
         return []
     kinds = [_copies(flat, labels), whole] if labels.any() else [whole]
-    sphere = on_sphere(points)
-    if sphere is not None:
-        kinds = [_on_sphere(points, *sphere), *kinds[:-1]]  # on the sphere, all are equally far from its centre
+    sphere = on_sphere(flat)
+    if sphere is not None:  # where the copies are not
+        kinds = [_on_sphere(kind, *sphere) for kind in (*kinds[:-1], plain)]
     return [*kinds, _with_values(points)] if has_values(points, rng) else kinds
 
 
@@ -68,15 +68,9 @@ def on_sphere(points: FloatArray) -> tuple[FloatArray, float] | None:
     return (fitted[:d], float(norms.mean())) if np.ptp(norms) <= _ON * norms.max() else None
 
 
-def _on_sphere(points: FloatArray, centre: FloatArray, radius: float) -> Null:
+def _on_sphere(plain: Null, centre: FloatArray, radius: float) -> Null:
     """Rotated copies, put back on the sphere."""
-    own = points - centre
-
-    def draw(rng: np.random.Generator) -> FloatArray:
-        copy = _orthogonal(len(own), rng) @ own
-        return np.asarray(centre + radius * unit_rows(copy))
-
-    return draw
+    return lambda rng: np.asarray(centre + radius * unit_rows(plain(rng) - centre))
 
 
 def has_values(points: FloatArray, rng: np.random.Generator) -> bool:

@@ -13,12 +13,12 @@ from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.task import Task
 from blindmatch.trust.null import Null
 from blindmatch.trust.search import Part, search
-from blindmatch.trust.stability import redraw_dimensions, reproducibility
+from blindmatch.trust.stability import redraw_gently, reproducibility
 from blindmatch.validation import FloatArray
 
 ENOUGH = 10  # unrelated spaces that match as well: the p-value is then known well enough to stop
-# Items from which on it also counts whether resampled spaces give the same match: of many items, unrelated spaces can be
-# matched at a lower cost than two that are matched for the most part rightly.
+# Items from which on it also counts whether resampled spaces give the same match: of many items, unrelated spaces can
+# be matched at a lower cost than two whose match is right for the most part.
 BOTH = 30
 RESAMPLES = 4
 _FEWEST_DRAWS, _WORK = 39, 4e5  # draws of each kind: at least so many, as far as the time limit allows
@@ -38,6 +38,8 @@ class Significance:
         How many standard deviations the cost is below the mean cost of unrelated spaces.
     agreement
         The mean agreement of the unrelated spaces under their best match; None if it is undefined.
+    hits
+        How many of them match at least as well.
     """
 
     p_value: float
@@ -45,6 +47,7 @@ class Significance:
     draws: int
     z: float
     agreement: float | None
+    hits: int
 
     @property
     def signal(self) -> float:
@@ -78,7 +81,7 @@ def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> S
             sample.append(measured)
         else:
             tests = [_test(observed, sample) for sample in samples]
-            hits = max(test.p_value * (test.draws + 1) - 1 for test in tests)
+            hits = max(test.hits for test in tests)
             part.progress(max(len(samples[-1]) / most, hits / ENOUGH))
             if hits < ENOUGH:
                 continue
@@ -110,7 +113,7 @@ def _measured(task: Task, copy: FloatArray | None, part: Part) -> Measured | Non
     values = [found[1]]
     if max(task.sizes) >= BOTH and task.has_points:
         points = task.points[0], task.points[1] if copy is None else copy
-        same = reproducibility(task, (redraw_dimensions(points[0]), redraw_dimensions(points[1])), RESAMPLES, part)
+        same = reproducibility(task, (redraw_gently(points[0]), redraw_gently(points[1])), RESAMPLES, part)
         if same is None:
             return None
         values.append(-same)
@@ -128,8 +131,8 @@ def _test(observed: Measured, sample: Sequence[Measured]) -> Significance:
     flat = spread <= [observed.slack, *[0.0] * (values.shape[1] - 1)]  # a tie counts against the match
     scores = np.where(flat, 0.0, (values - values.mean(axis=0)) / np.where(flat, 1.0, spread)).sum(axis=1)
     count, hits = len(sample), int((scores[1:] <= scores[0] + 1e-9).sum())
-    p = (1 + hits) / (1 + count)
+    p = hits / count if hits >= ENOUGH else (1 + hits) / (1 + count)
     own = float(scores[1:].std(ddof=1)) if count > 1 else 0.0
     z = (float(scores[1:].mean()) - float(scores[0])) / own if own > 0 else 0.0
     agreed = [draw.agreement for draw in sample if draw.agreement is not None]
-    return Significance(p, math.sqrt(p * (1 - p) / count), count, z, float(np.mean(agreed)) if agreed else None)
+    return Significance(p, math.sqrt(p * (1 - p) / count), count, z, float(np.mean(agreed)) if agreed else None, hits)
