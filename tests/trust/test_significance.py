@@ -5,12 +5,23 @@ import time
 import numpy as np
 import pytest
 from sampled import sampled
+from scipy.spatial.distance import pdist
 from strategies import embeddings, rng_of
 
 import blindmatch as bm
-from blindmatch.trust.null import _members, clusters, from_background, rotated
+from blindmatch.trust.null import (
+    Null,
+    _members,
+    _with_outliers,
+    clusters,
+    from_background,
+    has_values,
+    on_sphere,
+    rotated,
+)
 from blindmatch.trust.search import Part, search
-from blindmatch.trust.significance import ENOUGH, _test, significance
+from blindmatch.trust.significance import ENOUGH, Measured, Significance, _test, significance
+from blindmatch.trust.stability import redraw_gently, reproducibility
 
 
 def task_of(X: np.ndarray, Y: np.ndarray) -> bm.Task:
@@ -122,11 +133,10 @@ def test_what_is_in_common_is_seen() -> None:
 def test_clusters_alone_are_nothing_in_common() -> None:
     rng = rng_of(5)
     X, Y = (mixture(rng, np.arange(12) % 3) for _ in range(2))
-    nulls = rotated(Y, rng)
-    assert len(nulls) == 2
+    nulls = rotated(Y, rng)[:2]
     clustered, plain = (significance(task_of(X, Y), [null], 99, Part(rng_of(0))).p_value for null in nulls)
     assert plain < clustered
-    assert significance(task_of(X, Y), nulls, 99, Part(rng_of(0))).p_value >= clustered
+    assert significance(task_of(X, Y), nulls, 99, Part(rng_of(0))).p_value > plain
 
 
 def test_it_stops_early_where_nothing_is_in_common() -> None:
@@ -182,7 +192,7 @@ def test_a_background_gives_its_rows() -> None:
 def test_outliers_are_seen_and_kept() -> None:
     rng = rng_of(3)
     points = rng.standard_normal((12, 20)) * np.array([1.0] * 10 + [2.0, 6.0])[:, None]
-    copy, regular = rotated(points, rng)[-1](rng), rotated(points[:10], rng)[-1](rng)
+    copy, regular = _with_outliers(points, rotated(points, rng)[0])(rng), rotated(points[:10], rng)[0](rng)
     lengths = [np.sort(np.linalg.norm(side - side.mean(axis=0), axis=1)) for side in (points, copy, regular)]
     assert np.abs(lengths[1] - lengths[0]).max() < 0.15 * lengths[0].max()
     assert lengths[2].max() < 2 * lengths[2].min()
@@ -192,12 +202,64 @@ def test_outliers_are_seen_and_kept() -> None:
 @pytest.mark.parametrize("draws", [2, 3, 5])
 def test_few_draws_do_not_exaggerate_the_signal(draws: int) -> None:
     rng = rng_of(4)
-    tests = [_test(rng.standard_normal(draws), float(rng.standard_normal()), 0.0, None) for _ in range(4000)]
+    tests = [outcome_of(float(rng.standard_normal()), rng.standard_normal(draws)) for _ in range(4000)]
     assert np.mean([test.signal > 1.645 for test in tests]) == pytest.approx(0.05, abs=0.015)
     assert np.mean([test.z > 1.645 for test in tests]) > 0.08
 
 
 def test_signal_without_a_deviation_and_with_many_draws() -> None:
-    assert _test(np.array([5.0]), 1.0, 0.0, None).signal == 0.0
-    many = _test(rng_of(5).standard_normal(50), -3.0, 0.0, None)
+    assert outcome_of(1.0, np.array([5.0])).signal == 0.0
+    many = outcome_of(-3.0, rng_of(5).standard_normal(50))
     assert many.signal == many.z > 2
+
+
+def outcome_of(observed: float, costs: np.ndarray) -> Significance:
+    """The test of a cost against those of draws."""
+    return _test(Measured((observed,), None, 0.0), [Measured((float(cost),), None, 0.0) for cost in costs])
+
+
+@pytest.mark.parametrize("kind", ["circle", "sphere", "unit vectors"])
+def test_copies_of_points_on_a_sphere_stay_on_it(kind: str) -> None:
+    rng = rng_of(2)
+    points = rng.standard_normal((9, {"circle": 2, "sphere": 3, "unit vectors": 30}[kind]))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    shift = 0.0 if kind == "unit vectors" else 5.0  # of many dimensions, only the origin can be the centre
+    assert on_sphere(points + shift) is not None
+    assert on_sphere(points + 0.1 * rng.standard_normal(points.shape)) is None
+    copy = rotated(points + shift, rng)[0](rng)
+    apart = np.linalg.norm(copy - on_sphere(copy)[0], axis=1)
+    assert apart == pytest.approx(np.ones(9))
+    assert np.abs(pdist(copy) - pdist(points)).max() > 0.1
+
+
+def test_copies_of_categories_have_the_same_values() -> None:
+    rng = rng_of(3)
+    points = rng.integers(0, 3, (12, 5)).astype(float)
+    assert has_values(points, rng)
+    copy = rotated(points, rng)[-1](rng)
+    assert np.array_equal(np.sort(copy, axis=0), np.sort(points, axis=0))
+    assert not np.array_equal(copy, points)
+    assert not has_values(np.arange(12.0)[:, None] ** 2, rng)  # another order of one column is no other space
+    assert sum(has_values(rng_of(seed).standard_normal((12, 8)), rng) for seed in range(20)) <= 8
+
+
+def test_every_kind_gets_its_draws_before_the_deadline() -> None:
+    """A second kind of unrelated spaces is not left without a draw because the first one took all the time."""
+    X, Y = embeddings(0, 10, noise=0.1)
+    drawn = []
+
+    def counted(name: str) -> Null:
+        null = rotated(Y, rng_of(1))[0]
+        return lambda rng: drawn.append(name) or null(rng)
+
+    significance(task_of(X, Y), [counted("a"), counted("b")], 9, Part(rng_of(2)))
+    assert drawn == ["a", "b"] * 9
+
+
+def test_of_many_items_it_counts_whether_matches_come_back() -> None:
+    X, Y = embeddings(0, 40, noise=0.3)
+    found = significance(task_of(X, Y), rotated(Y, rng_of(1)), 9, Part(rng_of(2)))
+    assert found.p_value == 0.1
+    assert reproducibility(task_of(X, Y), (redraw_gently(X), redraw_gently(Y)), 3, Part(rng_of(0))) > 0.5
+    other = rng_of(5).standard_normal(Y.shape)
+    assert reproducibility(task_of(X, other), (redraw_gently(X), redraw_gently(other)), 3, Part(rng_of(0))) < 0.3

@@ -10,7 +10,7 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
-from blindmatch.trust.search import Part, run_until_deadline, search
+from blindmatch.trust.search import MOST, Part, run_until_deadline, search
 from blindmatch.validation import FloatArray, IntArray
 
 RESTARTS = 60  # local searches from random starts, for matches of nearly the same cost
@@ -76,7 +76,7 @@ def find_alternatives(problem: QAP, match: IntArray, rows: IntArray, part: Part)
     for a, b in zip(i, k, strict=True):
         if math.isfinite(swaps[a, b]):
             keep(swapped(match, int(a), int(b)), cost + float(swaps[a, b]))
-    for row in rows:
+    for row in rows if problem.n <= MOST else ():  # of more items, swaps must do
         other = without_pair(problem, int(row), int(match[row]))
         if other is None:
             continue
@@ -84,7 +84,7 @@ def find_alternatives(problem: QAP, match: IntArray, rows: IntArray, part: Part)
         if best is None:
             break
         keep(*best)
-    for _ in range(RESTARTS):
+    for _ in range(RESTARTS if problem.n <= MOST else RESTARTS // 6):
         local = run_until_deadline(problem, TwoOpt(restarts=1, kicks=0), part)
         if local is None:
             break

@@ -28,7 +28,8 @@ from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator,
 
 Callback = Callable[[str, float], object]
 # The share of the time limit by which each part must end.
-_SHARES = {"known pairs": 0.05, "alternatives": 0.15, "resampling": 0.3, "unrelated spaces": 0.5, "regret": 1.0}
+_SHARES = {"known pairs": 0.05, "alternatives": 0.2, "resampling": 0.3, "unrelated spaces": 0.6, "regret": 1.0}
+_LAST = 0.95  # by which the unrelated spaces must end if no regret is proved after them
 
 
 def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> Assessment:
@@ -53,8 +54,8 @@ def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> A
     extra = found.without - found.cost
     given = [i for i, _ in task.hints.known]
     proved = None
-    part = schedule.part("regret")
-    if plan.regret and problem.n <= regrets.LARGEST:
+    if plan.proves_regret(task):
+        part = schedule.part("regret")
         proved = regrets.proved_regret(problem, found, rows, result.lower_bound, part)[:n]
         proved[given] = np.inf
     ambiguous = interchangeable(found, rows, 1e-9 * problem.scale)
@@ -128,6 +129,10 @@ class AssessmentPlan:
         at_least(draws, 1, "draws")
         return cls(null, draws, at_least(resamples, 1, "resamples"), regret, samples, as_prior(prior, task))
 
+    def proves_regret(self, task: Task) -> bool:
+        """Whether there is time to prove the regret of each pair."""
+        return self.regret and task.problem.n <= regrets.LARGEST
+
     def redraws(self, task: Task) -> tuple[Redraw, Redraw]:
         """How the points of source and target are drawn again."""
         (source, target), (ours, theirs) = task.points, self.samples
@@ -164,9 +169,10 @@ class Schedule:
         """Seconds since the beginning."""
         return time.perf_counter() - self._start
 
-    def part(self, name: str) -> Part:
-        """Begin a part."""
-        deadline = float("inf") if self._limit is None else self._start + _SHARES[name] * self._limit
+    def part(self, name: str, share: float | None = None) -> Part:
+        """Begin a part, which must end by its share of the time limit, or by another one."""
+        share = _SHARES[name] if share is None else share
+        deadline = float("inf") if self._limit is None else self._start + share * self._limit
         threads = self._threads if name == "regret" else self._threads or 1  # the others run many short searches
 
         def progress(share: float) -> None:
@@ -206,7 +212,7 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     full = task.completed(match)
     found = find_alternatives(task.problem, full, rows, schedule.part("alternatives"))
     stable = stability(task, match, redraws, plan.resamples, schedule.part("resampling"))
-    part = schedule.part("unrelated spaces")
+    part = schedule.part("unrelated spaces", None if plan.proves_regret(task) else _LAST)
     nulls = rotated(task.points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
     test = significance(task, nulls, plan.draws, part) if plan.null is not None or task.has_points else None
     known = None

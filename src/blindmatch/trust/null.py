@@ -10,12 +10,14 @@ from typing import TypeVar
 import numpy as np
 from scipy.cluster.hierarchy import cut_tree, linkage
 
+from blindmatch.geometry.kernels import unit_rows
 from blindmatch.validation import FloatArray, IntArray
 
 T = TypeVar("T")
 Null = Callable[[np.random.Generator], FloatArray]
 _REFERENCES = 20  # rotated copies that clusters and outliers are compared with
 _ROUNDS = 4  # of giving a copy both the spectrum and the distances from the mean
+_ON = 1e-6  # largest relative difference of the distances from the centre of points on a sphere
 _TRIES = 100  # to draw members of all clusters at random; where clusters are many and small, that hardly ever happens
 
 
@@ -37,14 +39,75 @@ def rotated(points: FloatArray, rng: np.random.Generator, deadline: float = math
 
     None at all if the deadline comes before it is known which are needed.
     """
-    flat = _compact(points)
+    flat = compact(points)
     try:
         labels = clusters(flat, rng, deadline)
         plain = _copies(flat, np.zeros_like(labels))
         whole = _with_outliers(flat, plain) if has_outliers(flat, plain, rng, deadline) else plain
     except TimeoutError:
         return []
-    return [_copies(flat, labels), whole] if labels.any() else [whole]
+    kinds = [_copies(flat, labels), whole] if labels.any() else [whole]
+    sphere = on_sphere(flat)
+    if sphere is not None:  # where the copies are not
+        kinds = [_on_sphere(kind, *sphere) for kind in (*kinds[:-1], plain)]
+    return [*kinds, _with_values(points)] if has_values(points, rng) else kinds
+
+
+def on_sphere(points: FloatArray) -> tuple[FloatArray, float] | None:
+    """The centre and radius of the sphere on which all points lie, by least squares; None if there is none.
+
+    Unit vectors lie on one, and so do points on a circle. Any d + 1 points do: there must be more.
+    """
+    n, d = points.shape
+    if n <= d + 2:
+        norms = np.linalg.norm(points, axis=1)
+        return (np.zeros(d), float(norms.mean())) if np.ptp(norms) <= _ON * norms.max() else None
+    squares = (points**2).sum(axis=1)
+    fitted, *_ = np.linalg.lstsq(np.column_stack([2 * points, np.ones(n)]), squares, rcond=None)
+    norms = np.linalg.norm(points - fitted[:d], axis=1)
+    return (fitted[:d], float(norms.mean())) if np.ptp(norms) <= _ON * norms.max() else None
+
+
+def _on_sphere(plain: Null, centre: FloatArray, radius: float) -> Null:
+    """Rotated copies, put back on the sphere."""
+    return lambda rng: np.asarray(centre + radius * unit_rows(plain(rng) - centre))
+
+
+def has_values(points: FloatArray, rng: np.random.Generator) -> bool:
+    """Whether the columns hold values that rotated copies do not have: ties, or another shape of the distribution.
+
+    The shape is the mean absolute deviation in standard deviations (Geary), which is 0.8 for normal values, more for
+    values at two ends, and less for heavy tails. The values of a single column, in another order, are the points
+    themselves: they are no other space.
+    """
+    columns = points[:, points.std(axis=0) > 0]
+    if np.linalg.matrix_rank(columns - columns.mean(axis=0)) < 2:
+        return False
+    if any(len(np.unique(column)) < len(column) for column in columns.T):
+        return True
+    plain = _copies(columns, np.zeros(len(columns), dtype=np.intp))
+    others = np.array([_shape(plain(rng)) for _ in range(_REFERENCES)])
+    return bool(abs(_shape(columns) - others.mean()) > 1.5 * others.std())
+
+
+def _shape(columns: FloatArray) -> float:
+    deviations = np.abs(columns - columns.mean(axis=0)).mean(axis=0)
+    return float(np.mean(deviations / columns.std(axis=0)))
+
+
+def _with_values(points: FloatArray) -> Null:
+    """Rotated copies whose columns hold the values of the points' own columns, in the order of the copies' values."""
+    centred, middle = points - points.mean(axis=0), points.mean(axis=0)
+    basis = _complement(np.full((len(points), 1), len(points) ** -0.5))
+    inner = basis.T @ centred
+    values = np.sort(points, axis=0)
+
+    def draw(rng: np.random.Generator) -> FloatArray:
+        copy = middle + basis @ (_orthogonal(len(points) - 1, rng) @ inner)
+        ranks = copy.argsort(axis=0).argsort(axis=0)
+        return np.take_along_axis(values, ranks, axis=0)
+
+    return draw
 
 
 def has_outliers(points: FloatArray, plain: Null, rng: np.random.Generator, deadline: float = math.inf) -> bool:
@@ -161,7 +224,7 @@ def _within_basis(labels: IntArray, k: int) -> FloatArray:
     return _complement(members)
 
 
-def _compact(points: FloatArray) -> FloatArray:
+def compact(points: FloatArray) -> FloatArray:
     """The same inner products in as few dimensions as there are points."""
     if points.shape[1] <= len(points):
         return points

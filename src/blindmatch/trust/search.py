@@ -17,6 +17,7 @@ from blindmatch.solving.run import solve
 from blindmatch.validation import IntArray
 
 EFFORT = 60  # swaps of a quick search, times the size: enough for the optimum of nearly all problems of 15 items
+MOST = 100  # items from which on the effort stays the same: an assessment of 300 items must end
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def search(problem: QAP, part: Part) -> tuple[IntArray, float] | None:
 
     None if the deadline cuts it short: with less effort the cost would be higher.
     """
-    return run_until_deadline(problem, Tabu(iterations=EFFORT * max(problem.n, 10), streams=1), part)
+    return run_until_deadline(problem, Tabu(iterations=EFFORT * min(max(problem.n, 10), MOST), streams=1), part)
 
 
 def run_until_deadline(problem: QAP, solver: Solver, part: Part) -> tuple[IntArray, float] | None:

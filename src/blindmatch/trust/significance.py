@@ -13,10 +13,15 @@ from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.task import Task
 from blindmatch.trust.null import Null
 from blindmatch.trust.search import Part, search
+from blindmatch.trust.stability import redraw_gently, reproducibility
 from blindmatch.validation import FloatArray
 
 ENOUGH = 10  # unrelated spaces that match as well: the p-value is then known well enough to stop
-DOUBT = 0.1  # up to this p-value, other kinds of unrelated spaces are matched as well
+# Items from which on it also counts whether resampled spaces give the same match: of many items, unrelated spaces can
+# be matched at a lower cost than two whose match is right for the most part.
+BOTH = 30
+RESAMPLES = 4
+_FEWEST_DRAWS, _WORK = 39, 4e5  # draws of each kind: at least so many, as far as the time limit allows
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Significance:
         How many standard deviations the cost is below the mean cost of unrelated spaces.
     agreement
         The mean agreement of the unrelated spaces under their best match; None if it is undefined.
+    hits
+        How many of them match at least as well.
     """
 
     p_value: float
@@ -40,6 +47,7 @@ class Significance:
     draws: int
     z: float
     agreement: float | None
+    hits: int
 
     @property
     def signal(self) -> float:
@@ -53,57 +61,78 @@ class Significance:
 
 
 def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> Significance | None:
-    """Match unrelated spaces with the same search as the real ones, until it is clear how rare the real cost is.
+    """Match unrelated spaces with the same search as the real ones, until it is clear how rare the real match is.
 
-    With several kinds of unrelated spaces the largest p-value counts; a later kind is drawn only if the earlier ones
-    give p <= 0.1. Constant kernels, for which every match costs the same, give p = 1. None if the deadline came before
-    the first draw of every kind that is needed was matched.
+    With several kinds of unrelated spaces the largest p-value counts. They are drawn in turn, so that each has its
+    draws whenever the deadline comes. Constant kernels, for which every match costs the same, give p = 1. None if the
+    deadline came before the first draw of every kind, or if there is no kind.
     """
-    problem = task.problem
+    observed = _measured(task, None, part)
+    if observed is None or not nulls:
+        return None
+    n = max(task.sizes)
+    most = min(draws, max(_FEWEST_DRAWS, int(_WORK / n**2)))
+    samples: list[list[Measured]] = [[] for _ in nulls]
+    while len(samples[-1]) < most:
+        for null, sample in zip(nulls, samples, strict=True):
+            measured = _measured(task, null(part.rng), part)
+            if measured is None:
+                break
+            sample.append(measured)
+        else:
+            tests = [_test(observed, sample) for sample in samples]
+            hits = max(test.hits for test in tests)
+            part.progress(max(len(samples[-1]) / most, hits / ENOUGH))
+            if hits < ENOUGH:
+                continue
+        break
+    if not samples[-1]:
+        return None
+    return max((_test(observed, sample) for sample in samples), key=lambda test: (test.p_value, -test.z))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A match of the real spaces, or of the source with an unrelated space.
+
+    `values` are smaller for better matches: the cost and, from `BOTH` items on, minus the reproducibility.
+    """
+
+    values: tuple[float, ...]
+    agreement: float | None
+    slack: float
+
+
+def _measured(task: Task, copy: FloatArray | None, part: Part) -> Measured | None:
+    """Match the target, or a copy in its place; None if the deadline cuts it short."""
+    problem = task.problem if copy is None else task.problem_with(target=copy)
     found = search(problem, part)
     if found is None:
         return None
-    observed = found[1]
-    slack = 1e-9 * problem.scale  # a tie counts against the match
-    worst: Significance | None = None
-    for null in nulls:
-        costs, agreements = _sampled(task, null, draws, observed + slack, part)
-        if not costs:  # without a draw of this kind nothing can be said
+    kernels = task.kernels if copy is None else (task.kernels[0], task.kernel_of(copy, 1))
+    values = [found[1]]
+    if max(task.sizes) >= BOTH and task.has_points:
+        points = task.points[0], task.points[1] if copy is None else copy
+        same = reproducibility(task, (redraw_gently(points[0]), redraw_gently(points[1])), RESAMPLES, part)
+        if same is None:
             return None
-        agreed = float(np.mean(agreements)) if agreements else None
-        test = _test(np.array(costs), observed, slack, agreed)
-        if worst is None or test.p_value >= worst.p_value:
-            worst = test
-        if worst.p_value > DOUBT:
-            break
-    return worst
+        values.append(-same)
+    return Measured(tuple(values), agreement(kernels, task.reduced(found[0])), 1e-9 * problem.scale)
 
 
-def _sampled(task: Task, null: Null, draws: int, limit: float, part: Part) -> tuple[list[float], list[float]]:
-    """Costs and agreements of unrelated spaces: `draws`, or fewer if `ENOUGH` of them are within the limit before."""
-    costs: list[float] = []
-    agreements: list[float] = []
-    hits = 0
-    while len(costs) < draws and hits < ENOUGH:
-        copy = null(part.rng)
-        found = search(task.problem_with(target=copy), part)
-        if found is None:
-            break
-        agreed = agreement((task.kernels[0], task.kernel_of(copy, 1)), task.reduced(found[0]))
-        agreements += [] if agreed is None else [agreed]
-        costs.append(found[1])
-        hits += costs[-1] <= limit
-        part.progress(max(len(costs) / draws, hits / ENOUGH))
-    return costs, agreements
+def _test(observed: Measured, sample: Sequence[Measured]) -> Significance:
+    """The share of draws that are as good; two values are added in units of their spread over all of them.
 
-
-def _test(costs: FloatArray, observed: float, slack: float, agreement: float | None) -> Significance:
-    """Besag and Clifford (1991): p = hits / draws where `ENOUGH` hits ended it, or else (1 + hits) / (1 + draws).
-
-    Either is a valid p-value.
+    The observed match is one of those that the spread is taken from, so that it is treated as a draw is.
+    p = (1 + hits) / (1 + draws) is a valid p-value also if the draws end after a fixed number of hits.
     """
-    count, hits = len(costs), int((costs <= observed + slack).sum())
+    values = np.array([observed.values, *(draw.values for draw in sample)])
+    spread = values.std(axis=0)
+    flat = spread <= [observed.slack, *[0.0] * (values.shape[1] - 1)]  # a tie counts against the match
+    scores = np.where(flat, 0.0, (values - values.mean(axis=0)) / np.where(flat, 1.0, spread)).sum(axis=1)
+    count, hits = len(sample), int((scores[1:] <= scores[0] + 1e-9).sum())
     p = hits / count if hits >= ENOUGH else (1 + hits) / (1 + count)
-    spread = float(np.std(costs, ddof=1)) if count > 1 else 0.0
-    z = (float(costs.mean()) - observed) / spread if spread > slack else 0.0
-    return Significance(p, math.sqrt(p * (1 - p) / count), count, z, agreement)
+    own = float(scores[1:].std(ddof=1)) if count > 1 else 0.0
+    z = (float(scores[1:].mean()) - float(scores[0])) / own if own > 0 else 0.0
+    agreed = [draw.agreement for draw in sample if draw.agreement is not None]
+    return Significance(p, math.sqrt(p * (1 - p) / count), count, z, float(np.mean(agreed)) if agreed else None, hits)
