@@ -46,9 +46,13 @@ def test_the_search_after_a_match_that_starts_agree_on_is_brief(monkeypatch: pyt
     def first_match(problem: bm.QAP, budget: object, rng: object, swaps: int) -> None:
         raise RuntimeError(f"{swaps} swaps")
 
+    def search(problem: bm.QAP, budget: object, rng: object) -> None:
+        raise RuntimeError("a search")
+
     monkeypatch.setattr("blindmatch.solvers.branch_and_bound.first_match", first_match)
-    for n, swaps in ((110, 10), (90, 200)):  # of fewer items, the cheapest match is the result
-        with pytest.raises(RuntimeError, match=f"^{swaps} swaps"):
+    monkeypatch.setattr("blindmatch.solvers.auto.find_incumbent", search)
+    for n, what in ((110, "10 swaps"), (90, "a search")):  # of fewer items, the cheapest match is the result
+        with pytest.raises(RuntimeError, match=f"^{what}"):
             bm.match(*mixture(n, 0.2)[:2], rng=0)
     with pytest.raises(ValueError, match="swaps=0"):
         bm.BranchAndBound(swaps=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
+from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.dual_ascent import SWAPS
 from blindmatch.solvers.faq import FAQ, polished
 from blindmatch.solvers.informed_starts import extension_seconds
 from blindmatch.solvers.tabu import Tabu
@@ -24,12 +27,16 @@ _STREAMS = 2  # a constant: the result must not depend on the number of threads
 _BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
 _BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
 _DESCENTS = 3  # of FAQ: from samples, from sorted rows and from the barycentre; any of them may be the best
+_SEARCH_SHARE = 0.7  # of the time, at most, for the search before the bound
+_BOUND_CHECKS = 4.0  # times the check of a set of duals: with less time, level 1 adds nothing to the projection bound
 _CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 
 
 @dataclass(frozen=True)
 class Auto(Solver):
     """Branch and bound while its duals fit into memory; for larger sizes FAQ and tabu search with the projection bound.
+
+    Where two short searches disagree, branch and bound begins after a search that is as long as that of `tabu`.
 
     Parameters
     ----------
@@ -64,8 +71,9 @@ class Auto(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run the solver that fits the size."""
         if problem.n <= self.largest:
-            solver = BranchAndBound() if self.search else BranchAndBound(swaps=_BRIEF)
-            outcome = solver(problem, budget=budget, rng=rng)
+            if self.search:
+                find_incumbent(problem, budget, rng)
+            outcome = BranchAndBound(swaps=_BRIEF)(problem, budget=budget, rng=rng)
             return replace(outcome, message="branch-and-bound" + (f": {outcome.message}" if outcome.message else ""))
         return self._search(problem, budget, rng)
 
@@ -89,6 +97,37 @@ class Auto(Solver):
         outcome = search(problem, budget=budget, rng=rng)
         status = "stalled" if outcome.status == "heuristic" else outcome.status
         return replace(outcome, status=status, certificate=certificate, message=f"faq and tabu {bound}: {beyond}")
+
+
+def find_incumbent(problem: QAP, budget: Budget, rng: np.random.Generator) -> None:
+    """Offer the match of a short search, or of as long a one as `tabu` does if two short searches disagree.
+
+    The bound decides where it can. Where it cannot, the match is what the caller gets, so it has its share of the time.
+    """
+    as_tabu = deepcopy(
+        rng
+    )  # draws what `tabu` would draw: with the same seed and enough time, it finds no better match
+    short = Tabu(iterations=SWAPS * max(problem.n, 10), streams=_STREAMS)
+    costs = {_offered(short, problem, budget, rng) for _ in range(2)}
+    if len(costs) == 1 or budget.stopped:
+        return
+    n, time_limit = problem.n, budget.time_limit
+    bounded = budget.remaining > _BOUND_CHECKS * check_seconds(stage_work(n**2, n), n, budget.threads)
+    budget.time_limit = budget.seconds + (_SEARCH_SHARE if bounded else 1.0) * budget.remaining
+    try:
+        _offered(Tabu(), problem, budget, as_tabu)  # first: FAQ finds more only where few relations differ from zero
+        if problem.forbidden is None and not budget.stopped:
+            _offered(FAQ(restarts=_DESCENTS), problem, budget, rng)
+    finally:
+        budget.time_limit = time_limit
+
+
+def _offered(solver: Solver, problem: QAP, budget: Budget, rng: np.random.Generator) -> float:
+    """The cost that a search finds; its match becomes the incumbent if it is the best."""
+    match = solver(problem, budget=budget, rng=rng).permutation
+    cost = problem.objective(match)
+    budget.offer(match, cost)
+    return cost
 
 
 def _bound_seconds(problem: QAP) -> float:
