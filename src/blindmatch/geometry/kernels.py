@@ -85,16 +85,24 @@ def standardized(kernel: FloatArray) -> FloatArray:
     n = len(kernel)
     if n < 2:
         return np.zeros_like(kernel)
-    off = ~np.eye(n, dtype=bool)
-    size = np.abs(kernel[off]).max()
-    result = np.zeros_like(kernel)
+    values = _off_diagonal(np.ascontiguousarray(kernel)).flatten()  # the only copy: of thousands of items it is large
+    size = max(values.max(), -values.min())
+    result = np.zeros(kernel.shape)
     if size > 0:
-        values = kernel[off] / size  # squares of huge or tiny numbers would overflow or underflow
+        values /= size  # squares of huge or tiny numbers would overflow or underflow
         deviation = values.std()
         # Rounding leaves a tiny deviation in constant kernels; dividing by it would amplify noise.
         if deviation > 1e-12:
-            result[off] = (values - values.mean()) / deviation
+            values -= values.mean()
+            values /= deviation
+            _off_diagonal(result)[:] = values.reshape(n - 1, n)
     return result
+
+
+def _off_diagonal(matrix: FloatArray) -> FloatArray:
+    """A view of the entries of a contiguous (n, n) matrix off its diagonal, row by row, as (n - 1, n) numbers."""
+    n = len(matrix)
+    return matrix.reshape(-1)[1:].reshape(n - 1, n + 1)[:, :n]
 
 
 def unit_rows(points: FloatArray) -> FloatArray:

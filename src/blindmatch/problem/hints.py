@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.optimality import ROUNDING_TOLERANCE
-from blindmatch.problem.qap import QAP
+from blindmatch.problem.qap import LARGEST_COST, QAP
 from blindmatch.validation import BoolArray, FloatArray, as_array, as_floats, as_pairs, at_least, not_negative
 
 
@@ -46,6 +46,8 @@ class Hints:
         if max_unmatched is not None and unmatched_cost is None:
             raise ValueError(f"max_unmatched={max_unmatched!r} needs an unmatched_cost")
         price = None if unmatched_cost is None else not_negative(unmatched_cost, "unmatched_cost")
+        if price is not None and price > (largest := LARGEST_COST / (2 * sum(sizes))):
+            raise ValueError(f"unmatched_cost={unmatched_cost!r}; expected at most {largest:.1g}: sums may overflow")
         most = min(sizes) if max_unmatched is None else min(at_least(max_unmatched, 0, "max_unmatched"), *sizes)
         return cls(
             sizes,

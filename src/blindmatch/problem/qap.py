@@ -27,7 +27,7 @@ from blindmatch.validation import (
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 FactorPair = tuple[FloatArray, FloatArray]
 _LARGEST_ACCURATE = 300  # items up to which an accurate cost takes at most a hundredth of a second
-_LARGEST = 1e200  # sums and products of such costs stay far from overflow
+LARGEST_COST = 1e200  # sums and products of such costs stay far from overflow
 _LEAST_EXPONENT = -900  # of the largest number of a matrix: the digits of most others are then within float64
 
 
@@ -134,9 +134,10 @@ class QAP:
             float(as_floats(constant, "constant", ndim=0)),
             None if forbidden is None else _as_mask(forbidden, n),
         )
-        if not self.scale <= _LARGEST:
+        if not self.scale <= LARGEST_COST:
             raise ValueError(
-                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to {_LARGEST:g}"
+                f"source_cost, target_cost, linear and constant sum up to {self.scale:.3g}; expected up to "
+                f"{LARGEST_COST:g}"
             )
 
     def _keep(
