@@ -1,6 +1,7 @@
 """Disks that are full, folders that cannot be written to, memory that is not there: told, and nothing half done."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from strategies import gw_problem
 
 import blindmatch as bm
 from blindmatch.io.files import write_atomically
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solving import memory
 from blindmatch.solving.memory import available_bytes
 from blindmatch.solving.run import as_solver
 
@@ -172,7 +175,7 @@ def test_auto_needs_the_memory_of_branch_and_bound_up_to_its_own_largest_size() 
     assert Auto(largest=301).memory(beyond) == BranchAndBound().memory(beyond) > 10 * Auto().memory(beyond)
 
 
-@pytest.mark.parametrize("solver", ["factorized-hahn-grant", "dual-ascent", "branch-and-bound", "auto", "faq"])
+@pytest.mark.parametrize("solver", ["factorized-hahn-grant", "dual-ascent", "branch-and-bound", "faq"])
 def test_too_little_memory_is_told_before_the_run(solver: str) -> None:
     """With the figure, and what to use instead. The limit is one on the address space of this very process."""
     n = 250 if solver != "faq" else 600
@@ -188,6 +191,21 @@ def test_too_little_memory_is_told_before_the_run(solver: str) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     assert f"{needed / 1e9:.3g} GB" in str(caught.value)
+
+
+def test_auto_takes_a_smaller_method_if_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = gw_problem(0, 40)
+    needed = Auto().memory(problem)
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
+    result = bm.solve(problem, rng=0)
+    figures = rf"needs about {needed / 1e9:.3g} GB of memory for n=40, and [\d.]+ GB is free"
+    assert re.search(rf"^faq and tabu with the projection bound: .*; branch and bound {figures}$", result.message)
+    assert result.lower_bound == bm.verify(problem, result.certificate) <= result.cost
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    assert bm.solve(problem, rng=0, time_limit=1).message.startswith("branch-and-bound")
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)  # too little for any method
+    with pytest.raises(ValueError, match=r"^solver='auto' needs about .* use fewer items"):
+        bm.solve(problem, rng=0)
 
 
 @pytest.mark.slow

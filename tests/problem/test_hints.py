@@ -210,6 +210,7 @@ def test_forbidden_pairs_as_a_list_or_a_matrix():
         ({"forbidden_pairs": np.ones((4, 4), dtype=bool)}, "no permutation"),
         ({"forbidden_pairs": [(1, 2)], "known_pairs": [(1, 2)]}, r"contradicts"),
         ({"unmatched_cost": -0.1}, r"^unmatched_cost=-0.1"),
+        ({"unmatched_cost": 1e308}, r"^unmatched_cost=1e\+308; expected at most"),
         ({"unmatched_cost": "aut"}, r"^unmatched_cost='aut'; expected a number of at least 0, or 'auto'$"),
         ({"unmatched_cost": np.inf}, r"^unmatched_cost=inf"),
         ({"unmatched_cost": True}, r"^unmatched_cost=True"),

@@ -2,7 +2,9 @@
 
 import math
 import time
+from typing import Any
 
+import numpy as np
 import pytest
 from strategies import gw_problem
 
@@ -64,3 +66,10 @@ def test_a_run_keeps_time_for_the_check_on_a_busy_machine(monkeypatch: pytest.Mo
     for slowness, remaining in ((1.0, 96.0), (2.0, 86.0), (50.0, 46.0)):
         monkeypatch.setattr(Budget, "slowness", slowness)
         assert RescaledBudget(Budget(100.0), 0, check_seconds=10.0).remaining == remaining
+
+
+@pytest.mark.parametrize("number", [np.float32(60), np.float64(60), np.int64(60), np.float16(60)])
+def test_limits_are_numbers_of_any_kind(number: Any) -> None:
+    assert bm.solve(gw_problem(0, 5), time_limit=number, rng=0).status == "optimal"
+    assert bm.solve(gw_problem(0, 5), "tabu", time_limit=number, rng=0).status == "heuristic"
+    assert bm.best_subsets(cost=np.eye(5), size=2, time_limit=number, rng=0).status == "heuristic"

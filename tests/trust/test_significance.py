@@ -11,10 +11,12 @@ from strategies import embeddings, rng_of
 import blindmatch as bm
 from blindmatch.trust.null import (
     Null,
+    _copies,
     _members,
     _with_outliers,
     clusters,
     from_background,
+    has_outliers,
     has_values,
     on_sphere,
     rotated,
@@ -192,7 +194,10 @@ def test_a_background_gives_its_rows() -> None:
 def test_outliers_are_seen_and_kept() -> None:
     rng = rng_of(3)
     points = rng.standard_normal((12, 20)) * np.array([1.0] * 10 + [2.0, 6.0])[:, None]
-    copy, regular = _with_outliers(points, rotated(points, rng)[0])(rng), rotated(points[:10], rng)[0](rng)
+    points = points[:, :10]
+    plain = _copies(points, np.zeros(12, dtype=np.intp))
+    assert has_outliers(points, plain, rng)
+    copy, regular = _with_outliers(points, plain)(rng), rotated(points[:10], rng)[0](rng)
     lengths = [np.sort(np.linalg.norm(side - side.mean(axis=0), axis=1)) for side in (points, copy, regular)]
     assert np.abs(lengths[1] - lengths[0]).max() < 0.15 * lengths[0].max()
     assert lengths[2].max() < 2 * lengths[2].min()

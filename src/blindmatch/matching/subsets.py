@@ -106,6 +106,11 @@ def best_subsets(
     >>> [subset.tolist() for subset in found.subsets], found.costs.tolist(), found.status
     ([[0, 1], [0, 3], [1, 3]], [2.0, 4.0, 6.0], 'optimal')
     """
+    if threads is not None:
+        at_least(threads, 1, "threads")
+    budget = Budget(
+        None if time_limit is None else positive(time_limit, "time_limit"), threads
+    )  # building the costs counts
     how = {"distortion": distortion, "scale": scale, "metric": metric, "neighbors": neighbors}
     matrix = _pair_costs(source, target, cost, how)
     n = len(matrix)
@@ -115,11 +120,6 @@ def best_subsets(
     at_least(k, 1, "k")
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
-    if time_limit is not None:
-        positive(time_limit, "time_limit")
-    if threads is not None:
-        at_least(threads, 1, "threads")
-    budget = Budget(time_limit, threads)
     task = SubsetTask(matrix, int(size), min(int(k), math.comb(n, int(size))), as_generator(rng), budget)
     rows, bound, completed = ENGINES[engine](task)
     if budget.error is not None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.exact_sums import split_products
 from blindmatch.problem.optimality import ROUNDING_TOLERANCE
-from blindmatch.problem.qap import QAP, rest_of
+from blindmatch.problem.qap import LARGEST_COST, QAP, rest_of
 from blindmatch.validation import BoolArray, FloatArray, as_array, as_floats, as_pairs, at_least, not_negative
 
 
@@ -55,6 +55,8 @@ class Hints:
             reward = -low
             if not np.isfinite(reward).all():
                 raise ValueError(f"similarity_weight={similarity_weight!r} times similarity is infinite")
+        if price is not None and price > (largest := LARGEST_COST / (2 * sum(sizes))):
+            raise ValueError(f"unmatched_cost={unmatched_cost!r}; expected at most {largest:.1g}: sums may overflow")
         most = min(sizes) if max_unmatched is None else min(at_least(max_unmatched, 0, "max_unmatched"), *sizes)
         return cls(
             sizes,

@@ -5,20 +5,30 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from blindmatch.problem.qap import QAP
+from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Solver
 
 _UNKNOWN = 1 << 62  # bytes: there is no limit, or it is not known
 
 
-def refuse_if_too_large(problem: QAP, solver: Solver) -> None:
-    """Raise a ValueError with the figures and an alternative if a solver would run out of memory."""
+def fitting(problem: QAP, solver: Solver) -> tuple[Solver, str]:
+    """The solver and no note, or "auto" without branch and bound, and why, if memory is too short for that.
+
+    Any other solver that would run out of memory is refused, by a ValueError with the figures and an alternative.
+    """
     needed, there = solver.memory(problem), available_bytes()
     if needed <= there:
-        return
+        return solver, ""
+    if isinstance(solver, Auto):
+        smaller = replace(solver, largest=max(1, min(problem.n - 1, int(problem.n * (there / needed) ** (1 / 3)))))
+        if smaller.memory(problem) <= there:
+            figures = f"about {_gigabytes(needed)} of memory for n={problem.n}, and {_gigabytes(there)} is free"
+            return smaller, f"branch and bound needs {figures}"
     instead = (
         "solver='auto' or 'tabu', which need n^2 numbers" if solver.name not in ("auto", "tabu") else "fewer items"
     )

@@ -24,7 +24,7 @@ from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.interrupts import keep_what_is_done
-from blindmatch.solving.memory import refuse_if_too_large
+from blindmatch.solving.memory import fitting
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.shuffled import Shuffled
 from blindmatch.validation import as_generator, as_permutation, as_sequence, at_least, positive, refuse_other
@@ -89,8 +89,7 @@ def solve(
     """
     refuse_other(problem, QAP, "problem", "use bm.QAP(...) or a distortion's .problem(X, Y)")
     chosen = as_solver(solver)
-    if time_limit is not None:
-        positive(time_limit, "time_limit")
+    time_limit = None if time_limit is None else positive(time_limit, "time_limit")
     if threads is not None:
         at_least(threads, 1, "threads")
     if callback is not None and not callable(callback):
@@ -108,6 +107,7 @@ def solve(
     ]
     shuffled = Shuffled.of(problem, generator)
     _refuse(shuffled.problem, chosen)
+    chosen, note = fitting(shuffled.problem, chosen)
     chosen = chosen.permuted(shuffled.shuffled_rows, shuffled.shuffled_columns)
     budget.starts = tuple(shuffled.renumbered(one) for one in given if problem.allows(one))
     first = feasible_permutation(shuffled.problem)
@@ -118,6 +118,7 @@ def solve(
     try:  # not a context manager: Ctrl-C may fall between its functions
         with budget.interruptible():
             outcome = chosen(shuffled.problem, budget=budget, rng=generator)
+            outcome = replace(outcome, message="; ".join(filter(None, (outcome.message, note))))
         result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
         if outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # it was checked
             outcome.on_checked()
@@ -197,7 +198,6 @@ def _refuse(problem: QAP, solver: Solver) -> None:
             f"solver={solver.name!r} takes problems up to n={can.max_size}; this one has n={problem.n}; "
             "solver='auto' takes any size"
         )
-    refuse_if_too_large(problem, solver)
 
 
 def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limit: float | None) -> Result:
