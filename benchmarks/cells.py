@@ -2,7 +2,7 @@
 
 python benchmarks/cells.py FOLDER scGEM SNAREseq              all methods; FOLDER holds the files of SCOT's repository
 python benchmarks/cells.py FOLDER scGEM --methods hops scot    some of them
-python benchmarks/cells.py FOLDER scGEM --controls             the test of bm.assess, with shuffled features and without
+python benchmarks/cells.py FOLDER scGEM --controls             the test of assess, with shuffled features and without
 python benchmarks/cells.py FOLDER SNAREseq --controls --cells 300      the same with 300 of the cells
 python benchmarks/cells.py FOLDER scGEM --unequal              cells that are missing on one side
 
@@ -54,13 +54,13 @@ def ours(metric: str, soft: bool = True, descents: int = 0) -> Callable[[Sides],
     """``bm.match`` with this metric and nothing else chosen; then each side at its partners, or projected."""
 
     def run(sides: Sides) -> tuple[Ends, str]:
-        task, back = bm.Task.of(*sides, metric=metric), bm.Task.of(*sides[::-1], metric=metric)
+        task, back = bm.Task(*sides, metric=metric), bm.Task(*sides[::-1], metric=metric)
         result, *others = similar_matches(matched(task), task, descents, rng=0, threads=1)
         count = "auto" if soft else 1
-        turned = [inverse(found, task.sizes[1]) for found in (result, *others)]
+        turned = [inverse(found, back) for found in (result, *others)]
         ends = [
-            bm.project(result, task, partners=count, alternatives=others),
-            bm.project(turned[0], back, partners=count, alternatives=turned[1:]),
+            bm.project(result, partners=count, alternatives=others),
+            bm.project(turned[0], partners=count, alternatives=turned[1:]),
         ]
         told = f", {ends[0].partners} and {ends[1].partners} partners" if soft else ""
         told += f", mean over {len(others) + 1} matches" if others else ""
@@ -69,11 +69,11 @@ def ours(metric: str, soft: bool = True, descents: int = 0) -> Callable[[Sides],
     return run
 
 
-def inverse(result: bm.Result, targets: int) -> bm.Result:
-    partners = np.full(targets, -1)
+def inverse(result: bm.Result, back: bm.Task) -> bm.Result:
+    partners = np.full(back.sizes[0], -1)
     rows = np.flatnonzero(result.permutation >= 0)
     partners[result.permutation[rows]] = rows
-    return replace(result, permutation=partners)
+    return replace(result, permutation=partners, task=back)
 
 
 def scot_kernels(sides: Sides, neighbors: int | None) -> Sides:
@@ -135,10 +135,10 @@ def figures(ends: Ends, sides: Sides, truth: np.ndarray, types: Sides) -> str:
         return "-"
     there, back = np.flatnonzero(truth >= 0), np.full(len(sides[1]), -1)
     back[truth[there]] = there
-    values = (*bm.foscttm(ends[0], sides[1], truth), *bm.foscttm(ends[1], sides[0], back))
+    values = (*bm.metrics.foscttm(ends[0], sides[1], truth), *bm.metrics.foscttm(ends[1], sides[0], back))
     labels = (
-        bm.label_transfer(ends[0], sides[1], types[0], types[1]),
-        bm.label_transfer(ends[1], sides[0], types[1], types[0]),
+        bm.metrics.label_transfer(ends[0], sides[1], types[0], types[1]),
+        bm.metrics.label_transfer(ends[1], sides[0], types[1], types[0]),
     )
     return f"{' '.join(f'{value:.3f}' for value in values)} | {' '.join(f'{value:.2f}' for value in labels)}"
 
@@ -160,11 +160,11 @@ def compared(sides: Sides, types: np.ndarray, methods: list[str]) -> None:
 
 
 def controls(sides: Sides) -> None:
-    """What the test must not take for structure in common, and what it must: only the test of ``bm.assess``."""
+    """What the test must not take for structure in common, and what it must: only the test of ``Result.assess``."""
     rng = np.random.default_rng(0)
     for told, columns in (("shuffled features", True), ("the other assay", False)):
         other = np.column_stack([rng.permutation(c) for c in sides[1].T]) if columns else sides[1]
-        task = bm.Task.of(sides[0], other[rng.permutation(len(other))], metric=RELATION)
+        task = bm.Task(sides[0], other[rng.permutation(len(other))], metric=RELATION)
         start = time.process_time()
         test = significance(task, rotated(task.points[1], rng), 19, Part(rng))
         spent = time.process_time() - start
@@ -180,11 +180,11 @@ def unequal(sides: Sides, types: np.ndarray) -> None:
         place = np.full(len(types), -1)
         place[kept] = np.arange(len(kept))
         left = (sides[0], sides[1][kept])
-        task = bm.Task.of(*left, metric=RELATION)
+        task = bm.Task(*left, metric=RELATION)
         result = matched(task)
         alone = result.permutation < 0
-        ends = bm.project(result, task).points
-        values = bm.foscttm(ends, left[1], place)
+        ends = bm.project(result).points
+        values = bm.metrics.foscttm(ends, left[1], place)
         print(
             f"{told} removed from the target: FOSCTTM {values[0]:.3f} {values[1]:.3f}; {alone.sum()} cells unmatched, "
             f"{(alone & lost).sum()} of them without a true partner ({lost.sum()} have none)"

@@ -58,7 +58,7 @@ def solved(X, Y, seconds, seed=0, distortion=bm.GromovWasserstein()):  # noqa: B
     result = bm.match(X, Y, distortion=distortion, time_limit=seconds, rng=seed)
     spent = time.process_time() - start
     truth = distortion.evaluate(X, Y)
-    return result, spent, truth, bm.matching_accuracy(result.permutation, np.arange(len(X)))
+    return result, spent, truth, bm.metrics.matching_accuracy(result.permutation, np.arange(len(X)))
 
 
 def classes(folder, dataset, options):

@@ -97,7 +97,7 @@ def level(options):
         start, p = time.process_time(), []
         for trial in range(options.trials):
             rng = np.random.default_rng([options.seed, options.size, trial])
-            task = bm.Task.of(*draw(rng, options.size))
+            task = bm.Task(*draw(rng, options.size))
             nulls = rotated(task.points[1], rng) if background is None else [from_background(background, options.size)]
             p.append(significance(task, nulls, options.draws, Part(rng)).p_value)
         p, seconds = np.array(p), time.process_time() - start
@@ -153,7 +153,7 @@ def problems(folder, part, half=None):
 def evidence_of(kind, X, Y, rng):
     """A row for each pair of one problem: n, tied, the features, right."""
     n, order = len(X), rng.permutation(len(Y))
-    task = bm.Task.of(X, Y[order])
+    task = bm.Task(X, Y[order])
     match = bm.match(task, solver="tabu", rng=rng, threads=1).permutation
     found = gather(match, task, AssessmentPlan(), Schedule(rng))
     groups = interchangeable(found.found, found.rows, 1e-9 * task.problem.scale)
@@ -197,7 +197,7 @@ def known(options):
         X, Y = models[one], models[other]
         rng = np.random.default_rng([5, split])
         seen, rest = np.split(rng.permutation(200), 2)
-        task = bm.Task.of(X[seen[:n]], Y[seen[:n]])
+        task = bm.Task(X[seen[:n]], Y[seen[:n]])
         share = KnownPairs.of((X[seen], Y[seen]), task).count(task, Part(rng)).share
         for at in range(4):
             some, problem = rng.choice(rest, n, replace=False), len(rows)
@@ -223,7 +223,7 @@ def known_by_kind(folder):
     for kind, X, Y in problems(folder, "test", half="fit"):
         rng = np.random.default_rng([8, len(X)])
         order = rng.permutation(len(Y))
-        found, _ = search(bm.Task.of(X, Y[order]).problem, Part(rng))
+        found, _ = search(bm.Task(X, Y[order]).problem, Part(rng))
         unrelated = kind.split(",")[0] in UNRELATED
         right[kind, str(len(X))] += [int(hit and not unrelated) for hit in order[found] == np.arange(len(X))]
     shares = {key: Count(sum(hits), len(hits)).share for key, hits in right.items()}

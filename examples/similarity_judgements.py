@@ -25,11 +25,11 @@ def judged(people: int) -> np.ndarray:
 order = rng.permutation(14)
 ours, theirs = judged(40), judged(40)[np.ix_(order, order)]
 print(f"missing: {np.isnan(ours).sum()} and {np.isnan(theirs).sum()} of {ours.size} judgements")
-task = bm.Task.of(kernels=(bm.fill_missing(ours, "path"), bm.fill_missing(theirs, "path")))
-result = bm.match(task, time_limit=20, rng=0)
+kernels = bm.fill_missing(ours, "path"), bm.fill_missing(theirs, "path")
+result = bm.match(kernels=kernels, time_limit=20, rng=0)
 print(
     f"{result.status}: {(order[result.permutation] == np.arange(14)).sum()} of 14 colours are matched with themselves"
 )
 print(f"cost {result.cost:.2f}, no match costs less than {result.lower_bound:.2f}")
-trust = bm.assess(result, task, draws=19, resamples=5, regret=False, time_limit=30, rng=0)
+trust = result.assess(draws=19, resamples=5, regret=False, time_limit=30, rng=0)
 print(f"p = {trust.p_value}: how often unrelated judgements with the same geometry match as well")

@@ -19,14 +19,14 @@ rna, atac = (
 order = rng.permutation(80)  # the cells of the second assay come in another order
 rna_cells, atac_cells, truth = rna, atac[order], np.argsort(order)
 
-task = bm.Task.of(rna_cells, atac_cells, metric="hops:correlation")  # relations: steps in a graph of neighbours
+task = bm.Task(rna_cells, atac_cells, metric="hops:correlation")  # relations: steps in a graph of neighbours
 result = bm.match(task, solver=bm.SOLVERS["faq"](restarts=5), rng=0)
-soft = bm.project(result, task)  # a cell has no single partner: a mean over some, how many is chosen without the truth
-trust = bm.assess(result, task, draws=19, resamples=1, regret=False, time_limit=None, rng=0)
+soft = bm.project(result)  # a cell has no single partner: a mean over some, how many is chosen without the truth
+trust = result.assess(draws=19, resamples=1, regret=False, time_limit=None, rng=0)
 print(f"p = {trust.p_value:.2f}; 0.05 is the least that 19 unrelated sets can give")
 
-labels = kind, kind[order]
-report = bm.evaluate(rna_cells, atac_cells, result.permutation, truth, rng=0, projected=soft.points, labels=labels)
+known = {"projected": soft.points, "labels": (kind, kind[order])}
+report = bm.metrics.evaluate(rna_cells, atac_cells, result.permutation, truth, **known, rng=0)
 print(f"FOSCTTM {report.foscttm[0]:.2f} and {report.foscttm[1]:.2f}; 0.5 is chance")
 print(f"{report.label_transfer:.0%} get the right type, {report.accuracy:.0%} the right cell")
 

@@ -21,15 +21,14 @@ def main(folder: Path) -> None:
     mpl.rcParams.update({"font.size": 9, "savefig.dpi": 110, "figure.dpi": 110})
     folder.mkdir(parents=True, exist_ok=True)
     demo = load_demo("cifar10", seed=0)
-    result = bm.match(demo.source, demo.target, rng=0)
+    names = {"source_names": demo.source_names, "target_names": demo.target_names}
+    result = bm.match(demo.source, demo.target, **names, rng=0)
     truth = demo.truth.tolist()
 
-    ax = bm.plot_match(result, source_names=demo.source_names, target_names=demo.target_names, truth=truth)
-    save(ax, folder / "match.png")
-    ax = bm.plot_spaces(result, demo.source, demo.target, source_names=demo.source_names, truth=truth)
-    save(ax, folder / "spaces.png")
-    save(bm.plot_kernels(result, demo.source, demo.target)[0], folder / "kernels.png")
-    save(bm.plot_bounds(hard_run()), folder / "bounds.png")
+    save(bm.plot.match(result, truth=truth), folder / "match.png")
+    save(bm.plot.spaces(result, truth=truth), folder / "spaces.png")
+    save(bm.plot.kernels(result)[0], folder / "kernels.png")
+    save(bm.plot.bounds(hard_run()), folder / "bounds.png")
     save(shuffling(demo), folder / "shuffling.png")
 
 
@@ -53,7 +52,7 @@ def shuffling(demo: Demo) -> Axes:
     )
     moved = [0, *range(2, n + 1)]  # a single pair cannot be shuffled
     costs = [[problem.objective(partly_shuffled(demo.truth, k, rng)) for _ in range(200)] for k in moved]
-    return bm.plot_shuffling(np.array(moved) / n, costs, measure="cost (Gromov-Wasserstein)")
+    return bm.plot.shuffling(np.array(moved) / n, costs, measure="cost (Gromov-Wasserstein)")
 
 
 def partly_shuffled(truth: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
