@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import pytest
 from report.pages import found, sets
 from report.parsing import Page
 
-import blindmatch as bm
 from blindmatch.io.csv_text import REPLACED, csv_text
 from blindmatch.report import Match, lines, render
 from blindmatch.report.verdict import lower_number
@@ -35,8 +35,8 @@ NODE = shutil.which("node")
 
 def page_of(names: list[str]) -> str:
     X, Y, truth = sets(len(names))
-    task = bm.Task.of(X, Y, source_names=names, target_names=names)
-    return render(Match.of(found(X, Y, truth), task, title=names[0], truth=truth[::-1].tolist()))
+    result = found(X, Y, truth, source_names=names, target_names=names)
+    return render(Match(replace(result, title=names[0]), truth=truth[::-1].tolist()))
 
 
 def test_names_cannot_be_markup_links_or_controls() -> None:
@@ -151,5 +151,5 @@ def test_the_page_copies_the_same_csv() -> None:
 
 def test_the_report_of_a_file_with_such_names(tmp_path: Path) -> None:
     X, Y, truth = sets(len(NAMES))
-    path = bm.write_report(tmp_path / "r.html", found(X, Y, truth), X, Y, source_names=NAMES, target_names=NAMES)
+    path = found(X, Y, truth, source_names=NAMES, target_names=NAMES).report(tmp_path / "r.html")
     assert "\u202e" not in path.read_text("utf-8")

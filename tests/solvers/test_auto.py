@@ -38,7 +38,7 @@ def test_the_search_is_short_where_short_searches_agree(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(FAQ, "__call__", fail)
     X = np.random.default_rng(2).normal(size=(30, 4))
-    problem = bm.matching_problem(X, X[::-1])
+    problem = bm.Task(X, X[::-1]).problem
     assert _found(problem) == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(AssertionError, match="a long search"):
         _found(_random_problem(45, seed=1))
