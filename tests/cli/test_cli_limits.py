@@ -159,9 +159,9 @@ def test_the_cheap_bound_comes_first_and_has_a_name():
     first = next(now for now in seen if now.lower_bound is not None)
     assert first.bound == "projection"
     assert first.lower_bound <= result.lower_bound
-    assert result.bound in ("branch and bound", "level-1 RLT")
-    assert result.to_dict()["bound"] == result.bound
-    assert bm.solve(bm.QAP(A + A.T, B + B.T), "tabu", rng=0).bound == ""
+    assert result.bound_name in ("branch and bound", "level-1 RLT")
+    assert result.to_dict()["bound_name"] == result.bound_name
+    assert bm.solve(bm.QAP(A + A.T, B + B.T), "tabu", rng=0).bound_name == ""
 
 
 def test_starts_of_a_match():

@@ -304,7 +304,7 @@ LOCKED = [
     ("match", "a.npy", "b.npy", "--report", "old.html"),
     ("classify", "images.npy", "b.npy", "--output", "locked/o.csv"),
     ("align", "images.npy", "images.npy", "--out", "locked/o.npz"),
-    ("report", "r.json", "a.npy", "b.npy", "--out", "locked/r.html"),
+    ("report", "m.npz", "--out", "locked/r.html"),
     ("experiment", "ablation", "--quick", "--sizes", "5", "--seeds", "1", "--out", "locked"),
 ]
 

@@ -23,7 +23,7 @@ def plot_bounds(result: Result, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import numpy as np, blindmatch as bm
     >>> points = np.random.default_rng(0).normal(size=(6, 3))
-    >>> ax = bm.plot_bounds(bm.match(points, points, solver="branch-and-bound", rng=0))
+    >>> ax = bm.plot.bounds(bm.match(points, points, solver="branch-and-bound", rng=0))
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('seconds', 'cost')
     """
@@ -70,7 +70,7 @@ def plot_shuffling(
     Examples
     --------
     >>> import blindmatch as bm
-    >>> ax = bm.plot_shuffling([0, 0.5, 1], [[0.9, 0.9], [0.5, 0.6], [0.1, 0.2]], measure="CKA")
+    >>> ax = bm.plot.shuffling([0, 0.5, 1], [[0.9, 0.9], [0.5, 0.6], [0.1, 0.2]], measure="CKA")
     >>> [round(float(y), 2) for y in ax.lines[0].get_ydata()]
     [0.9, 0.55, 0.15]
     """
