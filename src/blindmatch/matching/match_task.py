@@ -43,8 +43,9 @@ class SolveOptions:
 
 def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
+    begin = time.perf_counter()
     if task.price_wanted:
-        task = task.priced(suggested_price(task))
+        task = task.priced(suggested_price(task, as_seconds(options.time_limit)))
     if by_coordinates(task, options):
         if options.start is not None:
             raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
@@ -58,7 +59,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
         return _noted(result, task)
     ties = tie_notes(task)  # before the search: nothing may come between a match and its return
     try:
-        result = _solved(task, options)
+        result = _solved(task, options, begin)
     except BaseException as error:
         found = getattr(error, "result", None)
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
@@ -75,9 +76,8 @@ def by_coordinates(task: Task, options: SolveOptions) -> bool:
     return options.automatic and large
 
 
-def _solved(task: Task, options: SolveOptions) -> Result:
-    """Solve the problem of a task, with no more dummies than needed, within the time limit."""
-    begin = time.perf_counter()
+def _solved(task: Task, options: SolveOptions, begin: float) -> Result:
+    """Solve the problem of a task, with no more dummies than needed, within the time limit that began at `begin`."""
     problem, limit = task.problem, as_seconds(options.time_limit)
     own = None if options.start is None else as_partners(options.start, task.sizes, "start")
     if own is not None:
@@ -134,5 +134,8 @@ def _without_dummies(result: Result, task: Task) -> Result:
 
 def _noted(result: Result, task: Task, further: Sequence[str] = ()) -> Result:
     """The result with its task, and with what the user should know about the relations and the price."""
-    price = [] if task.price is None else [f"unmatched_cost={task.price.price!r} was suggested"]
+    price = []
+    if task.price is not None:
+        cut = "" if task.price.curve else ", without trying prices: the time limit is too short for that"
+        price = [f"unmatched_cost={task.price.price!r} was suggested{cut}"]
     return replace(result, task=task, notes=(*result.notes, *task.notes, *further, *price)).sealed()

@@ -33,7 +33,10 @@ Pairs = Iterable[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Price:
-    """A suggested price of unmatched items, and how many pairs a quick search matches at each price, ascending."""
+    """A suggested price of unmatched items, and how many pairs a quick search matches at each price, ascending.
+
+    The curve is empty if time was too short to try prices.
+    """
 
     price: float
     curve: tuple[tuple[float, int], ...]
@@ -41,7 +44,7 @@ class Price:
     @property
     def text(self) -> str:
         """The curve in words, with a range where the same number of pairs is matched."""
-        parts = []
+        parts = [] if self.curve else ["no time to try prices"]
         for matched, points in groupby(self.curve, key=lambda point: point[1]):
             prices = [f"{price:.3g}" for price, _ in points]
             several = f"prices from {prices[0]} to {prices[-1]}"

@@ -13,9 +13,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 620, 26, 160  # units of the drawing
 def price_curve(price: Price | None) -> dict[str, Any] | None:
     """What the template draws for a suggested price; prices are on a logarithmic axis.
 
-    None if the price was given, or if all prices are zero because every pairing costs nothing.
+    None if the price was given, if no prices were tried, or if all are zero because every pairing costs nothing.
     """
-    if price is None or not price.curve[0][0] > 0:
+    if price is None or not price.curve or not price.curve[0][0] > 0:
         return None
     least, most = (math.log(price.curve[at][0]) for at in (0, -1))
     greatest = max(pairs for _, pairs in price.curve) or 1
