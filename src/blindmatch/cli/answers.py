@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import typer
 
 from blindmatch.cli.console import FAILED, complain, echo_json, output
-from blindmatch.cli.options import OutputOptions, SolverOptions
+from blindmatch.cli.options import OutputOptions, RunOptions, SolverOptions, TrustOptions
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import watched
 from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
-from blindmatch.matching.match_task import SolveOptions, by_coordinates
+from blindmatch.matching.match_task import SolveOptions
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
 from blindmatch.report.content import moments
@@ -28,48 +28,30 @@ from blindmatch.solving.run import as_solver
 from blindmatch.trust import Assessment
 from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_result
-from blindmatch.trust.prior import as_prior, as_stated_prior, refuse_prior
-from blindmatch.validation import IntArray, at_least, positive
+from blindmatch.trust.prior import as_prior, as_stated_prior
+from blindmatch.validation import IntArray
 
 
-@dataclass(frozen=True)
-class Request:
-    """How to solve, and where the answer goes."""
+def solve_options(
+    given: SolverOptions, checkpoint: Path | None = None, executor: Executor | None = None
+) -> SolveOptions:
+    """How to solve, for the library. Only branch-and-bound has a state to keep, or pieces to give to workers."""
+    solver = as_solver(given.solver)
+    if checkpoint is not None or executor is not None:
+        if given.solver not in ("auto", BranchAndBound.name):
+            option = "--engine" if checkpoint is None else "--checkpoint"
+            raise ValueError(f"{option}: solver={given.solver!r} cannot use it; only branch-and-bound can")
+        solver = BranchAndBound(checkpoint=checkpoint, executor=executor)
+    return SolveOptions(solver, given.time_limit, given.seed, None, given.threads)
 
-    solving: SolverOptions
-    outputs: OutputOptions
-    checkpoint: Path | None = None
-    executor: Executor | None = None
-    start: IntArray | None = None
 
-    @property
-    def solver(self) -> Solver:
-        """The solver with its options."""
-        if self.checkpoint is None and self.executor is None:
-            return as_solver(self.solving.solver)
-        if self.solving.solver not in ("auto", BranchAndBound.name):
-            option = "--engine" if self.checkpoint is None else "--checkpoint"
-            raise ValueError(f"{option}: solver={self.solving.solver!r} cannot use it; only branch-and-bound can")
-        return BranchAndBound(checkpoint=self.checkpoint, executor=self.executor)
-
-    def check(self, inputs: Sequence[Path | None] = (), others: Mapping[str, Path | None] | None = None) -> None:
-        """Refuse now what would fail only after a long run."""
-        out = self.outputs
-        check_certificate(out.certificate, self.solver)
-        written = {"--certificate": out.certificate, "--report": out.report, "--save": out.save, **(others or {})}
-        check_outputs({**written, "--checkpoint": self.checkpoint, "--log": self.solving.log}, inputs)
-
-    def solved(self, solve: Callable[[SolveOptions], Result]) -> Result:
-        """Solve with live progress."""
-        given = self.solving
-        with watched("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
-            return solve(replace(self.options, callback=None if line is None else line.moment))
-
-    @property
-    def options(self) -> SolveOptions:
-        """How to solve, for the library."""
-        given = self.solving
-        return SolveOptions(self.solver, given.time_limit, given.seed, None, given.threads, self.start)
+def check_answer(
+    outputs: OutputOptions, solver: str | Solver, others: Mapping[str, Path | None], inputs: Sequence[Path | None] = ()
+) -> None:
+    """Refuse now what would fail only after a long run."""
+    check_certificate(outputs.certificate, as_solver(solver))
+    written = {"--certificate": outputs.certificate, "--report": outputs.report, "--save": outputs.save}
+    check_outputs({**written, **others}, inputs)
 
 
 def check_certificate(path: Path | None, solver: Solver) -> None:
@@ -81,145 +63,121 @@ def check_certificate(path: Path | None, solver: Solver) -> None:
     raise ValueError(f"--certificate: --solver {solver.name} {lacks}; see 'blindmatch solvers'")
 
 
-@dataclass(frozen=True)
-class AssessOptions:
-    """How to assess: `min_confidence` None keeps all pairs."""
-
-    min_confidence: float | None = None
-    prior: float | None = None
-    prior_from: tuple[Path, Path] | None = None
-    background: Path | None = None
-    draws: int = 199
-    time_limit: float = 60.0
-
-    def check(self) -> None:
-        """Refuse now what would fail only after a match."""
-        at_least(self.draws, 1, "--draws")
-        positive(self.time_limit, "--assess-time")
-        if self.min_confidence is not None:
-            as_share(self.min_confidence, "--min-confidence")
-        as_stated_prior(self.prior, "--prior")
-        if self.prior is not None and self.prior_from is not None:
-            raise ValueError(f"--prior {self.prior:g} and --prior-from are given; expected one of them")
-
-    def check_size(self, task: Task, request: Request) -> None:
-        """Refuse a prior for a match that will be too large to use it."""
-        if by_coordinates(task, request.options):
-            refuse_prior(self.prior, max(task.sizes), "--prior")
-            refuse_prior(self.prior_from, max(task.sizes), "--prior-from")
-
-    def plan(self, task: Task) -> AssessmentPlan:
-        """What to draw from, read before the match."""
-        null = None
-        if self.background is not None:
-            null = as_background(load_embeddings(self.background).values, task, f"--background {self.background}")
-        known = self.prior_from and (
-            load_embeddings(self.prior_from[0]).values,
-            load_embeddings(self.prior_from[1]).values,
-        )
-        prior = self.prior if known is None else as_prior(known, task, "--prior-from")
-        return AssessmentPlan(null, self.draws, prior=prior)
+def solve_with_progress(solve: Callable[[SolveOptions], Result], options: SolveOptions, given: SolverOptions) -> Result:
+    """Solve with a line of progress on the terminal."""
+    with watched("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
+        return solve(replace(options, callback=None if line is None else line.moment))
 
 
 def assess_with_progress(
-    result: Result, plan: AssessmentPlan, solving: SolverOptions, time_limit: float = 60.0
+    result: Result, plan: AssessmentPlan, given: RunOptions, time_limit: float = 60.0
 ) -> Assessment:
     """Assess with a line of progress on the terminal."""
-    with watched("assessing", verbose=solving.verbose, log=solving.log) as line:
+    with watched("assessing", verbose=given.verbose, log=given.log) as line:
         report = None if line is None else line.share
-        return assess_result(result, plan, Schedule.of(solving.seed, solving.threads, time_limit, report))
+        return assess_result(result, plan, Schedule.of(given.seed, given.threads, time_limit, report))
 
 
-class Answer:
+def check_trust(given: TrustOptions) -> None:
+    """Refuse now what would fail only after a match."""
+    if given.min_confidence is not None:
+        as_share(given.min_confidence, "--min-confidence")
+    as_stated_prior(given.prior, "--prior")
+    if given.prior is not None and given.prior_from is not None:
+        raise ValueError(f"--prior {given.prior:g} and --prior-from are given; expected one of them")
+
+
+def plan_of(given: TrustOptions, task: Task, background: Path | None = None, draws: int = 199) -> AssessmentPlan:
+    """Read what an assessment draws from."""
+    null = None
+    if background is not None:
+        null = as_background(load_embeddings(background).values, task, f"--background {background}")
+    if given.prior_from is None:
+        return AssessmentPlan(null, draws, prior=given.prior)
+    source, target = (load_embeddings(path).values for path in given.prior_from)
+    return AssessmentPlan(null, draws, prior=as_prior((source, target), task, "--prior-from"))
+
+
+class Answer(Delivery):
     """A match on its way to the user: each step is taken once, whatever becomes of the others."""
 
     def __init__(
         self,
         match: Match,
-        request: Request,
+        outputs: OutputOptions,
         text: Sequence[object] | None = None,
         tables: Tables | None = None,
         candidates: IntArray | None = None,
         fresh: bool = True,
     ) -> None:
-        self._request, self._tables, self._candidates, self._fresh = request, tables, candidates, fresh
-        self._delivery = Delivery(request.outputs.json)
-        self._match = self._page = match  # what is printed as JSON, and what the report shows
+        super().__init__(outputs.json)
+        self.match = self._page = match  # what is printed, and what the report shows
+        self._outputs, self._tables, self._candidates, self._fresh = outputs, tables, candidates, fresh
         self._text = match_text(match) if text is None else text
         self._printed = self._certificate_done = False
         cut = fresh and match.result.status == "interrupted"
         self._cut = ["this is the best so far"] if cut else []
 
-    @property
-    def match(self) -> Match:
-        """The match as it is now: with its assessment, without pairs that are not to be believed."""
-        return self._match
-
-    def assess(self, assessment: AssessOptions, plan: AssessmentPlan) -> None:
-        """Assess the match, and leave out the pairs that are not to be believed.
+    def assess(self, least: float | None, assessment: Callable[[], Assessment]) -> None:
+        """Assess the match, and leave out the pairs whose confidence is below `least`.
 
         On a terminal the match is printed first, unless pairs may be left out. Whatever happens to the assessment, the
         match is printed.
         """
-        match, request, least = self._match, self._request, assessment.min_confidence
-        if not request.outputs.json and least is None:
+        match, json = self.match, self._outputs.json
+        if not json and least is None:
             self._print()
-
-        def trust_of_match() -> Assessment:
-            return assess_with_progress(match.result, plan, request.solving, assessment.time_limit)
-
         try:
             self._write_certificate()
             # A saved match may have been cut short long ago: it is assessed all the same.
-            result, trust = assessed_or_kept(match.result, trust_of_match, least, fresh=self._fresh)
+            result, trust = assessed_or_kept(match.result, assessment, least, fresh=self._fresh)
         except BaseException:
             self._print()
             raise
-        self._match = replace(match, result=result, trust=trust)
+        self.match = replace(match, result=result, trust=trust)
         if result.left_out:
-            self._text = match_text(self._match)
-        if not request.outputs.json:
+            self._text = match_text(self.match)
+        if not json:
             self._print()
         if trust is not None:
-            self._page = replace(self._match, certificate_file=self._page.certificate_file)
-            if not request.outputs.json:
-                self._delivery.show(lambda: print_all(trust_text(trust, self._match, output().width)))
+            self._page = replace(self.match, certificate_file=self._page.certificate_file)
+            if not json:
+                self.show(lambda: print_all(trust_text(trust, self.match, output().width)))
         elif match.result.pairs:
             kept = "" if least is None else " and all its pairs are kept"
             self._cut.append(f"{'it' if self._cut else 'the match is complete, but'} was not assessed{kept}")
 
-    def write(self, what: str, path: Path | None, write_it: Callable[[Path], object]) -> None:
+    def write(self, path: Path | None, write_it: Callable[[Path], object], what: str = "") -> bool:
         """Print the match, and write a further file if it was asked for."""
         self._print()
-        self._delivery.write(path, write_it, what)
+        return super().write(path, write_it, what)
 
     def finish(self) -> None:
         """Print the match, write the files that were asked for, and end with the right exit code."""
-        out, result = self._request.outputs, self._match.result
+        out, result, trust = self._outputs, self.match.result, self.match.trust
         self._print()
         self._write_certificate()
-        trust = self._match.trust
-        self.write("Saved match", out.save, lambda path: self._match.result.save(path, trust))
-        self.write("Report", out.report, partial(write_page, self._page))
+        self.write(out.save, lambda path: result.save(path, trust), "Saved match")
+        self.write(out.report, partial(write_page, self._page), "Report")
         unproved = out.certificate is not None and result.certificate is None
         if unproved:
             complain(f"{out.certificate}: not written, because solver={result.solver!r} left no certificate")
-        self._delivery.end(", and ".join(self._cut))
+        self.end(", and ".join(self._cut))
         if unproved:
             raise typer.Exit(FAILED)
 
     def _print(self) -> None:
         if not self._printed:
             self._printed = True
-            self._delivery.show(self._print_json if self._request.outputs.json else self._print_text)
+            self.show(self._print_json if self._outputs.json else self._print_text)
 
     def _print_json(self) -> None:
-        values = as_json(self._match)
+        values = as_json(self.match)
         if self._tables is not None:
             values["columns"] = self._tables.to_dict()
         if self._candidates is not None:
             values["candidates"] = self._candidates.tolist()
-        price = self._match.price
+        price = self.match.price
         if price is not None:
             values["unmatched_cost"] = price.price
             values["matched_at_price"] = [list(point) for point in price.curve]
@@ -227,7 +185,7 @@ class Answer:
 
     def _print_text(self) -> None:
         print_all([*self._text, *([] if self._tables is None else self._tables.texts)])
-        price = self._match.price
+        price = self.match.price
         if price is not None:
             suggested, search = f"{price.price:.3g}", price.text
             text = f"Suggested price of an unmatched item: {suggested}. A quick search finds {search}."
@@ -237,8 +195,8 @@ class Answer:
         if self._certificate_done:
             return
         self._certificate_done = True
-        certificate, path = self._match.result.certificate, self._request.outputs.certificate
-        written = certificate is not None and self._delivery.write(path, certificate.save, "Proof")
+        certificate, path = self.match.result.certificate, self._outputs.certificate
+        written = certificate is not None and super().write(path, certificate.save, "Proof")
         # Where it was not written, the report must not describe an older file of that name.
         self._page = replace(self._page, certificate_file=path if written else None)
 

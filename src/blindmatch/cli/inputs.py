@@ -1,7 +1,8 @@
-"""What the commands read: two files of embeddings, or one file with a problem. Every file is read once."""
+"""What the commands read: embeddings, problems, certificates and saved matches. Every file is read once."""
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 import sys
@@ -17,48 +18,16 @@ from blindmatch.cli.pairs import pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
 from blindmatch.io.embeddings import Embeddings
-from blindmatch.matching.saved import read_saved
-from blindmatch.problem.files import load_problem
+from blindmatch.io.files import reading, text_of
+from blindmatch.io.qaplib import read_sln
+from blindmatch.matching.saved import load, read_saved
+from blindmatch.problem.files import load_problem, load_solution
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task
 from blindmatch.proof.certificate import Certificate
 from blindmatch.report import Match
 from blindmatch.solving.result import Result
-
-
-@dataclass(frozen=True)
-class ProblemInput:
-    """A quadratic assignment problem in a file."""
-
-    path: Path
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files that are read."""
-        return [self.path]
-
-    @property
-    def title(self) -> str:
-        """What is solved."""
-        return self.path.name
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """What was asked for, for the report."""
-        return {"problem": self.path.name}
-
-    @cached_property
-    def problem(self) -> QAP:
-        """The problem."""
-        return load_problem(self.path)
-
-    def of_size(self, size: int) -> tuple[QAP, float]:
-        """The problem; the checker complains if a certificate has another size."""
-        return self.problem, math.inf
-
-    def match(self, result: Result, settings: dict[str, str]) -> Match:
-        """All that a report says about a result."""
-        return Match(replace(result, title=self.title, settings={**self.settings, **settings}))
+from blindmatch.validation import IntArray, as_array
 
 
 @dataclass(frozen=True)
@@ -122,10 +91,6 @@ class TaskInput:
     def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:
         return partners(self.items, *self._embeddings), pictures(self.items, *self._embeddings)
 
-    def of_size(self, size: int) -> tuple[QAP, float]:
-        """The problem of a certificate's size, and the least cost of any match that it leaves out."""
-        return self.task.of_size(size)
-
     def match(self, result: Result, settings: dict[str, str]) -> Match:
         """All that a report says about a result."""
         truth, (source_images, target_images) = self._items
@@ -145,13 +110,45 @@ def certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float, Cer
         return *saved.problem_of_size(saved.certificate.size), saved.certificate
     if len(files) > 3:
         raise ValueError(f"{len(files)} files given; expected MATCH, PROBLEM CERTIFICATE or SOURCE TARGET CERTIFICATE")
-    inputs: ProblemInput | TaskInput = ProblemInput(files[0])
-    if len(files) == 3:
-        inputs = TaskInput(files[0], files[1], what)
     certificate = Certificate.load(files[-1])
-    return *inputs.of_size(certificate.size), certificate
+    if len(files) == 2:  # the checker complains if the certificate has another size
+        return load_problem(files[0]), math.inf, certificate
+    return *TaskInput(files[0], files[1], what).task.of_size(certificate.size), certificate
 
 
 def command_line() -> str:
     """The command that runs, to copy."""
     return shlex.join(["blindmatch", *sys.argv[1:]])
+
+
+def read_match(path: Path) -> Result:
+    """The match in a file that ``--save`` wrote, checked again."""
+    with busy("checking the saved match"):
+        return load(path)
+
+
+def read_start(path: Path, problem: QAP | None = None) -> IntArray:
+    """A match to begin with, from a QAPLIB solution or from a saved match."""
+    suffix = path.suffix.lower()
+    if suffix not in (".sln", ".json", ".npz"):
+        raise ValueError(f"--start {path}: unknown file type {suffix!r}; expected .sln (QAPLIB), .npz or .json")
+    try:
+        if suffix == ".npz":
+            return load(path).permutation
+        if suffix == ".json":
+            return _permutation(path)
+        return read_sln(path)[1] if problem is None else load_solution(path, problem)
+    except ValueError as error:
+        raise ValueError(f"--start {error}") from None
+
+
+def _permutation(path: Path) -> IntArray:
+    """The permutation in what ``--json`` printed."""
+    with reading(path, "JSON"):
+        values = json.loads(text_of(path, "utf-8"))
+        if not isinstance(values, dict) or "permutation" not in values:
+            raise ValueError(f"{path}: not what 'blindmatch match --json' prints")
+        permutation = as_array(values["permutation"], "permutation")
+        if permutation.ndim != 1 or permutation.dtype.kind != "i":
+            raise ValueError("its permutation is no list of integers")
+        return permutation

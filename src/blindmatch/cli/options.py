@@ -308,6 +308,15 @@ class ClusterSolverOptions(SolverOptions):
 
 
 @dataclass(frozen=True)
+class TrustOptions:
+    """Which pairs to believe, and how many to expect."""
+
+    min_confidence: MinConfidence = None
+    prior: Prior = None
+    prior_from: PriorFrom = None
+
+
+@dataclass(frozen=True)
 class OutputOptions:
     """Where the answer goes."""
 

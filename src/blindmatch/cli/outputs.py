@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
 import typer
 
 from blindmatch.cli.console import FAILED, complain, drop_stdout, interrupted, output, reason
 from blindmatch.cli.progress import busy
+from blindmatch.io.cells import SUFFIX, annotate_files, split_key
 from blindmatch.io.csv_text import csv_text
 from blindmatch.io.files import is_stream, write_atomically
+from blindmatch.matching.projection import project
 from blindmatch.report import Match, render
 
 
@@ -133,3 +136,36 @@ def write_table(columns: Mapping[str, Iterable[object]], path: Path) -> None:
     """Write columns of equal length as CSV."""
     text = csv_text([columns, *zip(*columns.values(), strict=True)])
     write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def check_partners(output: Path | None, candidates: int, inputs: tuple[Path, Path]) -> None:
+    """Refuse, before a long run, a file that cannot be written."""
+    if candidates < 0:
+        raise ValueError(f"--candidates {candidates}: expected a number of at least 0")
+    if output is None:
+        return
+    if output.suffix.lower() not in (".csv", SUFFIX) and not is_stream(output):
+        raise ValueError(f"--output {output}: expected a file name that ends with .csv or {SUFFIX}")
+    cells = [split_key(path)[0].suffix.lower() == SUFFIX for path in inputs]
+    if output.suffix.lower() == SUFFIX and not all(cells):
+        raise ValueError(f"--output {output}: expected .csv, because SOURCE and TARGET are not both {SUFFIX} files")
+
+
+def write_partners(match: Match, inputs: tuple[Path, Path], candidates: int, path: Path) -> None:
+    """Write a table, one line for each source; or the source's AnnData file with its partners in it."""
+    if path.suffix.lower() != SUFFIX:
+        table = match.table(candidates)
+        if match.confidence is not None:
+            table["confidence"] = [f"{share:.4f}" if np.isfinite(share) else "" for share in match.confidence]
+        write_table(table, path)
+        return
+    result = match.result
+    # The distances to all other sources would take too much memory for a large match.
+    known = match.kernels is not None and len(result.pairs) > 0
+    annotate_files(
+        inputs,
+        path,
+        result.permutation,
+        confidence=match.confidence,
+        projected=project(result).points if known else None,
+    )

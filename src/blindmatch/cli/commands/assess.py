@@ -24,30 +24,31 @@ def assess(
     ] = None,
     draws: Annotated[int, typer.Option(help="The largest number of unrelated spaces to match.")] = 199,
     assess_time: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of the assessment.")] = 60.0,
-    min_confidence: opt.MinConfidence = None,
-    prior: opt.Prior = None,
-    prior_from: opt.PriorFrom = None,
-    run: opt.RunOptions = opt.RunOptions(),  # noqa: B008 (it is immutable)
+    trust: opt.TrustOptions = opt.TrustOptions(),  # noqa: B008 (it is immutable)
+    run: opt.RunOptions = opt.RunOptions(),  # noqa: B008
     json: opt.Json = False,
     report: opt.Report = None,
     save: opt.Save = None,
 ) -> None:
     """Assess a match: whether it could be chance, how likely each pair is right, which pairs could be exchanged."""
-    from blindmatch.cli.answers import Answer, AssessOptions, Request
+    from blindmatch.cli.answers import Answer, assess_with_progress, check_trust, plan_of
+    from blindmatch.cli.inputs import read_match
     from blindmatch.cli.items import check_items, item_files, shown_match
-    from blindmatch.cli.saved import read_match
+    from blindmatch.cli.outputs import check_outputs
     from blindmatch.problem.task import Task
+    from blindmatch.validation import at_least, positive
 
     check_items(items, report)
-    solving = opt.SolverOptions(**vars(run))
-    request = Request(solving, opt.OutputOptions(json=json, report=report, save=save))
-    request.check([match, *item_files(items), background, *(prior_from or ())])
-    assessment = AssessOptions(min_confidence, prior, prior_from, background, draws, assess_time)
-    assessment.check()
+    read = [match, *item_files(items), background, *(trust.prior_from or ())]
+    check_outputs({"--report": report, "--save": save, "--log": run.log}, read)
+    at_least(draws, 1, "--draws")
+    positive(assess_time, "--assess-time")
+    check_trust(trust)
     result = read_match(match)
     if not isinstance(result.task, Task):
         raise ValueError(f"{match}: an assignment problem; an assessment compares two sets of items")
-    plan = assessment.plan(result.task)
-    answer = Answer(shown_match(items, result), request, fresh=False)
-    answer.assess(assessment, plan)
+    plan = plan_of(trust, result.task, background, draws)
+    shown = shown_match(items, result)
+    answer = Answer(shown, opt.OutputOptions(json=json, report=report, save=save), fresh=False)
+    answer.assess(trust.min_confidence, lambda: assess_with_progress(shown.result, plan, run, assess_time))
     answer.finish()

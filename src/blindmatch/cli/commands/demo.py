@@ -23,7 +23,7 @@ def demo(
     outputs: opt.OutputOptions = opt.OutputOptions(),  # noqa: B008
 ) -> None:
     """Match bundled real data, shuffled, and show how many pairs are right."""
-    from blindmatch.cli.answers import Answer, Request
+    from blindmatch.cli.answers import Answer, check_answer, solve_options, solve_with_progress
     from blindmatch.cli.inputs import command_line
     from blindmatch.cli.texts import demo_text
     from blindmatch.demo import load_demo
@@ -31,8 +31,8 @@ def demo(
     from blindmatch.problem.task import Task
     from blindmatch.report import Match
 
-    request = Request(solving, outputs)
-    request.check()
+    options = solve_options(solving)
+    check_answer(outputs, options.solver, {"--log": solving.log})
     shown = load_demo(data, solving.seed)
     task = Task(
         shown.source,
@@ -41,7 +41,7 @@ def demo(
         source_names=shown.source_names,
         target_names=shown.target_names,
     )
-    result = request.solved(partial(match_task, task))
+    result = solve_with_progress(partial(match_task, task), options, solving)
     settings = {
         "data": data,
         "source": shown.source_model,
@@ -59,4 +59,4 @@ def demo(
         source_images=None if shown.source_images is None else list(shown.source_images),
     )
     proved = None if result.certificate is None else result.verify()
-    Answer(match, request, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()
+    Answer(match, outputs, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()

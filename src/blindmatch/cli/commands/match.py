@@ -32,9 +32,7 @@ def match(
     start: opt.Start = None,
     checkpoint: opt.Checkpoint = None,
     assess: opt.Assess = False,
-    min_confidence: opt.MinConfidence = None,
-    prior: opt.Prior = None,
-    prior_from: opt.PriorFrom = None,
+    trust: opt.TrustOptions = opt.TrustOptions(),  # noqa: B008 (it is immutable)
     output: Annotated[
         opt.File,
         typer.Option(
@@ -52,36 +50,48 @@ def match(
     ] = 0,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
-    from blindmatch.cli.answers import Answer, AssessOptions, Request
+    from blindmatch.cli.answers import (
+        Answer,
+        assess_with_progress,
+        check_answer,
+        check_trust,
+        plan_of,
+        solve_options,
+        solve_with_progress,
+    )
     from blindmatch.cli.console import complain
-    from blindmatch.cli.inputs import TaskInput, command_line
+    from blindmatch.cli.inputs import TaskInput, command_line, read_start
     from blindmatch.cli.items import check_items
-    from blindmatch.cli.partners import best_partners, check_partners, write_partners
-    from blindmatch.cli.saved import read_start
-    from blindmatch.matching.match_task import match_task
+    from blindmatch.cli.outputs import check_partners, write_partners
+    from blindmatch.matching.match_task import by_coordinates, match_task
+    from blindmatch.trust.prior import refuse_prior
 
     check_items(items, outputs.report)
-    inputs, request = TaskInput(source, target, what, items), Request(solving, outputs, checkpoint)
-    request.check([*inputs.paths, start], {"--output": output})
-    check_partners(output, candidates, inputs)
-    assessment, assesses = AssessOptions(min_confidence, prior, prior_from), assess or min_confidence is not None
-    assessment.check()
-    if not assesses and (prior is not None or prior_from is not None):
-        option = "--prior-from" if prior is None else f"--prior {prior:g}"
+    inputs, options = TaskInput(source, target, what, items), solve_options(solving, checkpoint)
+    others = {"--output": output, "--checkpoint": checkpoint, "--log": solving.log}
+    check_answer(outputs, options.solver, others, [*inputs.paths, start])
+    check_partners(output, candidates, (source, target))
+    check_trust(trust)
+    assesses = assess or trust.min_confidence is not None
+    if not assesses and (trust.prior is not None or trust.prior_from is not None):
+        option = "--prior-from" if trust.prior is None else f"--prior {trust.prior:g}"
         raise ValueError(f"{option} needs --assess or --min-confidence")
     task = inputs.task
     inputs.tables.warn()
     if start is not None:
-        request = replace(request, start=read_start(start))
-    assessment.check_size(task, request)
-    plan = assessment.plan(task) if assesses else None
-    found = request.solved(partial(match_task, task))
+        options = replace(options, start=read_start(start))
+    if by_coordinates(task, options):
+        refuse_prior(trust.prior, max(task.sizes), "--prior")
+        refuse_prior(trust.prior_from, max(task.sizes), "--prior-from")
+    plan = plan_of(trust, task) if assesses else None
+    found = solve_with_progress(partial(match_task, task), options, solving)
     match = inputs.match(found, {**solving.settings, "command": command_line()})
-    best = best_partners(match, candidates)
-    answer = Answer(match, request, tables=inputs.tables, candidates=best)
+    ranking = found.ranking
+    best = found.candidates(min(candidates, ranking.most)) if candidates and ranking is not None else None
+    answer = Answer(match, outputs, tables=inputs.tables, candidates=best)
     if plan is not None:
-        answer.assess(assessment, plan)
-    answer.write("Partners", output, lambda path: write_partners(answer.match, inputs, candidates, path))
+        answer.assess(trust.min_confidence, lambda: assess_with_progress(match.result, plan, solving))
+    answer.write(output, lambda path: write_partners(answer.match, (source, target), candidates, path), "Partners")
     if candidates and best is None:
         complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
     answer.finish()

@@ -30,9 +30,9 @@ def report(
     from functools import partial
 
     from blindmatch.cli.console import echo_json
+    from blindmatch.cli.inputs import read_match
     from blindmatch.cli.items import check_items, item_files, shown_match
     from blindmatch.cli.outputs import Delivery, check_outputs, write_page
-    from blindmatch.cli.saved import read_match
 
     check_items(items, out)
     check_outputs({"--out": out}, [match, *item_files(items)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,27 +37,28 @@ def solve(
     checkpoint: opt.Checkpoint = None,
 ) -> None:
     """Solve a quadratic assignment problem: facilities, the rows of the first matrix, go to locations."""
-    from blindmatch.cli.answers import Answer, Request
-    from blindmatch.cli.inputs import ProblemInput, command_line
-    from blindmatch.cli.saved import read_start
+    from blindmatch.cli.answers import Answer, check_answer, solve_options, solve_with_progress
+    from blindmatch.cli.inputs import command_line, read_start
     from blindmatch.cli.texts import assignment_text
     from blindmatch.io.qaplib import write_sln
+    from blindmatch.problem.files import load_problem
+    from blindmatch.report import Match
 
-    inputs, request = ProblemInput(problem), Request(solving, outputs, checkpoint)
-    request.check([*inputs.paths, start], {"--solution": solution})
-    read = inputs.problem
-    if start is not None:
-        request = replace(request, start=read_start(start, read))
+    others = {"--solution": solution, "--checkpoint": checkpoint, "--log": solving.log}
+    check_answer(outputs, solve_options(solving, checkpoint).solver, others, [problem, start])
+    read = load_problem(problem)
+    begin = None if start is None else read_start(start, read)
     with place.executor() as executor:
-        request = replace(request, executor=executor)
-        found = request.solved(lambda options: _solved(read, options))
-    match = inputs.match(found, {**solving.settings, "command": command_line()})
-    answer = Answer(match, request, assignment_text(match))
-    answer.write("Solution", solution, lambda path: write_sln(path, found.cost, found.permutation))
+        options = replace(solve_options(solving, checkpoint, executor), start=begin)
+        found = solve_with_progress(partial(_solve, read), options, solving)
+    settings = {"problem": problem.name, **solving.settings, "command": command_line()}
+    match = Match(replace(found, title=problem.name, settings=settings))
+    answer = Answer(match, outputs, assignment_text(match))
+    answer.write(solution, lambda path: write_sln(path, found.cost, found.permutation), "Solution")
     answer.finish()
 
 
-def _solved(problem: QAP, options: SolveOptions) -> Result:
+def _solve(problem: QAP, options: SolveOptions) -> Result:
     from blindmatch.solving.limits import as_seconds, with_limit_noted
     from blindmatch.solving.run import solve
 

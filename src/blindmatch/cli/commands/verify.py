@@ -37,7 +37,6 @@ def verify(
     from blindmatch.cli.console import FAILED, complain, echo_json, output
     from blindmatch.cli.inputs import certified
     from blindmatch.cli.progress import busy
-    from blindmatch.cli.saved import warn_of_another_problem
     from blindmatch.problem.fingerprint import differs
     from blindmatch.proof import checker
     from blindmatch.report.verdict import counted
@@ -56,7 +55,11 @@ def verify(
         echo_json({**values, "same_problem": not other if certificate.fingerprint else None})
     elif bound > float("-inf"):
         output().print(f"Verified in {seconds:.2f} s: every pairing costs at least {bound!r}.", soft_wrap=True)
-    warn_of_another_problem(problem, certificate, path, embeddings=len(files) == 3)
+    if other:
+        options = " or other options, such as --distortion, --metric and --scale" if len(files) == 3 else ""
+        complain(
+            f"{path}: it was written for another problem (other data{options}); the bound is that of the one given"
+        )
     if bound == float("-inf"):
         complain(f"{path}: proves nothing about this problem")
         raise typer.Exit(FAILED)
