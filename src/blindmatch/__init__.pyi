@@ -9,6 +9,7 @@ from blindmatch.errors import SolverUnavailable as SolverUnavailable
 from blindmatch.geometry.prototypes import class_means as class_means
 from blindmatch.geometry.prototypes import prompt_means as prompt_means
 from blindmatch.geometry.relations import fill_missing as fill_missing
+from blindmatch.geometry.views import Views as Views
 from blindmatch.matching.choice import choose_relation as choose_relation
 from blindmatch.matching.classifier import BlindClassifier as BlindClassifier
 from blindmatch.matching.match import match as match

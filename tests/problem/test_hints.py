@@ -12,6 +12,7 @@ from strategies import embeddings, rng_of, seeds
 
 import blindmatch as bm
 from blindmatch.matching.match_task import SolveOptions, quick_search, small_problem
+from blindmatch.problem.distortion import Layer
 from blindmatch.problem.distortions import DISTORTIONS
 from blindmatch.problem.hints import Hints
 
@@ -85,7 +86,7 @@ def test_the_optimum_over_all_partial_injections(case, solver):
             bm.match(X, Y, distortion=distortion, solver=solver, rng=0, **options)
         return
     result = bm.match(X, Y, distortion=distortion, solver=solver, rng=0, **options)
-    problem = hints.problem(distortion, K, G)
+    problem = hints.problem([Layer(distortion, K, G)])
     margin = 1e-12 * problem.scale
     assert len(result.permutation) == len(X)
     assert allowed(result.permutation, known, forbidden)
@@ -105,7 +106,7 @@ def test_what_fewer_dummies_leave_out_costs_at_least_what_is_said(case, dummies)
     X, Y, distortion, options = case
     K, G = distortion.kernels(X, Y)
     hints = Hints.of((len(X), len(Y)), **options)
-    beyond = hints.cost_beyond(distortion, dummies, hints.problem(distortion, K, G).scale)
+    beyond = hints.cost_beyond(distortion.least_loss, dummies, hints.problem([Layer(distortion, K, G)]).scale)
     if dummies >= hints.max_unmatched:
         assert beyond == math.inf
         return

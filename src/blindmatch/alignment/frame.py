@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
 from blindmatch.geometry.kernels import unit_rows
+from blindmatch.geometry.views import Views
 from blindmatch.validation import FloatArray, as_array
 
 Points = NDArray[np.float32]  # many points on the unit sphere of the common space; float32 halves memory and time
@@ -22,6 +23,8 @@ _RANK = 1e-10  # axes with less than this share of the largest variance are roun
 
 def as_points(values: ArrayLike, name: str, features: int | None = None) -> NDArray[Any]:
     """Return `values` as a two-dimensional array of real, finite numbers, without a copy if it is one already."""
+    if isinstance(values, Views):
+        raise ValueError(f"{name} holds views; an alignment has one space a side: {name}.concatenated() is one")
     points = as_array(values, name)
     if points.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {points.dtype}; expected real numbers")

@@ -73,6 +73,11 @@ def cka_kernel(kernel: FloatArray) -> FloatArray:
     return matrix / norm if norm * (spread / size) > 1e-12 * len(kernel) else np.zeros_like(kernel)
 
 
+def centred_norm(kernel: FloatArray) -> float:
+    """The Frobenius norm of the centred kernel; 0 for a constant one."""
+    return float(np.linalg.norm(centred(kernel))) if cka_kernel(kernel).any() else 0.0
+
+
 def knn_kernel(similarity: FloatArray, k: int) -> FloatArray:
     """Indicator of the k most similar other items of each row, divided by sqrt(n k); ties go to the lower index."""
     n = len(similarity)

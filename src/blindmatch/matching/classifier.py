@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import as_labels
+from blindmatch.geometry.views import Views
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.evaluation import cluster_assignment
 from blindmatch.matching.match_task import SolveOptions, match_task
@@ -132,14 +133,16 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
 
     def fit(
         self,
-        X: ArrayLike,
-        Y: ArrayLike,
+        X: ArrayLike | Views,
+        Y: ArrayLike | Views,
         *,
         classes: ArrayLike | None = None,
         callback: Step | None = None,
         match_callback: Callback | None = None,
     ) -> BlindClassifier:
         """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e).
+
+        Either may be ``bm.Views`` of several models; images are then clustered in all views together.
 
         `callback` is called for each k-means start and for the match with the name of the step, the number of parts
         that are done and their total. `match_callback` is the callback of ``bm.match``. Ctrl-C keeps the best so far:
@@ -151,7 +154,10 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         if self.scale == "none":
             warn_of_units([("images", images), ("classes", texts)])
         self.scalings_ = ColumnScaling.pair(images, texts, self.scale)
-        images, texts = self._scaled(images, self.scalings_[0]), self._scaled(texts, self.scalings_[1])
+        self._views = X if isinstance(X, Views) else None, Y if isinstance(Y, Views) else None
+        images, texts = self._scaled(images, 0), self._scaled(texts, 1)
+        self._factors = None if self._views[0] is None else self._views[0].like(images).scales
+        images = self._placed(images)
         clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
         if len(images) < clusters:
             raise ValueError(f"X has {len(images)} rows; at least {clusters} are needed, one for each cluster")
@@ -159,9 +165,11 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         report = callback or (lambda step, done, total: None)
         starts = at_least(self.n_init, 1, "n_init")
         centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
-        self.centres_ = unit_rows(centres) if self.normalize else centres
+        self.centres_ = unit_rows(centres) if self.normalize and self._factors is None else centres
         report("matching", 0, 1)
-        self.task_ = Task(self.centres_, texts, distortion=distortion)
+        ours, theirs = self._views
+        own = self.centres_ if ours is None else ours.like(_unscaled(self.centres_, self._factors))
+        self.task_ = Task(own, texts if theirs is None else theirs.like(texts), distortion=distortion)
         limit = self.time_limit
         if self.n_init_ < starts:  # Ctrl-C
             limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)
@@ -170,19 +178,17 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         self.cluster_class_ = _adopt(self.centres_, self.result_.permutation)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike | Views) -> NDArray[Any]:
         """The class of each image: the class of its nearest centre."""
         clusters = self.clusters(X)
         return np.asarray(self.classes_[self.cluster_class_[clusters]])
 
-    def clusters(self, X: ArrayLike) -> IntArray:
+    def clusters(self, X: ArrayLike | Views) -> IntArray:
         """The cluster of each image: the one with the nearest centre."""
         check_is_fitted(self)
-        return np.asarray(
-            pairwise_distances_argmin(self._scaled(self._new_points(X), self.scalings_[0]), self.centres_)
-        )
+        return np.asarray(pairwise_distances_argmin(self._placed(self._scaled(self._new_points(X), 0)), self.centres_))
 
-    def evaluate(self, X: ArrayLike, y: Iterable[Hashable]) -> ClassifierScores:
+    def evaluate(self, X: ArrayLike | Views, y: Iterable[Hashable]) -> ClassifierScores:
         """Compare with the true classes y of the images X (values of `classes_`)."""
         clusters = self.clusters(X)
         truth, names = as_labels(y, "y", len(clusters)), as_labels(self.classes_, "classes")
@@ -200,9 +206,21 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
             ceiling=float(np.mean(_adopt(self.centres_, assigned)[clusters] == labels)),
         )
 
-    def _scaled(self, points: FloatArray, scaling: ColumnScaling) -> FloatArray:
-        points = scaling.transform(points)
-        return unit_rows(points) if self.normalize else points
+    def _scaled(self, points: FloatArray, side: int) -> FloatArray:
+        points, views = self.scalings_[side].transform(points), self._views[side]
+        if not self.normalize:
+            return points
+        return unit_rows(points) if views is None else np.hstack([unit_rows(view) for view in views.split(points)])
+
+    def _placed(self, images: FloatArray) -> FloatArray:
+        """Where images are clustered: several views are put on one scale, side by side."""
+        return images if self._factors is None else np.asarray(images * self._factors)
+
+
+def _unscaled(centres: FloatArray, factors: FloatArray | None) -> FloatArray:
+    if factors is None:
+        return centres
+    return np.divide(centres, factors, out=np.zeros_like(centres), where=factors > 0)  # a view may have no weight
 
 
 def _names(classes: ArrayLike, count: int) -> NDArray[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
+from blindmatch.geometry.views import Views
 from blindmatch.matching.match_task import SolveOptions, by_coordinates, match_task
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
@@ -19,8 +20,8 @@ from blindmatch.trust.prior import Prior, as_prior, refuse_prior
 
 
 def match(
-    source: ArrayLike | Task | None = None,
-    target: ArrayLike | None = None,
+    source: ArrayLike | Views | Task | None = None,
+    target: ArrayLike | Views | None = None,
     *,
     solver: str | Solver = "auto",
     time_limit: TimeLimit = "auto",
@@ -37,7 +38,8 @@ def match(
     Parameters
     ----------
     source, target
-        (n, d) and (m, e) arrays: numpy, torch tensors, data frames, lists; or a ``bm.Task`` in place of the source.
+        (n, d) and (m, e) arrays: numpy, torch tensors, data frames, lists; or ``bm.Views`` of several models; or a
+        ``bm.Task`` in place of the source.
     solver, rng, callback, threads
         As in ``bm.solve``.
     time_limit
@@ -55,9 +57,9 @@ def match(
         With `min_confidence`: the share of right pairs that you expect in such matches, or other items whose partners
         are known, as in ``Result.assess``.
     task
-        What to match, as in ``bm.Task``: `kernels`, `distortion`, `standardize`, `scale`, `metric`, `neighbors`,
-        `known_pairs`, `forbidden_pairs`, `similarity`, `similarity_weight`, `unmatched_cost`, `max_unmatched`,
-        `source_names`, `target_names`.
+        What to match, as in ``bm.Task``: `kernels`, `weights`, `distortion`, `standardize`, `scale`, `metric`,
+        `neighbors`, `known_pairs`, `forbidden_pairs`, `similarity`, `similarity_weight`, `unmatched_cost`,
+        `max_unmatched`, `source_names`, `target_names`.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def match(
     return assessed_or_kept(result, lambda: assess_result(result, plan, schedule), least)[0]
 
 
-def as_task(source: ArrayLike | Task | None, target: ArrayLike | None, **options: Any) -> Task:
+def as_task(source: ArrayLike | Views | Task | None, target: ArrayLike | Views | None, **options: Any) -> Task:
     """A task from the arguments of ``bm.match``; a task in place of the source is returned as it is."""
     if not isinstance(source, Task):
         return Task(source, target, **options)

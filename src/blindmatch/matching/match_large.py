@@ -58,6 +58,8 @@ def match_large(
             f"similarity is given for {hints.sizes[0]} and {hints.sizes[1]} items; it is used for up to {QUADRATIC} "
             f"items on each side ({UNEQUAL}, if sizes differ or items may stay unmatched)"
         )
+    if task.given_layers:
+        raise ValueError(f"kernels has layers of {max(hints.sizes)} items; expected up to {UNEQUAL}")
     refuse(distortion, hints.sizes)
     run = Run(time_limit, threads, callback)
     given = given_pairs(hints)

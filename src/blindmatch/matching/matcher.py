@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from blindmatch.geometry.views import Views
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.match_task import SolveOptions, match_task
 from blindmatch.matching.projection import (
@@ -107,8 +108,8 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
 
     def fit(
         self,
-        X: ArrayLike,
-        Y: ArrayLike,
+        X: ArrayLike | Views,
+        Y: ArrayLike | Views,
         *,
         known_pairs: Iterable[tuple[int, int]] = (),
         forbidden_pairs: Iterable[tuple[int, int]] | ArrayLike = (),
@@ -121,9 +122,11 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         precomputed = self.kernel == "precomputed"  # missing relations are counted below
         self.source_ = self._fitted_set(X, finite=not precomputed)
         self.target_ = self._second_set(Y, finite=not precomputed)
+        if precomputed and (isinstance(X, Views) or isinstance(Y, Views)):
+            raise ValueError("kernel='precomputed' is given with Views, which are of embeddings")
         task = Task(
-            None if precomputed else self.source_,
-            None if precomputed else self.target_,
+            None if precomputed else X if isinstance(X, Views) else self.source_,
+            None if precomputed else Y if isinstance(Y, Views) else self.target_,
             kernels=(self.source_, self.target_) if precomputed else None,
             distortion=self.distortion,
             standardize=self.standardize,
@@ -153,31 +156,35 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             self.partners_, _ = chosen_count(apart, self._ends, self.partners)
         return self
 
-    def predict(self, X: ArrayLike) -> IntArray:
+    def predict(self, X: ArrayLike | Views) -> IntArray:
         """The target row for each new source point: the partner of the nearest matched source."""
         apart = self._apart(X)
         matched = np.flatnonzero(self.permutation_ >= 0)
         return np.asarray(self.permutation_[matched[apart[:, matched].argmin(axis=1)]])
 
-    def transform(self, X: ArrayLike) -> FloatArray:
+    def transform(self, X: ArrayLike | Views) -> FloatArray:
         """The place of each new source point among the targets: the mean embedding of the partners of its neighbours.
 
         If the kernels are precomputed: the mean of their rows of relations to all targets.
         """
         return mean_of_nearest(self._apart(X)[:, self._matched], self._ends, self.partners_)
 
-    def _apart(self, X: ArrayLike) -> FloatArray:
+    def _apart(self, X: ArrayLike | Views) -> FloatArray:
         """Distances of new points to the sources."""
         check_is_fitted(self)
         points = self._new_points(X)
         if not (self.permutation_ >= 0).any():
             raise ValueError("the match left every item unmatched: nothing can be predicted")
         if self.kernel != "precomputed":
-            scalings = self.task_.scalings
-            points = self.task_.distortion.prepared(points if scalings is None else scalings[0].transform(points))
+            scalings, views = self.task_.scalings, self.task_.views
+            points = points if scalings is None else scalings[0].transform(points)
+            if views[0] is not None and not self.task_.precomputed:  # too many items: the views are concatenated
+                points = points * views[0].scales
+            if views == (None, None) or not self.task_.precomputed:
+                points = self.task_.distortion.prepared(points)
         return distances_to_sources(self.task_, points)
 
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+    def score(self, X: ArrayLike | Views, y: ArrayLike) -> float:
         """Share of source points whose predicted target is the true one, y."""
         predicted, truth = self.predict(X), as_array(y, "y")
         if truth.shape == (len(predicted), 1):

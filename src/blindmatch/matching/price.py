@@ -27,13 +27,12 @@ def suggested_price(task: Task, time_limit: float | None = None) -> Price:
     middle of the widest plateau is suggested, as far as it is below 0.3 times what a random pair costs. If there is
     none, 0.15 times that; the same if time is too short for all searches.
     """
-    if not math.isfinite(task.distortion.least_loss):
+    if not math.isfinite(task.least_loss):
         raise ValueError("unmatched_cost='auto' needs losses that are not negative: distortion gw, gaussian or kl")
     if sum(task.sizes) > _LARGEST:
         raise ValueError(f"unmatched_cost='auto' is for up to {_LARGEST} items on both sides together; give a price")
-    K, G = task.kernels
-    (A, B), (source, _), (target, _) = task.distortion.terms(K, G)
-    random = float(source.mean() + target.mean() + A.mean() * B.mean())
+    terms = [layer.terms() for layer in task.layers]
+    random = sum(float(s.mean() + t.mean() + A.mean() * B.mean()) for (A, B), (s, _), (t, _) in terms)
     prices = np.geomspace(_LEAST, 1.0, _PRICES) * random * min(task.sizes)
     curve = _curve(task, prices.tolist(), math.inf if time_limit is None else _SHARE * time_limit)
     full = min(task.sizes)

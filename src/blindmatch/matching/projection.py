@@ -145,6 +145,8 @@ def mean_partners(matches: Sequence[Result], targets: FloatArray) -> tuple[IntAr
 
 def distances_to_sources(task: Task, points: FloatArray | None = None) -> FloatArray:
     """(q, n) distances of points, by default the sources, to the sources: by the metric without its graph."""
+    if points is not None and task.views != (None, None) and task.precomputed:
+        return task.view_distances(points)
     if task.precomputed:
         given = task.sides[0] if points is None else points
         return -given if task.distortion.similarities else given

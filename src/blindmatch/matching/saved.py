@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from blindmatch.geometry.views import Views
 from blindmatch.io.files import Arrays, read_npz, reading, write_atomically
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS
@@ -99,19 +100,18 @@ def read_saved(path: str | Path) -> Result:
 
 
 def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
-    name = next((name for name, kind in DISTORTIONS.items() if type(task.distortion) is kind), None)
-    if name is None:
-        raise ValueError(f"distortion={task.distortion!r} is not one of {', '.join(DISTORTIONS)}; it cannot be saved")
-    distortion = task.distortion
-    if task.precomputed:  # shortest paths were taken when the kernels were given
-        distortion = replace(distortion, metric="euclidean", neighbors=None)
-    hints = task.hints
-    arrays: Arrays = {"source": task.given_sides[0], "target": task.given_sides[1]}
+    hints, views, layers = task.hints, task.views, task.given_layers
+    kernels = task.precomputed and views == (None, None)
+    arrays: Arrays = {}
+    for at, (source, target) in enumerate(layers or [task.given_sides]):
+        arrays |= {f"source{at or ''}": source, f"target{at or ''}": target}
     arrays |= {} if hints.forbidden is None else {"forbidden_pairs": hints.forbidden}
     arrays |= {} if hints.reward is None else {"similarity": hints.reward}
     words = {
-        "distortion": {"name": name, **asdict(distortion)},
-        "precomputed": task.precomputed,
+        "distortion": _distortion_words(task.distortion, kernels),
+        "layers": [[_distortion_words(one, kernels) for one in task.distortions], task.weights] if layers else None,
+        "views": [v and {"widths": v.widths, "weights": v.weights.tolist(), "labels": v.labels} for v in views],
+        "precomputed": kernels,
         "scale": "none" if task.scalings is None else task.scalings[0].scale,
         "known_pairs": [list(pair) for pair in hints.known],
         "unmatched_cost": hints.unmatched_cost,
@@ -123,12 +123,26 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
     return arrays, words
 
 
+def _distortion_words(distortion: Distortion, kernels: bool) -> dict[str, Any]:
+    name = next((name for name, kind in DISTORTIONS.items() if type(distortion) is kind), None)
+    if name is None:
+        raise ValueError(f"distortion={distortion!r} is not one of {', '.join(DISTORTIONS)}; it cannot be saved")
+    if kernels:  # shortest paths were taken when the kernels were given
+        distortion = replace(distortion, metric="euclidean", neighbors=None)
+    return {"name": name, **asdict(distortion)}
+
+
 def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
-    sides = arrays["source"], arrays["target"]
+    sides = [_viewed(arrays[name], of) for name, of in zip(("source", "target"), words["views"], strict=True)]
+    layers, distortions, weights = None, [words["distortion"]], None
+    if words["layers"] is not None:
+        distortions, weights = words["layers"]
+        layers = [(arrays[f"source{at or ''}"], arrays[f"target{at or ''}"]) for at in range(len(distortions))]
     task = Task(
         *(() if words["precomputed"] else sides),
-        kernels=sides if words["precomputed"] else None,
-        distortion=_distortion_of(dict(words["distortion"])),
+        kernels=layers or (tuple(sides) if words["precomputed"] else None),
+        weights=weights,
+        distortion=[_distortion_of(dict(one)) for one in distortions],
         scale=words["scale"],
         known_pairs=words["known_pairs"],
         forbidden_pairs=arrays.get("forbidden_pairs", ()),
@@ -142,6 +156,16 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
         return task
     curve = tuple((float(price), int(pairs)) for price, pairs in words["price"]["curve"])
     return task.changed(price=Price(float(words["price"]["price"]), curve))
+
+
+def _viewed(columns: Any, words: Mapping[str, Any] | None) -> Any:
+    """One side: its array, or the views whose columns it holds."""
+    if words is None:
+        return columns
+    if sum(words["widths"]) != np.shape(columns)[-1] or min(words["widths"]) < 1:
+        raise ValueError(f"views of {words['widths']} columns; there are {np.shape(columns)[-1]}")
+    views = np.split(columns, np.cumsum(words["widths"])[:-1], axis=1)
+    return Views(*views, weights=words["weights"], labels=words["labels"])
 
 
 def _distortion_of(values: dict[str, Any]) -> Distortion:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import unknown_name
+from blindmatch.geometry.views import Views
 from blindmatch.matching.subset_engines import ENGINES, SubsetTask
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.task import Task
@@ -57,8 +58,8 @@ class Subsets:
 
 
 def best_subsets(
-    source: ArrayLike | None = None,
-    target: ArrayLike | None = None,
+    source: ArrayLike | Views | None = None,
+    target: ArrayLike | Views | None = None,
     *,
     size: int,
     k: int = 10,
@@ -77,8 +78,8 @@ def best_subsets(
     Parameters
     ----------
     source, target
-        (n, d) and (n, e) embeddings of the same n items: row i belongs to row i. The cost of a pair of items is the
-        distortion's loss between its relation in the source and in the target.
+        (n, d) and (n, e) embeddings of the same n items, or ``bm.Views``: row i belongs to row i. The cost of a pair of
+        items is the distortion's loss between its relation in the source and in the target.
     size, k
         Items in each subset (1 to n), and the number of subsets. If fewer than k exist, all of them are returned.
     cost
@@ -128,8 +129,8 @@ def best_subsets(
 
 
 def _pair_costs(
-    source: ArrayLike | None,
-    target: ArrayLike | None,
+    source: ArrayLike | Views | None,
+    target: ArrayLike | Views | None,
     cost: ArrayLike | None,
     how: dict[str, Any],
 ) -> FloatArray:

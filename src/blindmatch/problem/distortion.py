@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from blindmatch.geometry import kernels as kernel_functions
 from blindmatch.geometry.metrics import Metric, as_metrics
 from blindmatch.geometry.relations import as_relations
-from blindmatch.problem.exact_sums import split_sum
+from blindmatch.problem.exact_sums import split_products, split_sum
 from blindmatch.problem.qap import LARGEST_COST, QAP, FactorPair, cost_scale, rest_of
 from blindmatch.validation import FloatArray, as_floats, as_permutation, boolean
 
@@ -71,6 +72,13 @@ class Distortion:
         """The kernel on the common scale on which the two sides are compared."""
         return kernel_functions.standardized(kernel) if self.standardize else kernel
 
+    def spread(self, kernel: FloatArray) -> float:
+        """What `scaled` divides a kernel by: several kernels can be averaged after that. 0 for a constant kernel."""
+        if not self.standardize:
+            return 1.0
+        off = kernel[~np.eye(len(kernel), dtype=bool)]
+        return float(off.std()) if kernel_functions.standardized(kernel).any() else 0.0
+
     def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """The distortion l(a, b), elementwise: by default the negative inner product."""
         return -a * b
@@ -107,12 +115,8 @@ class Distortion:
         """Return both kernels on the common scale, from embeddings or from precomputed `kernels`."""
         K, G = as_sides(source, target, kernels, self.metrics)
         if kernels is None:
-            K, G = self.kernels_of(K, G)
+            K, G = self.kernel_of(K, 0), self.kernel_of(G, 1)
         return self.scaled(K), self.scaled(G)
-
-    def kernels_of(self, source: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The kernels of two sets of embeddings, not yet on a common scale."""
-        return self._kernel_of(source, 0), self._kernel_of(target, 1)
 
     def problem(
         self, source: ArrayLike | None = None, target: ArrayLike | None = None, *, kernels: Kernels | None = None
@@ -139,27 +143,7 @@ class Distortion:
         Each side is padded with dummies, whose relations cost nothing. With `dummies` more than the larger set needs,
         that many items of the smaller set may stay unmatched, and as many more of the larger set.
         """
-        n, m = len(K), len(G)
-        size = max(n, m) + dummies
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
-            product, source, target = self.terms(K, G)
-            # The own cost of a side is a constant if all of it is matched; otherwise it is a product with ones.
-            parts: list[list[FactorPair]] = [[product], []]  # what was rounded down, and what that lacks
-            for factors, own, other in zip(parts, source, target, strict=True):
-                factors += [(own, np.ones_like(G))] if size != m and own.any() else []
-                factors += [(np.ones_like(K), other)] if size != n and other.any() else []
-            total = cost_scale(parts[0], np.abs(source[0]), float(np.abs(target[0]).sum()))
-            if not total <= LARGEST_COST:
-                sizes = (np.abs(K).max(), np.abs(G).max())
-                raise ValueError(
-                    f"source and target have relations up to {sizes[0]:.3g} and {sizes[1]:.3g}, whose costs sum up to "
-                    f"{total:.3g}; expected up to {LARGEST_COST:g}"
-                )
-            fixed = [own for own, whole in ((source, size == m), (target, size == n)) if whole]
-            constant, lost = split_sum(*(np.array([own[part] for own in fixed]) for part in (0, 1)))
-        padded, lacking = ([(_padded(A, size), _padded(B, size)) for A, B in factors] for factors in parts)
-        problem = QAP.from_factors(padded, constant=constant)
-        return problem.changed(rest=rest_of(size, lacking, constant=lost))
+        return layered_problem([Layer(self, K, G)], dummies)
 
     def evaluate(
         self,
@@ -176,7 +160,8 @@ class Distortion:
         p = np.arange(len(K)) if permutation is None else as_permutation(permutation, len(K))
         return float(self.loss(K, G[np.ix_(p, p)]).sum())
 
-    def _kernel_of(self, points: FloatArray, side: int) -> FloatArray:
+    def kernel_of(self, points: FloatArray, side: int) -> FloatArray:
+        """The kernel of a set of embeddings, not yet on a common scale, or an error that says what is wrong with it."""
         name, metric = ("source", "target")[side], self.metrics[side].base
         with np.errstate(over="ignore", invalid="ignore"):
             try:
@@ -191,19 +176,92 @@ class Distortion:
         return kernel
 
 
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One relation of both sides, on the common scale of the two, how it is compared, and how much it counts."""
+
+    distortion: Distortion
+    K: FloatArray
+    G: FloatArray
+    weight: float = 1.0
+
+    def terms(self) -> tuple[FactorPair, Own, Own]:
+        """The weighted parts of the loss, as ``Distortion.terms`` has them."""
+        product, source, target = self.distortion.terms(self.K, self.G)
+        if self.weight == 1.0:
+            return product, source, target
+        weight = np.array(self.weight)
+        factor, lost = split_products(weight, product[0])
+        # What rounding of the factor changes, either way, is taken from what the source costs.
+        slack = np.nextafter(lost * np.abs(product[1]).max(), math.inf) if lost.any() else lost
+        return (factor, product[1]), _weighted(weight, source, slack), _weighted(weight, target)
+
+
+def _weighted(weight: FloatArray, own: Own, slack: FloatArray | None = None) -> Own:
+    """Own costs times a weight, rounded down, less `slack`; and at least what they lack then."""
+    low, lost = split_products(weight, own[0])
+    lacking, more = split_products(weight, own[1])
+    if slack is not None and slack.any():
+        low, before = np.nextafter(low - slack, -math.inf), low
+        lost = np.nextafter(lost + slack + np.nextafter(before - low, math.inf), math.inf)
+    parts = lost.any() or more.any()
+    return low, np.nextafter(lacking + more + lost, math.inf) if parts else lacking
+
+
+def layered_problem(layers: Sequence[Layer], dummies: int = 0) -> QAP:
+    """The problem of the sum of the losses of several layers; ``Distortion.problem_of`` describes the dummies."""
+    n, m = len(layers[0].K), len(layers[0].G)
+    size = max(n, m) + dummies
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+        terms = [layer.terms() for layer in layers]
+        # The own cost of a side is a constant if all of it is matched; otherwise it is a product with ones.
+        source, target = (_added([term[side] for term in terms]) for side in (1, 2))
+        parts: list[list[FactorPair]] = [[product for product, _, _ in terms], []]  # rounded down, and what that lacks
+        for factors, own, other in zip(parts, source, target, strict=True):
+            factors += [(own, np.ones((m, m)))] if size != m and own.any() else []
+            factors += [(np.ones((n, n)), other)] if size != n and other.any() else []
+        total = cost_scale(parts[0], np.abs(source[0]), float(np.abs(target[0]).sum()))
+        if not total <= LARGEST_COST:
+            kernels = [(layer.K, layer.G) for layer in layers]
+            largest = [max(float(np.abs(part).max()) for part in side) for side in zip(*kernels, strict=True)]
+            raise ValueError(
+                f"source and target have relations up to {largest[0]:.3g} and {largest[1]:.3g}, whose costs sum up "
+                f"to {total:.3g}; expected up to {LARGEST_COST:g}"
+            )
+        fixed = [own for own, whole in ((source, size == m), (target, size == n)) if whole]
+        constant, lost = split_sum(*(np.array([own[part] for own in fixed]) for part in (0, 1)))
+    padded, lacking = ([(_padded(A, size), _padded(B, size)) for A, B in factors] for factors in parts)
+    problem = QAP.from_factors(padded, constant=constant)
+    return problem.changed(rest=rest_of(size, lacking, constant=lost))
+
+
+def _added(owns: Sequence[Own]) -> Own:
+    """The sum of own costs, rounded down, and at least what it lacks."""
+    low, lacking = owns[0]
+    for more, rest in owns[1:]:
+        total = low + more
+        apart = total - low
+        error = (low - (total - apart)) + (more - apart)  # exact (Knuth's two-sum)
+        low = np.where(error < 0, np.nextafter(total, -math.inf), total)
+        lost = np.where(error != 0, np.nextafter(total - low + error, math.inf), 0.0)
+        lacking = np.nextafter(lacking + rest + lost, math.inf) if (lost + rest).any() else lacking
+    return low, lacking
+
+
 def as_sides(
     source: ArrayLike | None,
     target: ArrayLike | None,
     kernels: Kernels | None,
     metrics: tuple[Metric, Metric] = (Metric(), Metric()),
+    name: str = "kernels",
 ) -> tuple[FloatArray, FloatArray]:
     """Both sets of embeddings, or both kernels, checked; of kernels, shortest paths if the metric asks for them."""
     if kernels is not None:
         if source is not None or target is not None:
             raise ValueError("kernels is given together with embeddings; pass one or the other")
         if len(kernels) != 2:
-            raise ValueError(f"kernels has {len(kernels)} items; expected a pair (source, target)")
-        return as_relations(kernels[0], "kernels[0]", metrics[0]), as_relations(kernels[1], "kernels[1]", metrics[1])
+            raise ValueError(f"{name} has {len(kernels)} items; expected a pair (source, target)")
+        return as_relations(kernels[0], f"{name}[0]", metrics[0]), as_relations(kernels[1], f"{name}[1]", metrics[1])
     if source is None or target is None:
         raise ValueError("source and target are needed: two arrays of embeddings, or kernels=(K, G)")
     return as_floats(source, "source"), as_floats(target, "target")

@@ -85,6 +85,10 @@ class CKA(Distortion):
         """Centre both sides and scale to unit Frobenius norm."""
         return kernel_functions.cka_kernel(kernel) if self.standardize else kernel
 
+    def spread(self, kernel: FloatArray) -> float:
+        """The norm of the centred kernel."""
+        return kernel_functions.centred_norm(kernel) if self.standardize else 1.0
+
 
 @dataclass(frozen=True)
 class MutualKNN(Distortion):
@@ -105,6 +109,10 @@ class MutualKNN(Distortion):
     def scaled(self, kernel: FloatArray) -> FloatArray:
         """Indicators of the k nearest neighbours."""
         return kernel_functions.knn_kernel(kernel, self.k)
+
+    def spread(self, kernel: FloatArray) -> float:
+        """The norm of the centred kernel: the neighbours in several kernels are those in their mean."""
+        return kernel_functions.centred_norm(kernel)
 
 
 @dataclass(frozen=True)
@@ -128,10 +136,14 @@ class KL(Distortion):
         """Make the kernel positive, with off-diagonal mean 1 if standardised."""
         if kernel.min() < 0:
             raise ValueError(f"kernels holds {kernel.min()}; KL needs non-negative values")
+        return np.maximum(kernel / (self.spread(kernel) or 1.0), self.floor)
+
+    def spread(self, kernel: FloatArray) -> float:
+        """The mean relation."""
         n = len(kernel)
-        mean = kernel[~np.eye(n, dtype=bool)].mean() if self.standardize and n > 1 else 0.0
-        scale = mean if mean > 0 else 1.0
-        return np.maximum(kernel / scale, self.floor)
+        if not self.standardize:
+            return 1.0
+        return float(kernel[~np.eye(n, dtype=bool)].mean()) if n > 1 else 0.0
 
     def loss(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """The loss a log(a/b) - a + b."""

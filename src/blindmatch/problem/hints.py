@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortion import Layer, layered_problem
 from blindmatch.problem.exact_sums import split_products
 from blindmatch.problem.optimality import ROUNDING_TOLERANCE
 from blindmatch.problem.qap import LARGEST_COST, QAP, rest_of
@@ -68,14 +68,14 @@ class Hints:
             excess,
         )
 
-    def problem(self, distortion: Distortion, K: FloatArray, G: FloatArray, dummies: int | None = None) -> QAP:
-        """The problem of two kernels on their common scale, with these hints.
+    def problem(self, layers: Sequence[Layer], dummies: int | None = None) -> QAP:
+        """The problem of the relations of both sides, with these hints.
 
         It has ``max(n, m) + dummies`` items a side: sources, then dummies; targets, then dummies. An item whose partner
         is a dummy stays unmatched. Up to `dummies` items of the smaller set can, by default as many as allowed.
         """
         n, m = self.sizes
-        problem = distortion.problem_of(K, G, self.max_unmatched if dummies is None else dummies)
+        problem = layered_problem(layers, self.max_unmatched if dummies is None else dummies)
         linear = np.zeros((problem.n, problem.n))
         if self.unmatched_cost is not None:
             linear[:n, m:] = linear[n:, :m] = self.unmatched_cost
@@ -98,26 +98,26 @@ class Hints:
         factors, constant = ((), 0.0) if problem.rest is None else (problem.rest.factors, problem.rest.constant)
         return rest_of(problem.n, factors, linear, constant)
 
-    def enough_dummies(self, distortion: Distortion, cost: float, scale: float) -> int:
+    def enough_dummies(self, least_loss: float, cost: float, scale: float) -> int:
         """The number of dummies that is enough if a match of this cost is known: leaving more unmatched costs more."""
-        if not self.unmatched_cost or not math.isfinite(distortion.least_loss):
+        if not self.unmatched_cost or not math.isfinite(least_loss):
             return self.max_unmatched
-        spare = cost - self._floor(distortion) + ROUNDING_TOLERANCE * scale
+        spare = cost - self._floor(least_loss) + ROUNDING_TOLERANCE * scale
         most = (spare / self.unmatched_cost - abs(self.sizes[0] - self.sizes[1])) / 2  # infinite for a tiny price
         return math.floor(min(max(most, 0.0), self.max_unmatched) + 1e-9)
 
-    def cost_beyond(self, distortion: Distortion, dummies: int, scale: float) -> float:
+    def cost_beyond(self, least_loss: float, dummies: int, scale: float) -> float:
         """A match that leaves more than `dummies` items of the smaller set unmatched costs at least this."""
         if dummies >= self.max_unmatched:
             return math.inf
-        if self.unmatched_cost is None or not math.isfinite(distortion.least_loss):
+        if self.unmatched_cost is None or not math.isfinite(least_loss):
             return -math.inf
         price = self.unmatched_cost * (2 * (dummies + 1) + abs(self.sizes[0] - self.sizes[1]))
-        return price + self._floor(distortion) - ROUNDING_TOLERANCE * scale
+        return price + self._floor(least_loss) - ROUNDING_TOLERANCE * scale
 
-    def _floor(self, distortion: Distortion) -> float:
+    def _floor(self, least_loss: float) -> float:
         """A lower bound on the cost of any match, without the price of unmatched items."""
-        relations = min(distortion.least_loss, 0.0) * min(self.sizes) ** 2
+        relations = min(least_loss, 0.0) * min(self.sizes) ** 2
         if self.reward is None:
             return relations
         best = np.maximum(self.reward, 0.0)

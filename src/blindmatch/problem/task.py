@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, Literal
 
@@ -17,7 +17,8 @@ from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.metrics import Metric
 from blindmatch.geometry.scaling import classical_scaling
-from blindmatch.problem.distortion import Distortion, Kernels, as_sides
+from blindmatch.geometry.views import Views, as_weights
+from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.qap import QAP
@@ -66,14 +67,18 @@ class Task:
     Parameters
     ----------
     source, target
-        (n, d) and (m, e) arrays: numpy, torch tensors, data frames, lists. If n < m every source gets a target of its
-        own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner.
+        (n, d) and (m, e) arrays: numpy, torch tensors, data frames, lists; or ``bm.Views`` of several models. If n < m
+        every source gets a target of its own; if n > m every target is used, and ``permutation[i] == -1`` marks a
+        source without a partner.
     kernels
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
-        matrices of two graphs. ``bm.fill_missing`` fills in missing relations (nan).
+        matrices of two graphs. ``bm.fill_missing`` fills in missing relations (nan). Several relations that correspond
+        are layers, a list of such pairs: the cost is the weighted sum of their losses.
+    weights
+        How much each layer counts; by default 1.
     distortion
         "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. A
-        name may have options: "gaussian:bandwidth=0.48".
+        name may have options: "gaussian:bandwidth=0.48". For layers also a list, with one for each.
     standardize
         Bring both kernels to a common scale first, so that the two sides may have different units. The columns of one
         side are not changed: see `scale`.
@@ -124,6 +129,9 @@ class Task:
         How the columns of each side were scaled; None if they were not.
     price
         The price that was suggested; None if it was given, or if there is none.
+    views
+        The ``bm.Views`` of each side, or None. `sides` then holds the mean relation of each side, and so it does for
+        layers.
 
     Examples
     --------
@@ -137,11 +145,12 @@ class Task:
 
     def __init__(
         self,
-        source: ArrayLike | None = None,
-        target: ArrayLike | None = None,
+        source: ArrayLike | Views | None = None,
+        target: ArrayLike | Views | None = None,
         *,
-        kernels: Kernels | None = None,
-        distortion: str | Distortion = "gw",
+        kernels: Kernels | Sequence[Kernels] | None = None,
+        weights: ArrayLike | None = None,
+        distortion: str | Distortion | Sequence[str | Distortion] = "gw",
         standardize: bool = True,
         scale: str = "none",
         metric: str | tuple[str, str] = "euclidean",
@@ -155,13 +164,27 @@ class Task:
         source_names: Sequence[str] | None = None,
         target_names: Sequence[str] | None = None,
     ) -> None:
-        self.distortion = as_distortion(distortion, standardize, metric, neighbors)
+        pairs = _layer_pairs(kernels)
+        distortions = _one_each(distortion, len(pairs or "1"))
+        self.distortions = tuple(as_distortion(one, standardize, metric, neighbors) for one in distortions)
+        self.distortion = self.distortions[0]
+        self.weights = tuple(as_weights(weights, len(distortions), "layers").tolist())
+        if weights is not None and pairs is None:
+            raise ValueError(f"weights={shown(weights)} is for layers, kernels=[(K1, G1), (K2, G2)]; there are none")
+        self.views = _views_of(source), _views_of(target)
+        source, target = (given.columns if isinstance(given, Views) else given for given in (source, target))
         self.precomputed = kernels is not None
-        self.given_sides = as_sides(source, target, kernels, self.distortion.metrics)
+        self.given_layers = _as_layers(pairs, self.distortions)
+        if pairs is None:
+            self.given_sides = as_sides(source, target, kernels, self.distortion.metrics)  # type: ignore[arg-type]
+        else:
+            self.given_sides = self._mean_layers()
         self.scalings = _scalings(self.given_sides, scale, self.precomputed)
         self.sides = self.given_sides
         if self.scalings is not None:
             self.sides = self.scalings[0].transform(self.sides[0]), self.scalings[1].transform(self.sides[1])
+        if self.views != (None, None):
+            self._join_views()
         if isinstance(unmatched_cost, str) and unmatched_cost != "auto":
             raise ValueError(f"unmatched_cost={shown(unmatched_cost)}; expected a number of at least 0, or 'auto'")
         self.price_wanted = unmatched_cost == "auto"
@@ -177,6 +200,66 @@ class Task:
         )
         self.source_names = _names(source_names, self.hints.sizes[0], "source_names")
         self.target_names = _names(target_names, self.hints.sizes[1], "target_names")
+
+    def _mean_layers(self) -> tuple[FloatArray, FloatArray]:
+        """The mean relation of each side over all layers, for what looks at one relation: starts, points, figures."""
+        means = []
+        for side in (0, 1):
+            total = np.zeros_like(self.given_layers[0][side])
+            for pair, weight, distortion in zip(self.given_layers, self.weights, self.distortions, strict=True):
+                kernel = pair[side]
+                sign = 1 if distortion.similarities == self.distortion.similarities else -1
+                total += sign * weight / sum(self.weights) * kernel / (distortion.spread(kernel) or 1.0)
+            means.append(total)
+        return means[0], means[1]
+
+    def _join_views(self) -> None:
+        """One relation for all views of a side; of too many items, their columns side by side."""
+        joined, large = [], max(map(len, self.sides)) > QUADRATIC
+        for at, (views, side) in enumerate(zip(self.views, self.sides, strict=True)):
+            if large:
+                joined.append(side if views is None else views.like(side).concatenated())
+            elif views is None:
+                joined.append(self.distortion.kernel_of(side, at))
+            else:
+                name = ("source", "target")[at]
+                kernel = partial(self.distortion.kernel_of, side=at)
+                joined.append(views.like(side).relation(kernel, self.distortion.spread, name))
+        self.sides, self.precomputed = (joined[0], joined[1]), not large
+
+    def view_distances(self, points: FloatArray) -> FloatArray:
+        """(q, n) distances of new sources to the sources: of several views, the weighted mean."""
+        own = self.given_sides[0] if self.scalings is None else self.scalings[0].transform(self.given_sides[0])
+        views, metric, prepared = self.views[0], self.distortion.metrics[0], self.distortion.prepared
+        parts = [(points, own, 1.0)]
+        if views is not None:
+            parts = list(zip(views.split(points), views.split(own), views.weights.tolist(), strict=True))
+        total = np.zeros((len(points), len(own)))
+        for new, old, weight in parts:
+            spread = self.distortion.spread(self.distortion.kernel_of(old, 0)) or 1.0
+            total += weight / spread * metric.between(prepared(new), prepared(old))
+        return total
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """What is compared: one relation of both sides, or several that correspond."""
+        if not self.given_layers:
+            return (Layer(self.distortion, *self.kernels),)
+        return tuple(
+            Layer(distortion, distortion.scaled(K), distortion.scaled(G), weight)
+            for (K, G), distortion, weight in zip(self.given_layers, self.distortions, self.weights, strict=True)
+            if weight
+        )
+
+    @property
+    def least_loss(self) -> float:
+        """A lower bound on the loss of each two pairs."""
+        return sum(layer.weight * layer.distortion.least_loss for layer in self.layers)
+
+    @cached_property
+    def folded(self) -> Task:
+        """The task with the mean relation of its layers; the task itself if there are none."""
+        return self.changed(given_layers=()) if self.given_layers else self
 
     def changed(self, **attributes: Any) -> Task:
         """The same task with other attributes, which are not checked."""
@@ -194,8 +277,9 @@ class Task:
         """SHA-256 of the data and of how they are compared: what an assessment is about."""
         hints = self.hints
         plain = (self.distortion, self.precomputed, hints.known, hints.unmatched_cost, hints.max_unmatched)
-        found = hashlib.sha256(repr(plain).encode())
-        for array in (*self.sides, hints.forbidden, hints.reward):
+        further = (self.distortions, self.weights) if self.given_layers else ()
+        found = hashlib.sha256(repr(plain + further).encode())
+        for array in (*self.sides, hints.forbidden, hints.reward, *(K for pair in self.given_layers for K in pair)):
             if array is not None:
                 found.update(repr((array.shape, array.dtype.str)).encode())
                 found.update(np.ascontiguousarray(array).data)
@@ -205,7 +289,8 @@ class Task:
     def too_large(self) -> bool:
         """Whether the assignment problem is too large to be built."""
         size = max(self.sizes) + self.hints.max_unmatched
-        return size > (QUADRATIC if self.sizes[0] == self.sizes[1] == size else UNEQUAL)
+        one_factor = self.sizes[0] == self.sizes[1] == size and not self.given_layers
+        return size > (QUADRATIC if one_factor else UNEQUAL)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -220,7 +305,9 @@ class Task:
     @cached_property
     def relations(self) -> tuple[FloatArray, FloatArray]:
         """Both kernels as they are, each on its own scale. They are computed once."""
-        return self.sides if self.precomputed else self.distortion.kernels_of(*self.sides)
+        if self.precomputed:
+            return self.sides
+        return self.distortion.kernel_of(self.sides[0], 0), self.distortion.kernel_of(self.sides[1], 1)
 
     @cached_property
     def kernels(self) -> tuple[FloatArray, FloatArray]:
@@ -236,6 +323,8 @@ class Task:
     def notes(self) -> tuple[str, ...]:
         """Notes about the relations: that a graph of neighbours was not connected and had to be joined."""
         notes = []
+        if self.views != (None, None) and not self.precomputed:
+            notes.append(f"more than {QUADRATIC} items: the views are concatenated, each scaled by its spread")
         for name, side, metric in zip(("source", "target"), self.sides, self.distortion.metrics, strict=True):
             if metric.path and not self.precomputed:
                 parts = metric.components(replace(metric, path="").of_points(self.distortion.prepared(side)))
@@ -271,10 +360,15 @@ class Task:
     def problem_with(
         self, source: FloatArray | None = None, target: FloatArray | None = None, *, dummies: int | None = None
     ) -> QAP:
-        """The assignment problem with other points on one side or both, or with fewer dummies."""
+        """The assignment problem with other points on one side or both, or with fewer dummies.
+
+        With other points, layers are replaced by their mean.
+        """
+        if source is None and target is None:
+            return self.hints.problem(self.layers, dummies)
         K = self.kernels[0] if source is None else self.kernel_of(source, 0)
         G = self.kernels[1] if target is None else self.kernel_of(target, 1)
-        return self.hints.problem(self.distortion, K, G, dummies)
+        return self.hints.problem([Layer(self.distortion, K, G)], dummies)
 
     def kernel_of(self, points: FloatArray, side: int) -> FloatArray:
         """The kernel of points of the source (0) or the target (1), on the scale of `kernels`."""
@@ -284,13 +378,13 @@ class Task:
 
     def enough_dummies(self, cost: float = 0.0, scale: float = 0.0) -> int:
         """How many dummies are enough if a match of this cost is known; `scale` is ``QAP.scale``."""
-        return self.hints.enough_dummies(self.distortion, cost, scale)
+        return self.hints.enough_dummies(self.least_loss, cost, scale)
 
     def of_size(self, size: int) -> tuple[QAP, float]:
         """The problem of `size` items a side, and the least cost of any match that it leaves out."""
         dummies = min(max(size - max(self.sizes), 0), self.hints.max_unmatched)
         problem = self.problem_with(dummies=dummies)
-        return problem, self.hints.cost_beyond(self.distortion, dummies, problem.scale)
+        return problem, self.hints.cost_beyond(self.least_loss, dummies, problem.scale)
 
     def reduced(self, permutation: IntArray) -> IntArray:
         """A permutation of items and dummies as the partner of each source, -1 if that is a dummy."""
@@ -306,6 +400,38 @@ class Task:
             alone, most = int((partners < 0).sum()), self.problem.n - self.sizes[1]
             raise ValueError(f"{name} leaves {alone} sources unmatched; with these arguments at most {most} can be")
         return full
+
+
+def _views_of(given: Any) -> Views | None:
+    return given if isinstance(given, Views) else None
+
+
+def _layer_pairs(kernels: Any) -> list[Any] | None:
+    """The pairs of kernels of layers; None if there is one pair of kernels, or none."""
+    first = kernels[0] if isinstance(kernels, list | tuple) and kernels else None
+    if not isinstance(first, list | tuple) or not first or np.ndim(first[0]) < 2:
+        return None
+    return list(kernels)
+
+
+def _as_layers(pairs: list[Any] | None, distortions: Sequence[Distortion]) -> tuple[tuple[FloatArray, FloatArray], ...]:
+    """The relations of each layer, checked: all of the same sizes."""
+    layers: list[tuple[FloatArray, FloatArray]] = []
+    for at, (pair, distortion) in enumerate(zip(pairs or (), distortions, strict=False)):
+        layers.append(as_sides(None, None, pair, distortion.metrics, f"kernels[{at}]"))
+        sizes, first = (tuple(map(len, each)) for each in (layers[at], layers[0]))
+        if sizes != first:
+            raise ValueError(f"kernels[{at}] relates {sizes} items and kernels[0] {first}; expected the same items")
+    return tuple(layers)
+
+
+def _one_each(distortion: Any, count: int) -> list[Any]:
+    """A distortion for each layer."""
+    if not isinstance(distortion, list | tuple):
+        return [distortion] * count
+    if len(distortion) != count:
+        raise ValueError(f"distortion has {len(distortion)} items; expected one, or {count}: one for each layer")
+    return list(distortion)
 
 
 def _scalings(

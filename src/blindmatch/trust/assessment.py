@@ -206,15 +206,16 @@ class Evidence:
 
 def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule) -> Evidence:
     """Look for alternatives, resample, and match unrelated spaces."""
-    redraws = plan.redraws(task)
+    folded = task.folded  # points have one relation: of layers, their mean is tested
+    redraws = plan.redraws(folded)
     given = {i for i, _ in task.hints.known}
     rows = np.array([i for i in np.flatnonzero(match >= 0) if i not in given], dtype=np.intp)
     full = task.completed(match)
     found = find_alternatives(task.problem, full, rows, schedule.part("alternatives"))
-    stable = stability(task, match, redraws, plan.resamples, schedule.part("resampling"))
+    stable = stability(folded, match, redraws, plan.resamples, schedule.part("resampling"))
     part = schedule.part("unrelated spaces", None if plan.proves_regret(task) else _LAST)
-    nulls = rotated(task.points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
-    test = significance(task, nulls, plan.draws, part) if plan.null is not None or task.has_points else None
+    nulls = rotated(folded.points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
+    test = significance(folded, nulls, plan.draws, part) if plan.null is not None or folded.has_points else None
     known = None
     if stable is not None and test is not None:
         known = features(found, stable, test, centred_agreement(task.kernels, match) or 0.0, task.sizes)
