@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
 import blindmatch as bm
@@ -91,3 +93,45 @@ def test_the_command_writes_partners_into_the_cells_of_the_source(files) -> None
     assert read.obs["blindmatch_confidence"].between(0, 1).all()
     assert read.obsm["X_blindmatch"].shape == (12, 4)
     assert sorted(path.name for path in folder.iterdir()) == ["a.h5ad", "b.h5ad", "out.h5ad"]
+
+
+def test_hostile_files_are_refused(files) -> None:
+    """Sizes that the file does not hold, data that are kept elsewhere, circles, and indices that scipy would follow."""
+    import h5py
+
+    folder = files[0]
+    sound = (folder / "a.h5ad").read_bytes()
+    sparse = anndata.AnnData(X=csr_matrix(np.eye(6, 4, dtype=np.float32)))
+    sparse.write_h5ad(folder / "s.h5ad")
+
+    def huge(file: Any) -> None:
+        del file["X"]
+        file.create_dataset("X", shape=(6, 10**9), dtype="f4", chunks=(1, 10**6))
+
+    def elsewhere(file: Any) -> None:
+        del file["X"]
+        file.create_dataset("X", shape=(6, 2), dtype="f4", external=[("/etc/hostname", 0, 48)])
+
+    def linked(file: Any) -> None:
+        del file["X"]
+        file["X"] = h5py.ExternalLink("s.h5ad", "X")
+
+    def circle(file: Any) -> None:
+        file["obsm"]["again"] = file["/"]
+
+    def astray(file: Any) -> None:
+        file["X/indptr"][:] = [0, 10**6, 2, 3, 4, 4, 4]
+
+    for edit, says in (
+        (huge, "would unpack to"),
+        (elsewhere, "stored in other files"),
+        (linked, "a link to another place"),
+        (circle, "occurs in several places"),
+        (astray, "indptr"),
+    ):
+        path = folder / "hostile.h5ad"
+        path.write_bytes((folder / "s.h5ad").read_bytes() if edit is astray else sound)
+        with h5py.File(path, "r+") as file:
+            edit(file)
+        with pytest.raises(ValueError, match=f"hostile.h5ad.*{says}"):
+            load_embeddings(path)

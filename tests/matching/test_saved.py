@@ -1,6 +1,7 @@
 """A saved match: everything comes back, and nothing in the file is believed."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,3 +151,50 @@ def test_results_show_themselves() -> None:
     assert frame["target"].tolist() == result.permutation.tolist()
     assert frame["confidence"].tolist() == trust.confidence.tolist()
     assert frame["source_name"][0] == "<b>0"
+
+
+def edited(path: Path, words: dict) -> None:
+    """Change what a saved match states; a key with dots leads into what it holds."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    stated = json.loads(str(arrays["words"]))
+    for key, value in words.items():
+        *folders, last = key.split(".")
+        place = stated
+        for folder in folders:
+            place = place[folder]
+        place[last] = value
+    np.savez(path, **{**arrays, "words": np.array(json.dumps(stated))})
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ({"solver": "\x1b[2J"}, "solver"),
+        ({"bound_name": "x" * 200}, "bound_name"),
+        ({"price.curve": [[-2.5, 3], [1.0, 4]]}, "price"),
+        ({"price.price": float("nan")}, "price"),
+        ({"assessment.support": float("inf")}, "support"),
+        ({"assessment.draws": 2.5}, "draws"),
+        ({"assessment.prior_count": {"right": -1, "pairs": 3}}, "right"),
+        ({"assessment.p_value": float("nan")}, "p_value"),
+        ({"assessment.better": -1.0}, "better"),
+    ],
+)
+def test_impossible_words_are_refused_by_name(tmp_path: Path, words: dict, named: str) -> None:
+    X, Y = embeddings(0, 8, noise=0.05, dimension=6)
+    result = bm.match(X, Y, unmatched_cost="auto", rng=0)
+    path = result.save(tmp_path / "m.npz", result.assess(**QUICK))
+    edited(path, words)
+    with pytest.raises(ValueError, match=f"m.npz.*{named}"):
+        bm.load(path)
+
+
+def test_a_changed_result_does_not_call_itself_proved() -> None:
+    X, Y = embeddings(0, 8, noise=0.05, dimension=6)
+    result = bm.match(X, Y, solver="random", rng=0)
+    forged = replace(result, status="optimal", lower_bound=result.cost)
+    assert "not checked" in repr(forged)
+    assert "not checked" in forged._repr_html_()
+    assert forged.rechecked().status == "heuristic"
+    assert "not checked" not in repr(replace(bm.match(X, Y, rng=0), title="the same match"))

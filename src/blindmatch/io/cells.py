@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from blindmatch.errors import unknown_name
-from blindmatch.io.files import reading
+from blindmatch.io.files import reading, refuse_bomb
 
 SUFFIX = ".h5ad"
 _INSTALL = "pip install 'blindmatch[cells]'"
@@ -42,7 +43,37 @@ def _read(path: Path) -> Any:
         raise ImportError(f"{path}: needs the package anndata: {_INSTALL}") from None
     with reading(path, SUFFIX):
         path.open("rb").close()  # raises the usual error if the file is missing
-        return anndata.read_h5ad(path)
+        import h5py
+
+        with h5py.File(path, "r") as file:
+            refuse_bomb(_bytes(file, set()), path.stat().st_size)
+        data = anndata.read_h5ad(path)
+        for matrix in (data.X, *data.obsm.values()):
+            if issparse(matrix):
+                matrix.check_format(full_check=True)  # scipy reads foreign memory at wrong indices
+        return data
+
+
+def _bytes(group: Any, seen: set[Any]) -> int:
+    """The size of all arrays in a group, in memory. Whatever leads out of the file, or in circles, is refused."""
+    import h5py
+
+    total = 0
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"{name!r} is a link to another place")
+        item = group[name]
+        place = h5py.h5o.get_info(item.id).addr
+        if place in seen:
+            raise ValueError(f"{name!r} occurs in several places")
+        seen.add(place)
+        if isinstance(item, h5py.Group):
+            total += _bytes(item, seen)
+        elif isinstance(item, h5py.Dataset):
+            if item.is_virtual or item.external is not None:
+                raise ValueError(f"{name!r} is stored in other files")
+            total += item.size * item.dtype.itemsize
+    return total
 
 
 def annotate_files(files: tuple[str | Path, str | Path], out: Path, permutation: ArrayLike, **extra: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from blindmatch.errors import shown
 from blindmatch.geometry.views import Views
 from blindmatch.io.files import Arrays, read_npz, reading, write_atomically
 from blindmatch.problem.distortion import Distortion
@@ -30,6 +31,7 @@ from blindmatch.validation import as_array
 
 _FORMAT = "blindmatch match 1"
 _PROOF, _TRUST = "certificate.", "assessment."  # prefixes of arrays
+_LONGEST = 100  # letters in the name of a solver or a bound
 _ARRAYS = ("confidence", "regret", "found_regret", "stability", "consensus", "agreement", "kept", "match")
 
 
@@ -155,7 +157,10 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
     if words["price"] is None:
         return task
     curve = tuple((float(price), int(pairs)) for price, pairs in words["price"]["curve"])
-    return task.changed(price=Price(float(words["price"]["price"]), curve))
+    tried, found = [price for price, _ in curve], float(words["price"]["price"])
+    if not (all(0 <= price < np.inf for price in (*tried, found)) and tried == sorted(tried)):
+        raise ValueError(f"price has the curve {shown(curve)}; expected prices of at least 0 in ascending order")
+    return task.changed(price=Price(found, curve))
 
 
 def _viewed(columns: Any, words: Mapping[str, Any] | None) -> Any:
@@ -221,13 +226,13 @@ def _stated(arrays: Arrays, words: Mapping[str, Any], task: Task | QAP) -> Resul
         cost=cost,
         lower_bound=None if words["lower_bound"] is None else float(words["lower_bound"]),
         status=words["status"],
-        solver=str(words["solver"]),
+        solver=_name(words, "solver"),
         seconds=seconds,
         task=task,
         proof=proof,
         trace=tuple(trace),
         notes=tuple(map(str, words["notes"])),
-        bound_name=str(words["bound_name"]),
+        bound_name=_name(words, "bound_name"),
         support=None if support is None else int(support),
         confidence=confidence,
         whole=arrays["whole"].astype(np.intp) if "whole" in arrays else None,
@@ -236,8 +241,20 @@ def _stated(arrays: Arrays, words: Mapping[str, Any], task: Task | QAP) -> Resul
     )
 
 
+def _name(words: Mapping[str, Any], key: str) -> str:
+    """A short name; control characters would reach the terminal."""
+    name = words[key]
+    if not isinstance(name, str) or not name.isprintable() or len(name) > _LONGEST:
+        raise ValueError(f"{key}={shown(name)}; expected up to {_LONGEST} printable letters")
+    return name
+
+
 def _assessment_of(arrays: Arrays, words: Mapping[str, Any], file: str) -> Assessment:
     values = {name: arrays.get(_TRUST + name) for name in _ARRAYS} | {name: words[name] for name in _SCALARS}
+    counts = {name: words[name] for name in ("draws", "support")} | dict(words["prior_count"] or {})
+    for name, value in counts.items():
+        if value is not None and (not isinstance(value, int) or value < 0):
+            raise ValueError(f"{name}={shown(value)}; expected a count")
     return Assessment(
         **values,
         prior_count=None if words["prior_count"] is None else Count(**words["prior_count"]),

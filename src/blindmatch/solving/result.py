@@ -415,7 +415,8 @@ class Result:
     def _verdict(self) -> str:
         from blindmatch.report.verdict import verdict
 
-        return verdict(self)
+        changed = "" if self.checked == self._claims else " (As stated, not checked.)"
+        return verdict(self) + changed
 
 
 def relative_gap(cost: float, lower_bound: float | None) -> float | None:
