@@ -18,8 +18,8 @@ IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
 
-def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
-    """Return a float64 copy of `values`: finite numbers, `ndim` axes, not empty.
+def as_floats(values: ArrayLike, name: str, ndim: int = 2, *, finite: bool = True) -> FloatArray:
+    """Return a float64 copy of `values`: finite numbers (unless `finite` is False), `ndim` axes, not empty.
 
     >>> as_floats([[1, 2], [3, float("nan")]], "X")
     Traceback (most recent call last):
@@ -28,7 +28,7 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
     """
     raw = as_array(values, name)
     if raw.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has dtype {raw.dtype}; expected real numbers")
+        raise ValueError(f"{name} {_described(raw)}; expected real numbers")
     if raw.ndim != ndim:
         prompts = " (are these prompts? bm.prompt_means averages them)" if (raw.ndim, ndim) == (3, 2) else ""
         raise ValueError(f"{name} has shape {raw.shape}; expected {ndim} axes{prompts}")
@@ -37,10 +37,16 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2) -> FloatArray:
     with np.errstate(over="ignore"):  # numbers beyond float64 become infinite and are reported below
         array = np.array(raw, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
+    if finite and len(bad):
         where = ", ".join(str(index) for index in bad[0])
         raise ValueError(f"{name} holds {array[tuple(bad[0])]} at [{where}]; every value must be finite")
     return array
+
+
+def _described(raw: NDArray[Any]) -> str:
+    """What an array holds instead of numbers."""
+    first = next(iter(raw.flat), None)
+    return f"holds text ({shown(str(first), 40)})" if isinstance(first, str) else f"has dtype {raw.dtype}"
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -58,13 +64,15 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def plain(values: Any) -> Any:
-    """Convert torch tensors and pandas' own numeric types to arrays that numpy can read; return the rest unchanged."""
+    """Convert tensors and pandas' own numeric types to arrays that numpy can read; return the rest unchanged."""
     package = type(values).__module__.split(".")[0]
     if package == "torch":
         tensor = values.detach().cpu().resolve_conj()  # drops device, gradient and bfloat16
         return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
     if package == "pandas" and hasattr(values, "to_numpy"):
         return _from_pandas(values)
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return np.from_dlpack(values)
     return values
 
 

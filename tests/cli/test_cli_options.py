@@ -211,7 +211,7 @@ def test_missing_relations_are_refused_or_filled_in():
     for words, message in (
         (("whole.npy", "lost.npy", *given, "--missing", "path"), "lost.npy: item 3 is not related to all others"),
         (("whole.npy", "gaps.npy", *given, "--missing", "pth"), "--missing 'pth' is not known; did you mean 'path'?"),
-        (("whole.npy", "whole.npy", "--missing", "path"), "with --metric precomputed"),
+        (("whole.npy", "whole.npy", "--missing", "path"), "--missing path is for --metric precomputed"),
     ):
         done = run("match", *words)
         assert (done.exit_code, done.stdout) == (2, "")

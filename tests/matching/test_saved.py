@@ -150,7 +150,7 @@ def test_results_show_themselves() -> None:
     frame = result.to_frame(trust)
     assert frame["target"].tolist() == result.permutation.tolist()
     assert frame["confidence"].tolist() == trust.confidence.tolist()
-    assert frame["source_name"][0] == "<b>0"
+    assert frame["source"][0] == "<b>0"
 
 
 def edited(path: Path, words: dict) -> None:

@@ -56,9 +56,9 @@ def test_the_command_reads_each_file_and_computes_each_kernel_once(
     np.save("b.npy", sides[1])
     read, load = [], load_embeddings
 
-    def counted(path: Path):
+    def counted(path: Path, **options: object):
         read.append(path.name)
-        return load(path)
+        return load(path, **options)
 
     monkeypatch.setattr("blindmatch.cli.gaps.load_embeddings", counted)
     done = CliRunner().invoke(app, ["match", "a.npy", "b.npy", "--assess", "--report", "r.html"])

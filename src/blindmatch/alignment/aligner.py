@@ -147,7 +147,9 @@ class BlindAligner(BaseEstimator):
         scalings = None
         if self.scale == "none":
             some = [points[:: math.ceil(len(points) / _ENOUGH)] for points in (source, target)]
-            warn_of_units(zip("XY", (np.asarray(rows, dtype=np.float64) for rows in some), strict=True))
+            warn_of_units(
+                (name, np.asarray(rows, dtype=np.float64), None) for name, rows in zip("XY", some, strict=True)
+            )
         else:
             raw = source.astype(np.float64), target.astype(np.float64)
             scalings = ColumnScaling.pair(*raw, self.scale)

@@ -1,7 +1,8 @@
-"""Matrices of relations with missing entries: refused with their count, or filled in on request."""
+"""The files of both sides: embeddings and tables, or matrices of relations, with what was done about gaps."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +11,21 @@ from numpy.typing import ArrayLike
 from blindmatch.cli.options import TaskOptions
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.relations import RULES, fill_missing
-from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings
 from blindmatch.validation import FloatArray, as_array
 
 
-def load_side(path: Path, what: TaskOptions) -> tuple[Embeddings, str]:
-    """Read one side, and say what was filled in; empty if nothing was."""
+def load_side(path: Path, what: TaskOptions, at: int) -> Embeddings:
+    """Read the source (0) or the target (1)."""
     rule, told = what.missing, ""
     if what.metric != "precomputed":
-        if rule is not None:
-            raise ValueError(f"--missing {rule}: it fills in matrices of relations, with --metric precomputed")
-        return load_embeddings(path), ""
+        if rule in RULES:
+            raise ValueError(f"--missing {rule} is for --metric precomputed; expected {', '.join(MISSING)} for tables")
+        if rule is not None and rule not in MISSING:
+            raise unknown_name("missing", rule, MISSING)
+        names = metric_names(what.metric)
+        gower = (names if isinstance(names, str) else names[at]) == "gower"
+        return load_embeddings(path, missing="distance" if gower and rule is None else rule, categories=gower)
     if rule is not None and rule not in RULES:
         raise unknown_name("missing", rule, RULES)
 
@@ -39,7 +44,15 @@ def load_side(path: Path, what: TaskOptions) -> tuple[Embeddings, str]:
     side = load_embeddings(path, complete)
     if side.values.shape[0] != side.values.shape[1]:
         raise ValueError(f"{path}: its shape is {side.values.shape}; --metric precomputed expects a square matrix")
-    return side, told
+    return replace(side, gaps=told)
+
+
+def metric_names(word: str) -> str | tuple[str, str]:
+    """A metric for both sides, or 'source,target'."""
+    source, comma, target = word.partition(",")
+    if "," in target:
+        raise ValueError(f"--metric {word}: expected one name, or two as in geodesic,cosine")
+    return (source.strip(), target.strip()) if comma else word
 
 
 def _filled(path: Path, array: ArrayLike, rule: str) -> FloatArray:

@@ -63,13 +63,8 @@ class TaskInput:
         }
 
     @cached_property
-    def _loaded(self) -> tuple[tuple[Embeddings, str], tuple[Embeddings, str]]:
-        return load_side(self.source, self.what), load_side(self.target, self.what)
-
-    @cached_property
     def _embeddings(self) -> tuple[Embeddings, Embeddings]:
-        (source, _), (target, _) = self._loaded
-        return named(self.items, source, target)
+        return named(self.items, load_side(self.source, self.what, 0), load_side(self.target, self.what, 1))
 
     @cached_property
     def task(self) -> Task:
@@ -84,8 +79,7 @@ class TaskInput:
     @cached_property
     def tables(self) -> Tables:
         """Which columns were used, and how they were scaled."""
-        (_, ours), (_, theirs) = self._loaded
-        return Tables(self._embeddings, self.task.scalings, gaps=(ours, theirs), relations=self.task.precomputed)
+        return Tables(self._embeddings, self.task.scalings, relations=self.task.precomputed)
 
     @cached_property
     def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:

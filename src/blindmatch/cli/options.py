@@ -27,7 +27,7 @@ _IMAGES = (
 )
 PAIRS = "Options for what is known about the pairs"
 RUN = "Options for the run"
-FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv, .h5ad"
+FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv, .jsonl, .xlsx, .db (SQLite), .h5ad"
 
 
 def time_limit(text: Any) -> Any:
@@ -148,7 +148,8 @@ Metric = Annotated[
         metavar="NAME",
         help="How dissimilar two items of one set are: euclidean, cosine, correlation, any other of scipy's cdist, "
         "geodesic or hops (shortest paths among nearest neighbours; geodesic:cosine finds them by "
-        "cosine distance). A different one for each side: source,target. precomputed: the files hold square matrices.",
+        "cosine distance), gower (tables with text columns). A different one for each side: source,target. "
+        "precomputed: the files hold square matrices.",
         autocompletion=completion.metrics,
     ),
 ]
@@ -221,8 +222,9 @@ class TaskOptions:
         str | None,
         _option(
             "RULE",
-            "With --metric precomputed, fill in missing entries (nan, empty cells): path (the shortest path over "
-            "other items) or mean (of what is known of both items). Without it they are refused.",
+            "What to do about missing cells, which are refused otherwise: drop (their rows), median (of the column), "
+            "distance (over the cells that both rows have). With --metric precomputed: path (the shortest path over "
+            "other items) or mean (of what is known of both items).",
             RUN,
         ),
     ] = None

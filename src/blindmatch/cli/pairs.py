@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from blindmatch.cli.gaps import metric_names
 from blindmatch.cli.options import TaskOptions
 from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.io.files import text_of
@@ -47,8 +48,8 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
         raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
     given = what.metric == "precomputed"
     options: dict[str, Any] = {
-        "source": None if given else source.values,
-        "target": None if given else target.values,
+        "source": None if given else source,
+        "target": None if given else target,
         "kernels": (source.values, target.values) if given else None,
         "distortion": what.distortion,
         "standardize": what.standardize,
@@ -72,14 +73,6 @@ def relation(metric: str, neighbors: str | None) -> dict[str, Any]:
     if metric == "precomputed":
         raise ValueError("--metric precomputed: this command needs embeddings")
     return {"metric": metric_names(metric), "neighbors": neighbor_counts(neighbors)}
-
-
-def metric_names(word: str) -> str | tuple[str, str]:
-    """A metric for both sides, or 'source,target'."""
-    source, comma, target = word.partition(",")
-    if "," in target:
-        raise ValueError(f"--metric {word}: expected one name, or two as in geodesic,cosine")
-    return (source.strip(), target.strip()) if comma else word
 
 
 def neighbor_counts(word: str | None) -> int | tuple[int, int] | None:

@@ -25,7 +25,6 @@ class Tables:
     sides: tuple[Embeddings, Embeddings]
     scalings: tuple[ColumnScaling, ColumnScaling] | None = None
     names: tuple[str, str] = SIDES
-    gaps: tuple[str, str] = ("", "")  # what was filled in
     relations: bool = False  # whether the tables hold relations between items, whose columns have no scale
 
     @classmethod
@@ -45,8 +44,9 @@ class Tables:
                 notes[f"ignored of the {side}"] = ", ".join(read.ignored)
             if scaling is not None:
                 notes[f"scale of the {side}"] = scaling.described(read.columns)
-        missing = zip(self.names, self.gaps, strict=True)
-        return {**notes, **{f"missing in the {side}": text for side, text in missing if text}}
+            if read.gaps:
+                notes[f"missing in the {side}"] = read.gaps
+        return notes
 
     @property
     def texts(self) -> list[Text]:
@@ -57,8 +57,8 @@ class Tables:
             parts += [f"ignored: {', '.join(read.ignored)}"] if read.ignored else []
             parts += [f"scaled: {scaling.described(read.columns)}"] if scaling is not None else []
             lines += [Text(plain(f"{side}, {'; '.join(parts)}"))] if parts else []
-        missing = zip(self.names, self.gaps, strict=True)
-        return [*lines, *(Text(f"{side}, missing: {text}") for side, text in missing if text)]
+            lines += [Text(f"{side}, missing: {read.gaps}")] if read.gaps else []
+        return lines
 
     def warn(self) -> None:
         """Warn on stderr if a column outweighs the others and no scale was chosen."""

@@ -165,9 +165,9 @@ def outweighing(sides: Iterable[tuple[str, FloatArray, Sequence[str] | None]]) -
     return "; ".join(found)
 
 
-def warn_of_units(sides: Iterable[tuple[str, FloatArray]], stacklevel: int = 2) -> None:
+def warn_of_units(sides: Iterable[tuple[str, FloatArray, Sequence[str] | None]], stacklevel: int = 2) -> None:
     """Warn if one column of a side outweighs the others: for callers that scale nothing."""
-    heavy = outweighing((name, values, None) for name, values in sides)
+    heavy = outweighing(sides)
     if heavy:
         message = f"{heavy}. scale='auto' brings columns to a common scale"
         warnings.warn(message, UnitsWarning, stacklevel=stacklevel + 1)

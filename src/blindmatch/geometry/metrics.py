@@ -21,7 +21,7 @@ DIRECT = (
 )
 _BOOLEAN = ("dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 PATHS = ("geodesic", "hops")
-METRICS = (*DIRECT, *PATHS)
+METRICS = (*DIRECT, *PATHS, "gower")
 _TINY = 1e-300
 _MOST = 20_000  # items: a matrix of their relations has 3.2 GB
 _NEIGHBORS, _SHARE = 50, 5  # default number of neighbours, but at most one item in five: the rule of SCOT
@@ -57,6 +57,8 @@ class Metric:
             raise ValueError("metric='precomputed'; expected kernels=(K, G) for relations that are given as matrices")
         if name == "auto":
             raise ValueError("metric='auto'; expected a name: bm.choose_relation compares some of them")
+        if name == "gower":
+            raise ValueError("metric='gower' is for tables; expected bm.match, bm.Task or 'blindmatch match'")
         if name not in DIRECT:
             raise unknown_name("metric", name, METRICS)
         return cls(name)
@@ -111,6 +113,28 @@ def as_metrics(metric: object, neighbors: object = None) -> tuple[Metric, Metric
             f"neighbors={shown(neighbors)} is given with metric={shown(metric)}; only {' and '.join(PATHS)} have them"
         )
     return found
+
+
+def gower_distances(points: FloatArray, categories: int) -> FloatArray:
+    """(n, n) Gower distances: the mean over the columns that two items both have (nan if they have none in common).
+
+    Numbers differ by a share of their range; the last `categories` columns are codes, which differ or not.
+
+    >>> gower_distances(np.array([[0.0, 1.0], [4.0, 1.0], [np.nan, 2.0]]), 1).tolist()
+    [[0.0, 0.5, 1.0], [0.5, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    n, d = points.shape
+    total, count = np.zeros((n, n)), np.zeros((n, n))
+    for at, column in enumerate(points.T):
+        known = ~np.isnan(column)
+        width = np.ptp(column[known]) if known.any() else 0.0
+        apart = np.abs(column[:, None] - column)
+        share = apart != 0 if at >= d - categories else apart / (width or 1.0)
+        both = known[:, None] & known
+        total += np.where(both, share, 0.0)
+        count += both
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / count)
 
 
 def paths(graph: csr_array, hops: bool = False) -> FloatArray:

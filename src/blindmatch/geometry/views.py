@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
 from blindmatch.geometry.correlation import correlation
+from blindmatch.io.embeddings import as_embeddings
 from blindmatch.validation import FloatArray, as_floats
 
 Kernel = Callable[[FloatArray], FloatArray]
@@ -23,7 +24,7 @@ class Views:
     Parameters
     ----------
     views
-        (n, d), (n, e), ... arrays: row i of each is the same item. Any number of views, any dimensions.
+        (n, d), (n, e), ... arrays or tables: row i of each is the same item. Any number of views, any dimensions.
     weights
         How much each view counts; by default all the same.
     labels
@@ -52,7 +53,7 @@ class Views:
     ) -> None:
         if not views:
             raise ValueError("Views() holds no view; expected one array or more")
-        arrays = [as_floats(view, f"views[{at}]") for at, view in enumerate(views)]
+        arrays = [as_embeddings(view, f"views[{at}]").values for at, view in enumerate(views)]
         for at, array in enumerate(arrays):
             if len(array) != len(arrays[0]):
                 raise ValueError(

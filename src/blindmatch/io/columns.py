@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from blindmatch.errors import shown
+from blindmatch.io.values import NOTHING, STARTS_AS_NUMBER, Writing, as_number, numbers_of
 from blindmatch.validation import FloatArray
 
 # Titles that decide what a column is for, in lower case.
@@ -26,8 +29,8 @@ class TableColumn:
     """One column of a table."""
 
     title: str  # in lower case; empty if there is none
-    cells: Sequence[Any]  # as they are in the file
-    numbers: FloatArray | None  # the cells as numbers; None if they are not numeric
+    cells: Any  # a sequence: as they are in the file
+    numbers: FloatArray | None  # the cells as numbers, nan where one is missing; None if they are not numeric
     text: bool  # whether it holds text: it may name the rows and is not a dimension of the embedding
     index: bool = False  # whether pandas wrote it as the index of a data frame
     fault: str = ""  # why a column that should be numeric is not
@@ -35,7 +38,9 @@ class TableColumn:
 
     @property
     def role(self) -> str:
-        """The role of the column: "name", "label", "id", "text" or "number"."""
+        """The role of the column: "name", "label", "id", "text", "number" or "other"."""
+        if self.fault == "other":
+            return "other"
         return ROLES.get(self.title) or ("text" if self.text else "id" if self.index else "number")
 
     @property
@@ -51,55 +56,164 @@ class TableColumn:
 
 
 @dataclass(frozen=True, eq=False)
+class Table:
+    """The cells of a table, before anything is decided about its columns."""
+
+    titles: Sequence[str] | None
+    columns: Sequence[Any]  # of each, its cells: text, values of Python, or an array of numbers
+    lines: Sequence[Any] | None = None  # where each row is in its file; None: rows are counted from 0
+    index: Collection[int] = ()  # the columns that pandas wrote as the index of a data frame
+    delimiter: str = ","  # between the cells: a comma between commas groups thousands
+
+    def place(self, row: int, column: int) -> str:
+        """Where a cell is."""
+        title = "" if self.titles is None else self.titles[column]
+        if self.lines is None:
+            return f"row {row}, column {title!r}"
+        return f"line {self.lines[row]}, column {column + 1}{f' ({title})' if title else ''}"
+
+
+@dataclass(frozen=True, eq=False)
 class NamedRows:
     """The names, classes and embedding of the rows of a table."""
 
     names: list[str] | None
     labels: list[Any] | None
-    values: FloatArray
+    values: FloatArray  # nan where a cell is missing
     used: tuple[str, ...]  # the columns of the embedding
     ignored: tuple[str, ...]  # what became of the others: "continent (text)"
+    categories: int = 0  # how many columns, the last ones, are codes of text
+    missing: str = ""  # where the first missing cell is
 
 
-def named_rows(columns: Sequence[TableColumn]) -> NamedRows:
+def rows_of(table: Table, *, categories: bool = False, gaps: bool = False) -> NamedRows:
     """Separate the embedding from the columns that describe the rows.
 
     The names are `name`, or else the first of these that is different in every row: a column of text, a text `label`,
     `id` or `index`, the index of a data frame. If there are columns called 0, 1, 2, ..., the other numeric columns are
-    not dimensions.
+    not dimensions. With `categories`, columns of text that repeats are dimensions too; with `gaps`, empty columns are.
     """
-    found: dict[str, list[TableColumn]] = {"name": [], "label": [], "id": [], "text": [], "number": []}
-    for column in columns:
+    texts = (cell for column in table.columns for cell in column if isinstance(cell, str))
+    writing = Writing.of(texts, table.delimiter)
+    columns = [_column(table, place, writing, gaps) for place in range(len(table.columns))]
+    found: dict[str, list[TableColumn]] = {role: [] for role in ("name", "label", "id", "text", "number", "other")}
+    for column in sorted(columns, key=lambda column: not column.index):  # the index comes first, as in text files
         if not column.counts_rows:
             found[column.role].append(column)
     candidates = [*found["text"], *(column for column in found["label"] if column.text), *found["id"]]
     distinct = (column for column in candidates if column.tells_rows_apart)
     names = next(iter((*found["name"], *distinct, *candidates)), None)
-    dimensions = _numbered(found["number"])
+    labels = next(iter(found["label"]), None)
+    dimensions = _dimensions(found["number"])
     for column in dimensions:
         if column.numbers is None:
             raise ValueError(column.fault)
+    repeated = [column for column in found["text"] if categories and not column.tells_rows_apart]
     vectors = [column.numbers for column in dimensions if column.numbers is not None]
+    vectors += [_codes(column) for column in repeated]
     if not vectors:
         raise ValueError(f"it has no numeric column; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
-    labels = next(iter(found["label"]), None)
-    read = {id(column) for column in (names, labels, *dimensions)}
-    why = {"number": "beside numbered columns", "id": "an index"}
+    values = vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1)
+    read = {id(column) for column in (names, labels, *dimensions, *repeated)}
+    why = {"number": "beside numbered columns", "id": "an index", "other": "empty, or of a type that is not used"}
+    if dimensions and vectors[0].ndim == 2:
+        why["number"] = "beside lists"
+    holes = np.argwhere(np.isnan(values))
+    first = ""
+    if len(holes) and vectors[0].ndim == 1:
+        row, at = holes[0].tolist()
+        first = table.place(row, columns.index([*dimensions, *repeated][at]))
     return NamedRows(
         None if names is None else [_name(cell, row) for row, cell in enumerate(names.cells)],
         None if labels is None else list(labels.cells),
-        vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1),
-        tuple(column.heading or str(place) for place, column in enumerate(dimensions)),
+        values,
+        tuple(column.heading or str(place) for place, column in enumerate([*dimensions, *repeated])),
         tuple(
             f"{column.heading or '?'} ({why.get(column.role, column.role)})"
             for column in columns
-            if id(column) not in read
+            if id(column) not in read and not column.counts_rows
         ),
+        len(repeated),
+        first,
     )
 
 
-def _numbered(columns: list[TableColumn]) -> list[TableColumn]:
-    """The columns called 0, 1, 2, ... if there are any; the other columns then describe the row."""
+def _column(table: Table, place: int, writing: Writing, gaps: bool) -> TableColumn:
+    """One column: what its cells stand for, and what is wrong if they should be numbers and are not."""
+    cells, heading = table.columns[place], "" if table.titles is None else table.titles[place]
+    unnamed = UNNAMED.fullmatch(heading) is not None
+    index = place in table.index or (table.titles is not None and (unnamed or (place == 0 and not heading)))
+    title = "" if unnamed else heading.strip().lower()
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
+        return _of_numbers(table, place, TableColumn(title, cells, cells.astype(np.float64), False, index, "", heading))
+    if lists := [cell for cell in cells if isinstance(cell, list | tuple | np.ndarray)]:
+        return TableColumn(title, (), _stacked(heading, lists, len(cells)), False, heading=heading)
+    # Dates in the first column tell the rows apart, as in a time series.
+    values = numbers_of(cells, writing, dates=place > 0)
+    bad = [row for row, value in enumerate(values) if value is None]
+    if bad and not any(isinstance(cells[row], str) for row in bad) and title not in ROLES and not (place == 0 or index):
+        return TableColumn(title, cells, None, False, fault="other", heading=heading)
+    if title in ROLES:
+        text = bool(bad)
+    elif place == 0 or index:
+        text = 2 * len(bad) > len(cells)  # a single bad cell in a numeric column is an error, not a name
+    else:
+        # "1,5" or "3 kg" is a malformed number, and must not be skipped as text.
+        filled = [row for row, value in enumerate(values) if value is None or not math.isnan(value)]
+        text = bool(bad) and len(bad) == len(filled) and not any(STARTS_AS_NUMBER.match(str(cells[row])) for row in bad)
+    fault = ""
+    if bad:
+        advice = _advice(str(cells[bad[0]]), bad == [0] and table.titles is not None and len(cells) > 1)
+        fault = f"{table.place(bad[0], place)}: {shown(cells[bad[0]], 80)} is not a number; {advice}"
+    numbers = None if bad else np.array(values, dtype=np.float64)
+    made = TableColumn(title, cells, numbers, text, index, fault, heading)
+    if numbers is not None and len(numbers) and np.isnan(numbers).all() and not gaps and made.role == "number":
+        return TableColumn(title, cells, None, False, fault="other", heading=heading)
+    return _of_numbers(table, place, made)
+
+
+def _of_numbers(table: Table, place: int, column: TableColumn) -> TableColumn:
+    """The column, with a fault if a number is infinite."""
+    infinite = [] if column.numbers is None else np.flatnonzero(np.isinf(column.numbers)).tolist()
+    if not infinite:
+        return column
+    where, advice = table.place(infinite[0], place), "replace it, or remove the row or the column"
+    fault = f"{where}: {shown(column.cells[infinite[0]], 80)} is not a finite number; {advice}"
+    return TableColumn(column.title, column.cells, None, column.text, column.index, fault, column.heading)
+
+
+def _advice(cell: str, only_first: bool) -> str:
+    """What to do about a cell that is not a number; `only_first`: all cells below it are numbers."""
+    if STARTS_AS_NUMBER.match(cell) or not only_first:
+        return "write plain numbers, such as 1234.5, or remove the column"
+    return "if it belongs to a second row of titles, remove that row"
+
+
+def _stacked(heading: str, lists: list[Any], count: int) -> FloatArray:
+    """A column of lists, which is the whole embedding, as an array."""
+    try:
+        rows = np.array(lists, dtype=np.float64)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    if rows.ndim != 2 or len(rows) != count:
+        raise ValueError(f"column {heading!r} holds lists of lists, or of different lengths; expected one for each row")
+    return rows
+
+
+def _codes(column: TableColumn) -> FloatArray:
+    """A number for each text of a column, nan where there is none."""
+    texts = ["" if cell is None or str(cell).lower() in NOTHING else str(cell) for cell in column.cells]
+    known = {text: code for code, text in enumerate(sorted(set(texts) - {""}))}
+    return np.array([known.get(text, math.nan) for text in texts])
+
+
+def _dimensions(columns: list[TableColumn]) -> list[TableColumn]:
+    """The columns that form the embedding: the only column of lists, those called 0, 1, 2, ..., or all."""
+    lists = [column for column in columns if column.numbers is not None and column.numbers.ndim == 2]
+    if len(lists) > 1:
+        raise ValueError(f"it holds {len(lists)} columns of lists; expected columns of numbers, or one of lists")
+    if lists:
+        return lists
     numbered = [column for column in columns if column.title.isdecimal()]
     counted = {column.title for column in numbered} == {str(k) for k in range(len(numbered))}
     return numbered if counted and len(numbered) > 1 else columns
@@ -125,7 +239,8 @@ def has_titles(rows: list[list[str]]) -> bool:
     """
     first, below = rows[0], rows[1:]
     places = [place for place, cell in enumerate(first) if as_number(cell) is not None]
-    cells, numbers = [first[place] for place in places], [float(first[place]) for place in places]
+    cells = [first[place] for place in places]
+    numbers = [as_number(cell) or 0.0 for cell in cells]
     ascending = all(a < b for a, b in pairwise(numbers))
     integers = all(_is_integer(cell) for cell in cells)
     if not places:
@@ -149,11 +264,3 @@ def has_titles(rows: list[list[str]]) -> bool:
 
 def _is_integer(cell: str) -> bool:
     return cell.isascii() and cell.lstrip("+-").isdecimal()
-
-
-def as_number(cell: str) -> float | None:
-    """The number in a cell, or None."""
-    try:
-        return float(cell)
-    except ValueError:
-        return None

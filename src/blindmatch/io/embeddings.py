@@ -10,11 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blindmatch.errors import unknown_name
 from blindmatch.io.arrays import read_arrays
 from blindmatch.io.cells import read_cells, split_key
+from blindmatch.io.columns import Table, rows_of
 from blindmatch.io.files import Arrays, read_npy
-from blindmatch.io.table_files import read_parquet, read_text
+from blindmatch.io.table_files import DATABASES, EXCEL, frame_cells, read_table, record_cells, split_part
 from blindmatch.validation import FloatArray, as_floats
+
+Complete = Callable[[ArrayLike], ArrayLike]
+_PACKED = (".csv.gz", ".tsv.gz", ".jsonl.gz")
+SUFFIXES = (
+    *(".npy", ".npz", ".safetensors", ".parquet", ".csv", ".tsv", ".jsonl", *_PACKED, ".h5ad"),
+    *(*EXCEL, *DATABASES),
+)
+MISSING = ("drop", "median", "distance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +34,7 @@ class Embeddings:
     Attributes
     ----------
     values
-        (n, d) float64, all finite.
+        (n, d) float64, all finite; nan where a cell is missing, if ``missing="distance"`` was asked for.
     names
         A human-readable name for each row.
     labels
@@ -33,6 +43,10 @@ class Embeddings:
         Of a table: the titles of the columns that form the embedding. None for an array.
     ignored
         Of a table: the columns that were not used, and why.
+    categories
+        How many columns, the last ones, hold codes of text.
+    gaps
+        What was done about missing cells, in words; empty if there were none.
     """
 
     values: FloatArray
@@ -40,70 +54,169 @@ class Embeddings:
     labels: NDArray[Any] | None = None
     columns: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
+    categories: int = 0
+    gaps: str = ""
 
     def __len__(self) -> int:
         return len(self.values)
 
 
-Complete = Callable[[ArrayLike], ArrayLike]
-SUFFIXES = (".npy", ".npz", ".safetensors", ".parquet", ".csv", ".tsv", ".h5ad")
+def as_embeddings(given: Any, name: str, *, missing: str | None = None, categories: bool = False) -> Embeddings:
+    """One side of a match, whatever it is given as: the one reader of Python and of the command line.
+
+    Parameters
+    ----------
+    given
+        A path; a data frame of pandas, polars or pyarrow; a list of dictionaries, one for each row; an (n, d) array.
+    name
+        What messages call it.
+    missing
+        What to do about missing cells: None refuses them, "drop" leaves their rows out, "median" fills in the median of
+        the column, "distance" keeps nan, for distances over the cells that both rows have.
+    categories
+        Whether columns of text that repeats are part of the embedding, as codes.
+    """
+    if missing is not None and missing not in MISSING:
+        raise unknown_name("missing", missing, MISSING)
+    if isinstance(given, Embeddings):
+        return given
+    if isinstance(given, str | Path):
+        return load_embeddings(given, missing=missing, categories=categories)
+    records = isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(row, dict) for row in given)
+    table = record_cells(given) if records else frame_cells(given)
+    if table is not None:
+        return _of_table(table, name, None, missing, categories)
+    if missing is None:
+        return Embeddings(as_floats(given, name))
+    return _completed(Embeddings(as_floats(given, name, finite=False)), name, missing, "")
 
 
-def load_embeddings(path: str | Path, complete: Complete | None = None) -> Embeddings:
+def load_embeddings(
+    path: str | Path,
+    complete: Complete | None = None,
+    *,
+    missing: str | None = None,
+    categories: bool = False,
+) -> Embeddings:
     """Read embeddings from a file; a ValueError names the file and says what is wrong with it.
 
     Parameters
     ----------
     path
         ``.npy``: an (n, d) array. ``.npz`` and ``.safetensors``: the array ``embeddings`` or the only two-dimensional
-        array, and optionally ``names`` and ``labels``. ``.csv``, ``.tsv`` and ``.parquet``: one row per item with
-        numeric columns. Columns called ``name``, ``label``, ``class``, ``id`` or ``index``, text columns and the index
-        of a data frame are not part of the embedding. The first of them names the items, with ``name`` before all
-        others, and ``label`` or ``class`` is their class. In text files the first row may be a header
-        (``docs/embeddings.md`` has the rules). A ``.parquet`` file may have one column of lists instead. ``.h5ad``
+        array, and optionally ``names`` and ``labels``. Tables (``.csv``, ``.tsv``, ``.jsonl``, also packed as ``.gz``,
+        ``.parquet``, ``.xlsx``, SQLite) have one row per item with numeric columns. Columns called ``name``,
+        ``label``, ``class``, ``id`` or ``index``, text columns and the index of a data frame are not part of the
+        embedding. The first of them names the items, with ``name`` before all others, and ``label`` or ``class`` is
+        their class. In text files the first row may be a header (``docs/tables.md`` has the rules). There may be one
+        column of lists instead. ``file.xlsx:Sheet`` and ``file.db:table`` choose a part of a file. ``.h5ad``
         (AnnData): ``cells.h5ad#X_pca`` is its ``obsm["X_pca"]``; without a key, the only matrix in ``obsm``, or ``X``.
     complete
-        Gets the numbers, nan where one is missing or a cell is empty, and returns them without gaps, such as
-        ``bm.fill_missing`` for relations. Without it, files with gaps are refused.
+        Gets the numbers, nan where one is missing, and returns them without gaps, such as ``bm.fill_missing`` for
+        relations.
+    missing, categories
+        As in ``as_embeddings``.
     """
+    (path, part), given = split_part(path), str(path)
     path, key = split_key(path)
     suffix = path.suffix.lower()
+    if suffix == ".gz":
+        suffix = "".join(path.suffixes[-2:]).lower()
     if path.is_dir() and suffix not in SUFFIXES:
         raise ValueError(f"{path}: it is a folder; expected a file ({', '.join(SUFFIXES)})")
     if suffix == ".dat":
         raise ValueError(f"{path}: a problem in QAPLIB format, not embeddings; 'blindmatch solve' and bm.solve take it")
     if suffix not in SUFFIXES:
         raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(SUFFIXES)}")
-    if suffix == ".npy":
-        return _checked(path, complete, read_npy(path))
-    if suffix in (".npz", ".safetensors"):
-        return _from_arrays(path, complete, read_arrays(path))
-    if suffix == ".h5ad":
-        return _checked(path, complete, *read_cells(path, key))
-    table = read_parquet(path) if suffix == ".parquet" else read_text(path, gaps=complete is not None)
-    read = _checked(path, complete, table.values, table.names, table.labels)
-    return replace(read, columns=table.used if len(table.used) == read.values.shape[1] else None, ignored=table.ignored)
+    if suffix in (".npy", ".npz", ".safetensors", ".h5ad"):
+        read: tuple[Any, ...]
+        if suffix == ".npy":
+            read = (read_npy(path),)
+        else:
+            read = _from_arrays(path, read_arrays(path)) if suffix != ".h5ad" else read_cells(path, key)
+        return _checked(path, complete, missing, *read)
+    return _of_table(read_table(path, part), given, complete, missing, categories)
+
+
+def _of_table(table: Table, name: str, complete: Complete | None, missing: str | None, categories: bool) -> Embeddings:
+    """The embeddings of the rows of a table."""
+    try:
+        rows = rows_of(table, categories=categories, gaps=complete is not None)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    values = rows.values if complete is None else as_floats(complete(rows.values), name)
+    names, labels = rows.names, rows.labels
+    read = Embeddings(
+        as_floats(values, name, finite=False),
+        None if names is None else tuple(names),
+        None if labels is None else np.asarray(labels),
+        rows.used if len(rows.used) == values.shape[1] else None,
+        rows.ignored,
+        rows.categories,
+    )
+    return _completed(read, name, missing, rows.missing)
+
+
+def _completed(read: Embeddings, name: str, missing: str | None, first: str) -> Embeddings:
+    """The embeddings with something done about missing cells; `first` says where the first one is."""
+    holes = np.isnan(read.values)
+    if np.isinf(read.values).any():
+        as_floats(read.values, name)  # it says where
+    if not holes.any():
+        return read
+    row, column = np.argwhere(holes)[0].tolist()
+    many = f"{holes.sum()} of {holes.size} cells {'is' if holes.sum() == 1 else 'are'} missing"
+    if missing is None:
+        where = first or f"row {row}, column {column + 1}"
+        raise ValueError(
+            f"{name}: {many}, the first in {where}; fill {'it' if holes.sum() == 1 else 'them'} in, or use "
+            "missing='drop' (rows), 'median' (of the column) or 'distance' (over the cells that both rows have)"
+        )
+    if missing == "distance":
+        return replace(read, gaps=f"{many}: distances over the cells that both rows have")
+    if missing == "drop":
+        whole = ~holes.any(axis=1)
+        if not whole.any():
+            raise ValueError(f"{name}: {many}, at least one in each row; missing='drop' would leave nothing")
+        kept = np.flatnonzero(whole).tolist()
+        names = tuple(str(at) if read.names is None else read.names[at] for at in kept)
+        labels = None if read.labels is None else read.labels[whole]
+        gaps = f"{many}: {len(read) - len(kept)} of {len(read)} rows left out"
+        return replace(read, values=read.values[whole], names=names, labels=labels, gaps=gaps)
+    empty = np.flatnonzero(holes.all(axis=0))
+    if len(empty):
+        raise ValueError(f"{name}: column {empty[0] + 1} has no number; missing='median' cannot fill it in")
+    return replace(read, values=with_medians(read.values), gaps=f"{many}: filled in with the median of the column")
+
+
+def with_medians(values: FloatArray) -> FloatArray:
+    """The values with the median of its column for each missing one."""
+    holes = np.isnan(values)
+    return np.where(holes, np.nanmedian(values, axis=0), values) if holes.any() else values
 
 
 def _checked(
-    path: Path, complete: Complete | None, values: ArrayLike, names: Any = None, labels: Any = None
+    path: Path, complete: Complete | None, missing: str | None, values: ArrayLike, names: Any = None, labels: Any = None
 ) -> Embeddings:
-    """Build the embeddings from the contents of a file, and check each part."""
-    numbers = as_floats(values if complete is None else complete(values), str(path))
+    """Build the embeddings from the contents of a file of arrays, and check each part."""
+    given = values if complete is None else complete(values)
+    numbers = as_floats(given, str(path), finite=missing is None)
     for what, column in (("names", names), ("labels", labels)):
         if column is not None and np.shape(column) != (len(numbers),):
             raise ValueError(
                 f"{path}: {what} has shape {np.shape(column)}; expected one for each of {len(numbers)} rows"
             )
     texts = None if names is None else tuple(_text(name) for name in names)
-    return Embeddings(numbers, texts, None if labels is None else np.asarray(labels))
+    read = Embeddings(numbers, texts, None if labels is None else np.asarray(labels))
+    return _completed(read, str(path), missing, "")
 
 
 def _text(name: Any) -> str:
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
-def _from_arrays(path: Path, complete: Complete | None, arrays: Arrays) -> Embeddings:
+def _from_arrays(path: Path, arrays: Arrays) -> tuple[Any, Any, Any]:
+    """Values, names and labels."""
     if "embeddings" in arrays:
         values = arrays["embeddings"]
     else:
@@ -112,4 +225,4 @@ def _from_arrays(path: Path, complete: Complete | None, arrays: Arrays) -> Embed
             found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
             raise ValueError(f"{path}: expected an array 'embeddings' or a single one with two axes; it holds {found}")
         values = arrays[candidates[0]]
-    return _checked(path, complete, values, arrays.get("names"), arrays.get("labels"))
+    return values, arrays.get("names"), arrays.get("labels")

@@ -195,6 +195,6 @@ def file_digest(path: str | Path, kind: str = "sha256") -> str:
         return hashlib.file_digest(file, kind).hexdigest()
 
 
-def missing_package(path: str | Path, package: str) -> ImportError:
+def missing_package(path: str | Path, package: str, extra: str = "files") -> ImportError:
     """The error for a file type that needs a package."""
-    return ImportError(f"{path}: this file type needs the package {package}: pip install 'blindmatch[files]'")
+    return ImportError(f"{path}: this file type needs the package {package}: pip install 'blindmatch[{extra}]'")

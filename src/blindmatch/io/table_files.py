@@ -1,42 +1,75 @@
-"""Read tables from text and parquet files; `columns` has the rules that decide what each column is for."""
+"""Read tables from text, parquet, Excel, JSON and SQLite files; `columns` decides what each column is for."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
-import math
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+import sqlite3
+import zipfile
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from blindmatch.io.columns import ROLES, UNNAMED, NamedRows, TableColumn, as_number, has_titles, named_rows
-from blindmatch.io.files import missing_package, reading, refuse_bomb, text_of
+from blindmatch.errors import shown, unknown_name
+from blindmatch.io.columns import UNNAMED, Table, has_titles
+from blindmatch.io.files import RATIO, UNPACKED, missing_package, reading, refuse_bomb, text_of
 
-_STARTS_AS_NUMBER = re.compile(r"[+-]?[$€£¥]? ?[.,]?\d")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or three decimals
-_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+EXCEL, DATABASES = (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
 _SEPARATOR = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # Excel reads such a first line, and does not show it
 _PAGE = re.compile(r"\s*<(!doctype html|html)\b", re.IGNORECASE)
-_NOTHING = ("", "-", "?", "na", "n/a", "null", "none", "#n/a")
+_CELLS = UNPACKED // 8  # that a spreadsheet or a database may have
 
 
-def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
-    """Read a text table separated by commas, semicolons or tabs; with `gaps`, an empty cell is a missing number.
+def split_part(path: str | Path) -> tuple[Path, str | None]:
+    """The file and the sheet or table of ``file.xlsx:Sheet`` and ``file.db:table``; None if there is none.
 
-    Between semicolons, numbers may have a decimal comma if none has a decimal point: spreadsheets export them like this
-    where the comma is the decimal sign.
+    >>> split_part("towns.xlsx:Sheet 2")[1], split_part("towns.csv:1")[1]
+    ('Sheet 2', None)
     """
+    file, colon, part = str(path).rpartition(":")
+    return (Path(file), part) if colon and Path(file).suffix.lower() in (*EXCEL, *DATABASES) else (Path(path), None)
+
+
+def read_table(path: Path, part: str | None = None) -> Table:
+    """The cells of a file; `part` is the sheet or the table of a file that has several."""
+    suffix = path.suffixes[-2] if path.suffix.lower() == ".gz" and len(path.suffixes) > 1 else path.suffix
+    if suffix.lower() in EXCEL:
+        return _excel(path, part)
+    if suffix.lower() in DATABASES:
+        return _database(path, part)
+    if suffix.lower() == ".parquet":
+        return arrow_cells(parquet_table(path))
+    return _json_lines(path) if suffix.lower() == ".jsonl" else _text(path)
+
+
+def _text_of(path: Path) -> str:
+    """The text of a file, unpacked if it ends with .gz."""
     try:
-        text = text_of(path)
+        if path.suffix.lower() != ".gz":
+            text = text_of(path)
+        else:
+            with reading(path, ".gz"), gzip.open(path) as file:
+                limit = max(UNPACKED, RATIO * path.stat().st_size)
+                packed = file.read(limit + 1)
+                if len(packed) > limit:
+                    raise ValueError(f"it unpacks to more than {limit:,} bytes")
+            text = packed.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         raise ValueError(f"{path}: not a text file in UTF-8; save it with that encoding (Excel: 'CSV UTF-8')")
+    return text
+
+
+def _text(path: Path) -> Table:
+    """A text table separated by commas, semicolons or tabs."""
+    text = _text_of(path)
     if _PAGE.match(text):
         raise ValueError(f"{path}: a web page, not a table; download the table itself")
     with reading(path, path.suffix):
@@ -51,77 +84,140 @@ def read_text(path: Path, *, gaps: bool = False) -> NamedRows:
     for line, row in rows:
         if len(row) != width:
             raise ValueError(f"{path}: line {line} has {len(row)} cells, the first has {width}")
-    plain = _with_points([row for _, row in rows]) if delimiter == ";" else [row for _, row in rows]
+    return _titled(path, rows, delimiter)
+
+
+def _titled(path: Path, rows: Sequence[tuple[int, Sequence[Any]]], delimiter: str = ",") -> Table:
+    """A table from its rows and their lines; the first may be a header."""
     try:
-        titles = rows[0][1] if rows and has_titles(plain) else None
-        if titles is not None:
-            rows, plain = rows[1:], plain[1:]
-        if not rows:
-            raise ValueError("it is empty: no row of numbers in it")
-        lines = [line for line, _ in rows]
-        columns = zip(zip(*(row for _, row in rows), strict=True), zip(*plain, strict=True), strict=True)
-        return named_rows(
-            [
-                _text_column(place, None if titles is None else titles[place], both, lines, gaps)
-                for place, both in enumerate(columns)
-            ]
-        )
+        words = [["" if cell is None else str(cell).strip() for cell in row] for _, row in rows]
+        titles = words[0] if rows and has_titles(words) else None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    kept = rows if titles is None else rows[1:]
+    if not kept:
+        raise ValueError(f"{path}: it is empty: no row of numbers in it")
+    columns = [list(column) for column in zip(*(row for _, row in kept), strict=True)]
+    return Table(titles, columns, [line for line, _ in kept], delimiter=delimiter)
 
 
-def _with_points(rows: list[list[str]]) -> list[list[str]]:
-    """The cells with a decimal point for each decimal comma.
+def _excel(path: Path, part: str | None) -> Table:
+    """A sheet of a spreadsheet: the named one, or the only one with something in it."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise missing_package(path, "openpyxl", "tables") from None
+    with reading(path, path.suffix):
+        path.open("rb").close()  # raises the usual error if the file is missing
+        with zipfile.ZipFile(path) as archive:
+            refuse_bomb(sum(member.file_size for member in archive.infolist()), path.stat().st_size)
+        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+            sheets = {sheet.title: sheet for sheet in book.worksheets}
+            name = _chosen(path, part, list(sheets), "sheet")
+            sheets[name].reset_dimensions()  # what the file announces may be absurd
+            rows = _filled(sheets[name].iter_rows(values_only=True))
+    width = max((len(row) for _, row in rows), default=0)
+    return _titled(path, [(line, [*row, *[None] * (width - len(row))]) for line, row in rows])
 
-    They stay as they are if some number has a point already, and if all commas may separate thousands.
+
+def _filled(rows: Iterable[Sequence[Any]]) -> list[tuple[int, list[Any]]]:
+    """The rows that are not empty, without empty cells at their end, and their numbers."""
+    kept, cells = [], 0
+    for line, row in enumerate(rows, 1):
+        last = max((place for place, cell in enumerate(row) if cell not in (None, "")), default=-1)
+        cells += 1 + last
+        if cells > _CELLS or line > _CELLS:
+            raise ValueError(f"it has more than {_CELLS:,} cells")
+        if last >= 0:
+            kept.append((line, [cell.strip() if isinstance(cell, str) else cell for cell in row[: last + 1]]))
+    return kept
+
+
+def _database(path: Path, part: str | None) -> Table:
+    """A table of an SQLite database: the named one, or the only one."""
+    with reading(path, "SQLite"):
+        path.open("rb").close()
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as base:
+            base.execute("PRAGMA trusted_schema=OFF")
+            known = base.execute("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'")
+            name = _chosen(path, part, [str(row[0]) for row in known], "table")
+            found = base.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))  # nosec B608: it has this table
+            titles = [str(column[0]) for column in found.description]
+            rows = found.fetchmany(_CELLS // len(titles) + 1)
+    if not rows or len(rows) * len(titles) > _CELLS:
+        raise ValueError(f"{path}: {name!r} has {len(rows)} rows; expected up to {_CELLS // len(titles):,}, and one")
+    return Table(titles, [list(column) for column in zip(*rows, strict=True)], range(1, len(rows) + 1))
+
+
+def _chosen(path: Path, part: str | None, known: list[str], kind: str) -> str:
+    if part is not None and part not in known:
+        raise ValueError(f"{path}: {unknown_name(kind, part, known)}")
+    if part is None and len(known) != 1:
+        some = f"; choose one, as in {path.name}:{known[0]}" if known else ""
+        raise ValueError(f"{path}: it has {len(known)} {kind}s ({', '.join(known)[:200]}){some}")
+    return known[0] if part is None else part
+
+
+def _json_lines(path: Path) -> Table:
+    """A file with a JSON object on each line."""
+    with reading(path, ".jsonl"):
+        lines = [(line, text) for line, text in enumerate(_text_of(path).splitlines(), 1) if text.strip()]
+        rows = [(line, json.loads(text)) for line, text in lines]
+    for line, row in rows:
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}: line {line} holds {shown(row, 60)}; expected an object such as {{'x': 1}}")
+    if not rows:
+        raise ValueError(f"{path}: it is empty")
+    return record_cells([row for _, row in rows], [line for line, _ in rows])
+
+
+def record_cells(records: Sequence[dict[Any, Any]], lines: Sequence[int] | None = None) -> Table:
+    """The cells of dictionaries, one for each row; what a row lacks is missing."""
+    titles = list(dict.fromkeys(title for record in records for title in record))
+    cells = [[_stripped(record.get(title)) for record in records] for title in titles]
+    return Table([str(title) for title in titles], cells, lines)
+
+
+def _stripped(cell: Any) -> Any:
+    return cell.strip() if isinstance(cell, str) else cell
+
+
+def frame_cells(frame: Any) -> Table | None:
+    """The cells of a data frame of pandas, polars, pyarrow or any other library that exports Arrow; None if it is none.
+
+    The libraries convert their own types to numbers and to objects of Python.
     """
-    commas = [cell for row in rows for cell in row if _DECIMAL_COMMA.fullmatch(cell)]
-    if any(_DECIMAL_POINT.fullmatch(cell) for row in rows for cell in row) or all(map(_THOUSANDS.fullmatch, commas)):
-        return rows
-    return [[cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for cell in row] for row in rows]
+    package = type(frame).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(frame, "columns"):
+        indices = [frame.index.get_level_values(level) for level in range(frame.index.nlevels)]
+        titles = ["" if name is None else str(name) for name in frame.index.names]
+        columns = [*indices, *(frame.iloc[:, place] for place in range(frame.shape[1]))]
+        titles += [str(title) for title in frame.columns]
+        return Table(titles, [_pandas_cells(column) for column in columns], None, range(len(indices)))
+    if package == "polars" and hasattr(frame, "columns"):
+        frame = frame.collect() if hasattr(frame, "collect") else frame
+        numeric = [series.dtype.is_numeric() and not series.dtype.is_decimal() for series in frame]
+        cells = [
+            series.cast(float).to_numpy() if number else series.to_list()
+            for series, number in zip(frame, numeric, strict=True)
+        ]
+        return Table(list(frame.columns), cells)
+    if package == "pyarrow" and hasattr(frame, "column_names"):
+        return arrow_cells(frame, file=False)
+    if hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "columns"):
+        from pyarrow import table
+
+        return arrow_cells(table(frame), file=False)
+    return None
 
 
-def _text_column(
-    place: int, title: str | None, both: tuple[Sequence[str], Sequence[str]], lines: list[int], gaps: bool
-) -> TableColumn:
-    """A column of text cells; `both` are the cells as in the file, and with decimal points."""
-    cells, plain = both
-    values = [math.nan if gaps and not cell else as_number(cell) for cell in plain]
-    bad = [row for row, value in enumerate(values) if value is None]
-    filled = [cells[row] for row in bad if cells[row]]
-    if (title or "").lower() in ROLES:
-        text = bool(filled)
-    elif place == 0:
-        text = 2 * len(filled) > len(cells)  # a single bad cell in a numeric column is an error, not a name
-    else:
-        # "1,5" or "3 kg" is a malformed number, and must not be skipped as text.
-        text = bool(filled) and len(bad) == len(cells) and not any(_STARTS_AS_NUMBER.match(cell) for cell in filled)
-    index = title is not None and (UNNAMED.fullmatch(title) is not None or (place == 0 and not title))
-    fault = ""
-    if bad:
-        fault = f"{_where(bad[0], place, title, cells, lines)} is not a number; "
-        fault += _advice(cells[bad[0]], bad == [0] and title is not None and len(cells) > 1)
-    infinite = [row for row, value in enumerate(values) if value is not None and not (gaps or math.isfinite(value))]
-    if infinite and not bad:
-        fault = f"{_where(infinite[0], place, title, cells, lines)} is not a finite number; "
-        fault += "replace it, or remove the row or the column"
-    numbers = None if bad or infinite else np.array(values, dtype=np.float64)
-    return TableColumn("" if index else (title or "").lower(), cells, numbers, text, index, fault, title or "")
-
-
-def _where(row: int, place: int, title: str | None, cells: Sequence[str], lines: list[int]) -> str:
-    """A cell, and where it is."""
-    called = f" ({title})" if title else ""
-    return f"line {lines[row]}, column {place + 1}{called}: {cells[row][:80]!r}"
-
-
-def _advice(cell: str, only_first: bool) -> str:
-    """What to do about a cell that is not a number; `only_first`: all cells below it are numbers."""
-    if cell.lower() in _NOTHING:
-        return "fill it in, or remove the row or the column"
-    if _STARTS_AS_NUMBER.match(cell) or not only_first:
-        return "write plain numbers, such as 1234.5, or remove the column"
-    return "if it belongs to a second row of titles, remove that row"
+def _pandas_cells(column: Any) -> Any:
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)
+    if isinstance(kind, np.dtype) and kind.kind in "biuf":
+        gaps = bool(column.isna().any())
+        return column.to_numpy(dtype=np.float64, na_value=np.nan) if gaps else column.to_numpy(dtype=kind)
+    missing = column.isna()
+    return [None if gone else _stripped(cell) for cell, gone in zip(column.tolist(), missing, strict=True)]
 
 
 def parquet_table(path: Path) -> Any:
@@ -137,60 +233,28 @@ def parquet_table(path: Path) -> Any:
         return file.read()
 
 
-def read_parquet(path: Path) -> NamedRows:
-    """Read numeric columns or one column of lists, with the index if pandas wrote the file."""
-    table = parquet_table(path)
-    with reading(path, ".parquet"):
-        indices = (table.schema.pandas_metadata or {}).get("index_columns", [])
-        columns = [
-            _arrow_column(title, table.column(place), title in indices or UNNAMED.fullmatch(title) is not None)
-            for place, title in enumerate(table.column_names)
-        ]
-        columns += [_range_column(index, table.num_rows) for index in indices if isinstance(index, dict)]
-    # As in text files, the index comes first. A column of lists is the embedding; other numeric columns are dropped.
-    ordered = sorted((column for column in columns if column is not None), key=lambda column: not column.index)
-    lists = [column for column in ordered if column.numbers is not None and column.numbers.ndim == 2]
-    if len(lists) > 1:
-        raise ValueError(
-            f"{path}: it holds {len(lists)} columns of lists; expected columns of numbers, or one of lists"
-        )
-    dropped = [f"{title} (type)" for title, column in zip(table.column_names, columns, strict=False) if column is None]
-    if lists:
-        beside = [column for column in ordered if column not in lists and column.role == "number"]
-        dropped += [f"{column.heading} (beside lists)" for column in beside]
-        ordered = [column for column in ordered if column not in beside]
-    try:
-        rows = named_rows(ordered)
-        return replace(rows, ignored=(*rows.ignored, *dropped))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+def arrow_cells(table: Any, *, file: bool = True) -> Table:
+    """The cells of an Arrow table, with the index if pandas wrote it."""
+    metadata = table.schema.pandas_metadata or {}
+    indices = metadata.get("index_columns", [])
+    titles = list(table.column_names)
+    cells = [_arrow_cells(table.column(place)) for place in range(len(titles))]
+    index = [place for place, title in enumerate(titles) if title in indices or UNNAMED.fullmatch(title)]
+    for span in (index for index in indices if isinstance(index, dict)):  # pandas stores a range as its ends
+        counted = range(span["start"], span["stop"], span["step"])
+        if len(counted) == table.num_rows:
+            index.append(len(titles))
+            titles.append(str(span["name"] or ""))
+            cells.append(counted)
+    return Table(titles, cells, range(1, table.num_rows + 1) if file else None, index)
 
 
-def _arrow_column(title: str, column: Any, index: bool) -> TableColumn | None:
-    """A column of a parquet file; None for a type that is not used here, such as a date."""
-    from pyarrow import float64, types
+def _arrow_cells(column: Any) -> Any:
+    from pyarrow import types
 
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    text = any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_boolean))
-    called = "" if UNNAMED.fullmatch(title) else title.strip().lower()
-    if text or index or called in ROLES:
-        return TableColumn(called, column.to_pylist(), None, text, index, heading=title)
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        rows = np.array(column.to_pylist(), dtype=np.float64)
-        if rows.ndim != 2:
-            raise ValueError(f"column {title!r} holds lists of lists, or nothing; expected one list for each row")
-        return TableColumn(called, (), rows, False, heading=title)
-    if types.is_decimal(kind) or types.is_null(kind):
-        column = column.cast(float64())
-    elif not types.is_integer(kind) and not types.is_floating(kind):
-        return None
-    return TableColumn(called, (), column.to_numpy(zero_copy_only=False).astype(np.float64), False, heading=title)
-
-
-def _range_column(index: dict[str, Any], rows: int) -> TableColumn | None:
-    """The index that pandas stores only as a range; None if its length does not fit the table."""
-    span = range(index["start"], index["stop"], index["step"])
-    return None if len(span) != rows else TableColumn(str(index["name"] or "").lower(), span, None, False, index=True)
+    if types.is_integer(column.type) or types.is_floating(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    return column.to_pylist()
 
 
 def _decoded_bytes(metadata: Any) -> int:

@@ -152,7 +152,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         distortion = as_distortion(self.distortion, self.standardize, self.metric, self.neighbors)
         images, texts = self._fitted_set(X), self._second_set(Y)
         if self.scale == "none":
-            warn_of_units([("images", images), ("classes", texts)])
+            warn_of_units([("images", images, None), ("classes", texts, None)])
         self.scalings_ = ColumnScaling.pair(images, texts, self.scale)
         self._views = X if isinstance(X, Views) else None, Y if isinstance(Y, Views) else None
         images, texts = self._scaled(images, 0), self._scaled(texts, 1)

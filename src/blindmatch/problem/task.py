@@ -22,6 +22,7 @@ from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.sides import GivenSides
 from blindmatch.validation import FloatArray, IntArray
 
 _SAME_KERNEL = 0.8  # correlation of a kernel with that of the points which scaling finds for it
@@ -67,9 +68,10 @@ class Task:
     Parameters
     ----------
     source, target
-        (n, d) and (m, e) arrays: numpy, torch tensors, data frames, lists; or ``bm.Views`` of several models. If n < m
-        every source gets a target of its own; if n > m every target is used, and ``permutation[i] == -1`` marks a
-        source without a partner.
+        (n, d) and (m, e) arrays (numpy, torch, JAX, lists), ``bm.Views`` of several models, or tables: paths, data frames
+        of pandas, polars or pyarrow, lists of dictionaries. Of a table, the numeric columns are used, and the index or
+        a column of text names the items (`docs/tables.md` has the rules). If n < m every source gets a target of its
+        own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner.
     kernels
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
         matrices of two graphs. ``bm.fill_missing`` fills in missing relations (nan). Several relations that correspond
@@ -86,12 +88,17 @@ class Task:
         How to scale the columns of each side, for tables whose columns have units: "none"; "columns", z-scores;
         "robust", by median and quartiles; "log", z-scores after the logarithm of wide positive columns; "auto", which
         decides (`docs/embeddings.md` has the rule). With "none" a warning says when one column outweighs the others.
+    missing
+        What to do about missing cells (nan): None refuses them; "drop" leaves their rows out; "median" fills in the
+        median of the column; "distance" measures distances over the cells that both rows have.
     metric, neighbors
         How dissimilar two items of one set are: "euclidean", "cosine", "correlation" or any other metric of scipy's
         ``cdist``; "geodesic", the length of the shortest path in a graph that joins each item to its nearest
         `neighbors` (50, or a fifth of the items if that is fewer), or "hops", the number of its edges. In the graph,
         "geodesic:cosine" uses another metric than the Euclidean. If the graph is not connected, its parts are joined by
-        the shortest links, and a note says so. A pair of names, or of numbers, is for the source and the target.
+        the shortest links, and a note says so. "gower" is for tables with columns of text: the mean over all columns of
+        differences of numbers, as a share of their range, and of whether texts differ; missing cells do not count.
+        A pair of names, or of numbers, is for the source and the target.
         With `kernels`, only paths are available: along the edges of a sparse graph, or along nearest neighbours.
     known_pairs
         Pairs (source index, target index) that are known and must be kept.
@@ -114,7 +121,7 @@ class Task:
         The largest number of items of the smaller set that may stay unmatched; in the larger set, the difference of the
         sizes is added. A small number makes a proof easier.
     source_names, target_names
-        The names of the items.
+        The names of the items; by default those of the given.
 
     Attributes
     ----------
@@ -127,6 +134,8 @@ class Task:
         Whether `sides` holds kernels.
     scalings
         How the columns of each side were scaled; None if they were not.
+    columns
+        The titles of the columns of each side, if it was a table.
     price
         The price that was suggested; None if it was given, or if there is none.
     views
@@ -145,14 +154,15 @@ class Task:
 
     def __init__(
         self,
-        source: ArrayLike | Views | None = None,
-        target: ArrayLike | Views | None = None,
+        source: Any = None,
+        target: Any = None,
         *,
         kernels: Kernels | Sequence[Kernels] | None = None,
         weights: ArrayLike | None = None,
         distortion: str | Distortion | Sequence[str | Distortion] = "gw",
         standardize: bool = True,
         scale: str = "none",
+        missing: str | None = None,
         metric: str | tuple[str, str] = "euclidean",
         neighbors: int | tuple[int, int] | None = None,
         known_pairs: Pairs = (),
@@ -164,19 +174,27 @@ class Task:
         source_names: Sequence[str] | None = None,
         target_names: Sequence[str] | None = None,
     ) -> None:
+        self.views = _views_of(source), _views_of(target)
+        source, target = (given.columns if isinstance(given, Views) else given for given in (source, target))
+        given = GivenSides.read(source, target, kernels, scale, metric, missing)
+        self.columns, self.table_notes = given.columns, given.notes
         pairs = _layer_pairs(kernels)
         distortions = _one_each(distortion, len(pairs or "1"))
-        self.distortions = tuple(as_distortion(one, standardize, metric, neighbors) for one in distortions)
-        self.distortion = self.distortions[0]
+        self.distortions = tuple(as_distortion(one, standardize, given.metric, neighbors) for one in distortions)
         self.weights = tuple(as_weights(weights, len(distortions), "layers").tolist())
         if weights is not None and pairs is None:
             raise ValueError(f"weights={shown(weights)} is for layers, kernels=[(K1, G1), (K2, G2)]; there are none")
-        self.views = _views_of(source), _views_of(target)
-        source, target = (given.columns if isinstance(given, Views) else given for given in (source, target))
+        if given.incomplete:  # relations of what is not a point
+            if self.views != (None, None):
+                raise ValueError("metric='gower' and missing cells do not go with bm.Views; expected complete arrays")
+            kernels, scale = given.relations(self.distortions[0]), "none"
+            self.distortions = (replace(self.distortions[0], metric="euclidean", neighbors=None),)
+        self.distortion = self.distortions[0]
         self.precomputed = kernels is not None
         self.given_layers = _as_layers(pairs, self.distortions)
         if pairs is None:
-            self.given_sides = as_sides(source, target, kernels, self.distortion.metrics)  # type: ignore[arg-type]
+            points = (None, None) if self.precomputed and given.incomplete else given.values
+            self.given_sides = as_sides(*points, kernels, self.distortion.metrics)  # type: ignore[arg-type]
         else:
             self.given_sides = self._mean_layers()
         self.scalings = _scalings(self.given_sides, scale, self.precomputed)
@@ -198,8 +216,9 @@ class Task:
             unmatched_cost=0.0 if isinstance(unmatched_cost, str) else unmatched_cost,
             max_unmatched=max_unmatched,
         )
-        self.source_names = _names(source_names, self.hints.sizes[0], "source_names")
-        self.target_names = _names(target_names, self.hints.sizes[1], "target_names")
+        own = given.names
+        self.source_names = _names(own[0] if source_names is None else source_names, self.sizes[0], "source_names")
+        self.target_names = _names(own[1] if target_names is None else target_names, self.sizes[1], "target_names")
 
     def _mean_layers(self) -> tuple[FloatArray, FloatArray]:
         """The mean relation of each side over all layers, for what looks at one relation: starts, points, figures."""
@@ -300,7 +319,7 @@ class Task:
     def warn_of_units(self, stacklevel: int = 2) -> None:
         """Warn if one column of a side outweighs the others, and no scale was chosen."""
         if not self.precomputed and self.scalings is None:
-            warn_of_units(zip(("source", "target"), self.sides, strict=True), stacklevel + 1)
+            warn_of_units(zip(("source", "target"), self.sides, self.columns, strict=True), stacklevel + 1)
 
     @cached_property
     def relations(self) -> tuple[FloatArray, FloatArray]:
@@ -321,8 +340,8 @@ class Task:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Notes about the relations: that a graph of neighbours was not connected and had to be joined."""
-        notes = []
+        """What was left out of tables or joined: views of many items, graphs of neighbours that are not connected."""
+        notes = list(self.table_notes)
         if self.views != (None, None) and not self.precomputed:
             notes.append(f"more than {QUADRATIC} items: the views are concatenated, each scaled by its spread")
         for name, side, metric in zip(("source", "target"), self.sides, self.distortion.metrics, strict=True):

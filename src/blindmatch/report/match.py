@@ -164,23 +164,22 @@ class Match:
         return str(j) if self.target_names is None else self.target_names[j]
 
     def table(self, candidates: int = 0) -> dict[str, Sequence[object]]:
-        """Columns with a row for each source: indices, names, confidence and candidates, where they are known."""
+        """Columns with a row for each source: names (indices without them), confidence, candidates, and indices."""
         partners = self.result.permutation.tolist()
+        indices = [j if j >= 0 else None for j in partners]
         columns: dict[str, Sequence[object]] = {
-            "source": range(len(partners)),
-            "target": [j if j >= 0 else None for j in partners],
+            "source": range(len(partners)) if self.source_names is None else self.source_names,
+            "target": [None if j is None or self.target_names is None else self.target_names[j] for j in indices],
         }
-        if self.source_names is not None:
-            columns["source_name"] = self.source_names
-        if self.target_names is not None:
-            columns["target_name"] = [self.target_name(j) if j >= 0 else None for j in partners]
+        if self.target_names is None:
+            columns["target"] = indices
         if self.confidence is not None:
             columns["confidence"] = self.confidence.tolist()
         if candidates and self.result.ranking is not None:
             best = self.result.candidates(min(candidates, self.result.ranking.most))
             for place, others in enumerate(best.T.tolist(), 1):
                 columns[f"candidate_{place}"] = [self.target_name(j) for j in others]
-        return columns
+        return {**columns, "source_index": range(len(partners)), "target_index": indices}
 
     @property
     def right(self) -> int | None:

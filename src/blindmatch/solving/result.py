@@ -288,6 +288,9 @@ class Result:
     def to_frame(self, trust: Assessment | None = None, candidates: int = 0) -> DataFrame:
         """A pandas DataFrame with a row for each source: source, target, and what is known about the pair.
 
+        `source` and `target` are the names of the items, or their indices if they have none; `source_index` and
+        `target_index` are always the indices. What is missing has no partner.
+
         Parameters
         ----------
         trust
@@ -300,14 +303,16 @@ class Result:
         >>> import numpy as np, blindmatch as bm
         >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 1.0], [2.0, 7.0]])
         >>> frame = bm.match(X, X[[3, 1, 0, 2]], source_names="abcd", rng=0).to_frame()
-        >>> frame["source_name"].tolist(), frame["target"].tolist()
+        >>> frame["source"].tolist(), frame["target_index"].tolist()
         (['a', 'b', 'c', 'd'], [2, 1, 3, 0])
         """
         from pandas import DataFrame
 
         from blindmatch.report.match import Match
 
-        return DataFrame(Match(self, trust=trust or self.assessment).table(candidates)).astype({"target": "Int64"})
+        match = Match(self, trust=trust or self.assessment)
+        indices = ["target_index", *(["target"] if match.target_names is None else [])]
+        return DataFrame(match.table(candidates)).astype(dict.fromkeys(indices, "Int64"))
 
     def save(self, path: str | Path, trust: Assessment | None = None) -> Path:
         """Write one ``.npz`` file with the task, the match, the proof and the assessment. ``bm.load`` reads it.

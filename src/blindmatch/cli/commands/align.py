@@ -78,8 +78,8 @@ def align(
 ) -> None:
     """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
     from blindmatch.alignment.aligner import BlindAligner
+    from blindmatch.cli.gaps import metric_names
     from blindmatch.cli.outputs import check_outputs
-    from blindmatch.cli.pairs import metric_names
 
     aligner = BlindAligner(**{**vars(how), "metric": metric_names(how.metric)})
     written = {"--out": out, "--to": to, "--certificate": certificate}
