@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import nan_euclidean_distances
 from blindmatch.geometry.columns import ColumnScaling
 from blindmatch.geometry.metrics import Metric, gower_distances
 from blindmatch.io.embeddings import Embeddings, as_embeddings, with_medians
-from blindmatch.problem.distortion import Distortion, Kernels
+from blindmatch.problem.distortion import Distortion
 from blindmatch.validation import FloatArray
 
 GOWER = "gower"
@@ -28,9 +28,7 @@ class GivenSides:
     names_of_metrics: tuple[str, str]
 
     @classmethod
-    def read(
-        cls, source: Any, target: Any, kernels: Kernels | None, scale: str, metric: Any, missing: str | None
-    ) -> GivenSides:
+    def read(cls, source: Any, target: Any, kernels: Any, scale: str, metric: Any, missing: str | None) -> GivenSides:
         """Read both sides; what the reader left out becomes a note, unless the caller has read them already."""
         metrics = tuple(metric) if isinstance(metric, tuple | list) and len(metric) == 2 else (metric, metric)
         if kernels is not None and (GOWER in metrics or missing is not None):

@@ -68,10 +68,10 @@ class Task:
     Parameters
     ----------
     source, target
-        (n, d) and (m, e) arrays (numpy, torch, JAX, lists), ``bm.Views`` of several models, or tables: paths, data frames
-        of pandas, polars or pyarrow, lists of dictionaries. Of a table, the numeric columns are used, and the index or
-        a column of text names the items (`docs/tables.md` has the rules). If n < m every source gets a target of its
-        own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner.
+        (n, d) and (m, e) arrays (numpy, torch, JAX, lists), ``bm.Views`` of several models, or tables: paths, data
+        frames of pandas, polars or pyarrow, lists of dictionaries. Of a table, the numeric columns are used, and the
+        index or a column of text names the items (`docs/tables.md` has the rules). If n < m every source gets a target
+        of its own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner.
     kernels
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
         matrices of two graphs. ``bm.fill_missing`` fills in missing relations (nan). Several relations that correspond
@@ -87,7 +87,7 @@ class Task:
     scale
         How to scale the columns of each side, for tables whose columns have units: "none"; "columns", z-scores;
         "robust", by median and quartiles; "log", z-scores after the logarithm of wide positive columns; "auto", which
-        decides (`docs/embeddings.md` has the rule). With "none" a warning says when one column outweighs the others.
+        decides (`docs/tables.md` has the rule). With "none" a warning says when one column outweighs the others.
     missing
         What to do about missing cells (nan): None refuses them; "drop" leaves their rows out; "median" fills in the
         median of the column; "distance" measures distances over the cells that both rows have.
