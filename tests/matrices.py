@@ -1,4 +1,4 @@
-"""Stages with a symmetric matrix, honest and forged, of small problems whose optimum is known in exact arithmetic.
+"""Stages with a factor, honest and forged, of small problems whose optimum is known in exact arithmetic.
 
 python tests/matrices.py [COUNT] [SEED]     check so many against enumeration
 """
@@ -54,31 +54,29 @@ def exact_optimum(problem: bm.QAP) -> Fraction:
     return min(exact_cost(problem, p) for p in near[:50])
 
 
-def forged_matrix(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Symmetric: indefinite, definite, of rank one, nearly singular, huge, tiny; float32 or float64."""
-    M = rng.standard_normal((size, size))
-    kind = rng.integers(5)
+def forged_factor(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Any rank from none to all: dense, sparse, rows of very different sizes, huge, tiny; float16 to float64."""
+    F = rng.standard_normal((size, int(rng.integers(0, size + 1))))
+    kind = rng.integers(4)
     if kind == 0:
-        M = M + M.T
+        F *= rng.random(F.shape) < 0.1
     elif kind == 1:
-        M = M @ M.T
+        F *= 10.0 ** rng.integers(-12, 4, (size, 1))
     elif kind == 2:
-        M = np.outer(M[0], M[0])
-    elif kind == 3:
-        M = np.outer(M[0], M[0]) - 10.0 ** rng.integers(-17, -6) * np.eye(size)
-    else:
-        M = np.diag(M[0]) + (rng.random() < 0.5) * np.ones((size, size))
-    M = (M + M.T) * 10.0 ** (rng.integers(-200, 200) if rng.random() < 0.2 else rng.integers(-4, 4))
-    return np.asarray(M, dtype=np.float32 if rng.random() < 0.3 and np.abs(M).max() < 1e30 else np.float64)
+        F = np.abs(F)
+    F *= 10.0 ** (rng.integers(-200, 118) if rng.random() < 0.2 else rng.integers(-4, 4))
+    largest = np.abs(F).max(initial=0.0)
+    dtype = np.float16 if largest < 1e4 else np.float32 if largest < 1e30 else np.float64
+    return np.asarray(F, dtype=dtype if rng.random() < 0.3 else np.float64)
 
 
 def forged_stage(rng: np.random.Generator, problem: bm.QAP) -> Stage:
-    """Any duals with any matrix; sometimes it knows of the forbidden pairs."""
+    """Any duals with any factor; sometimes it knows of the forbidden pairs."""
     none = np.zeros((problem.n, problem.n), dtype=bool)
     forbidden = none if problem.forbidden is None or rng.random() < 0.3 else problem.forbidden
     plain = random_stage(rng, problem.n, float(rng.choice([0.0, 0.1, 1.0])), forbidden=forbidden)
-    matrix = forged_matrix(rng, plain.pair_count + 1)
-    return Stage(plain.U, plain.V, plain.column_duals, plain.forbidden, matrix)
+    factor = forged_factor(rng, plain.pair_count + 1)
+    return Stage(plain.U, plain.V, plain.column_duals, plain.forbidden, factor)
 
 
 def honest_stages(problem: bm.QAP, rounds: int) -> tuple[Stage, ...]:
@@ -91,10 +89,26 @@ def honest_stages(problem: bm.QAP, rounds: int) -> tuple[Stage, ...]:
     return certificate.nodes[0].stages
 
 
-def exact_form(term: SemidefiniteTerm, p: np.ndarray, n: int) -> Fraction:
-    """y'Wy of a permutation, without any rounding."""
-    used = [0, *(1 + np.flatnonzero(np.isin(term.pairs, np.arange(n) * n + p)))]
-    return sum((Fraction(float(term.matrix[a, b])) for a in used for b in used), Fraction(0))
+def exact_entry(term: SemidefiniteTerm, a: int, b: int) -> Fraction:
+    """An entry of FF' without any rounding."""
+    products = (Fraction(x) * Fraction(y) for x, y in zip(*term.factor[[a, b]].tolist(), strict=True))
+    return sum(products, Fraction(0))
+
+
+def check_entries(rng: np.random.Generator, term: SemidefiniteTerm, n: int) -> None:
+    """What the term says of some entries of FF' is true but for its error."""
+    linear, error = term.linear(n).ravel(), Fraction(term.error)
+    assert abs(exact_entry(term, 0, 0) - Fraction(term.constant)) <= error
+    for at in rng.integers(0, len(term.pairs), min(4, len(term.pairs))).tolist():
+        pair = np.array([term.pairs[at]])
+        row = term.rows(pair // n, pair % n, n)[0].ravel()
+        for other in rng.integers(0, len(term.pairs), 4).tolist():
+            entry = exact_entry(term, 1 + at, 1 + other)
+            assert abs(2 * entry - Fraction(float(row[term.pairs[other]]))) <= 2 * error
+            assert abs(entry) <= Fraction(term.largest)
+        own = 2 * exact_entry(term, 0, 1 + at) + exact_entry(term, 1 + at, 1 + at)
+        rounding = Fraction(2.0**-50) * Fraction(term.largest)
+        assert abs(own - Fraction(float(linear[pair[0]]))) <= 3 * error + rounding
 
 
 def check_problem(rng: np.random.Generator) -> tuple[float, float]:
@@ -103,10 +117,8 @@ def check_problem(rng: np.random.Generator) -> tuple[float, float]:
     best = exact_optimum(problem)
     stage = forged_stage(rng, problem)
     excluded = stage.forbidden if problem.forbidden is None else stage.forbidden | problem.forbidden
-    term = semidefinite_term(stage.matrix, stage.forbidden, excluded)
-    if term is not None:
-        for p in all_costs(problem)[0][:20]:
-            assert exact_form(term, p, problem.n) >= -Fraction(term.deficit)
+    assert stage.factor is not None
+    check_entries(rng, semidefinite_term(stage.factor, stage.forbidden, excluded), problem.n)
     gaps = []
     for stages in ((stage,), honest_stages(problem, int(rng.integers(1, 8)))):
         bound = bm.verify(problem, Certificate(problem.n, (Node(stages=stages),)))

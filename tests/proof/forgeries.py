@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is run as a program
 
-from matrices import forged_matrix
+from matrices import forged_factor
 from proofs import branching_certificate, random_stage
 from strategies import KINDS, random_problem
 
@@ -176,7 +176,7 @@ def matrix_tree(problem: bm.QAP, solved: Certificate, rng: np.random.Generator) 
         for stage in node.stages:
             mask = rng.random(stage.forbidden.shape) < rng.choice([0.0, 0.0, 0.3])
             stage = replace(stage, forbidden=mask)
-            stages.append(replace(stage, matrix=forged_matrix(rng, stage.pair_count + 1)))
+            stages.append(replace(stage, factor=forged_factor(rng, stage.pair_count + 1)))
         nodes.append(replace(node, stages=tuple(stages)))
     if rng.random() < 0.5:
         del nodes[int(rng.integers(len(nodes))) :]

@@ -221,7 +221,7 @@ def test_foreign_files_are_refused_and_kept(states, tmp_path):
 
 
 def stronger(record: dict[str, np.ndarray]) -> None:
-    record["matrix"] = 1.01 * record["matrix"]
+    record["factor"] = 1.01 * record["factor"]
     record["U"] = record["U"] + 1
     record["column_duals"] = record["column_duals"] + 1000
 

@@ -45,7 +45,7 @@ def check(result: bm.Result) -> None:
     assert (result.status, result.cost, result.lower_bound) == ("optimal", OPTIMUM, OPTIMUM)
     nodes = result.certificate.nodes
     assert f"semidefinite bound at {len(nodes)} nodes" in result.message
-    assert any(stage.matrix is not None for node in nodes[1:] for stage in node.stages)
+    assert any(stage.factor is not None for node in nodes[1:] for stage in node.stages)
     assert bm.verify(hard_problem(), result.certificate) == OPTIMUM
 
 

@@ -9,7 +9,7 @@ from strategies import random_problem, rng_of
 
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.face import Face
+from blindmatch.solvers.face import Equations, Face
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite import Semidefinite
 from blindmatch.solvers.splitting import Splitting
@@ -32,36 +32,48 @@ def test_the_basis_of_the_face(share):
     assert np.allclose(face.restrict(M + M.T), V.T @ (M + M.T) @ V)
 
 
-def test_pair_costs_are_the_cost():
-    problem = random_problem(2, 5, "sum", linear=True)
-    costs = PairCosts(problem)
-    C = costs.matrix(np.ones((5, 5), dtype=bool)) / costs.scale
-    values = []
-    for seed in range(5):
-        p = rng_of(seed).permutation(5)
-        y = np.concatenate(([1.0], (p[:, None] == np.arange(5)).ravel()))
-        values.append(y @ C @ y - problem.objective(p))
-    assert np.allclose(values, values[0])  # up to a constant
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_the_multipliers_of_the_equations(share):
+    """LD' + DL' is what the projection onto the face takes away."""
+    rng = rng_of(1)
+    allowed = (rng.random((6, 6)) >= share) | np.eye(6, dtype=bool)
+    equations = Equations(allowed)
+    L = equations.times(np.eye(12))
+    S = rng.standard_normal((len(L), len(L)))
+    S += S.T
+    assert np.allclose(equations.sums(S), S @ L)
+    D = equations.multipliers(S @ L, 0.7)
+    V = Face(allowed, np.float64).extend(np.eye(Face(allowed, np.float64).dimension))
+    rest = S - 0.7 * np.eye(len(S))
+    assert np.allclose(L @ D.T + D @ L.T, rest - V @ (V.T @ rest @ V) @ V.T)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "sum", "asymmetric"])
-def test_what_centring_leaves_out_is_zero_on_the_face(kind):
-    """At the root and where two pairs are fixed; between pairs that fit together, it is the whole difference."""
-    costs = PairCosts(random_problem(3, 7, kind, linear=True))
+def test_centring_changes_costs_by_duals(kind):
+    """At the root and where two pairs are fixed: by the same amount for all permutations, and pair by pair."""
+    problem = random_problem(3, 7, kind, linear=True)
+    costs = PairCosts(problem)
     left = np.array([0, 2, 3, 5, 6]), np.array([1, 2, 3, 4, 6])
     for part in (costs, costs.reduced([(1, 5), (4, 0)], *left)):
-        allowed = np.ones((part.n, part.n), dtype=bool)
-        allowed[0, 1] = False
-        offset = part.offset(allowed)
-        scale = np.abs(offset).max()
-        assert scale > 1e-3
-        assert np.array_equal(offset, offset.T)
-        assert np.allclose(Face(allowed, np.float64).restrict(offset), 0, atol=1e-12 * scale * part.n**2)
-        rows, columns = np.nonzero(allowed)
-        fit = (rows[:, None] != rows) & (columns[:, None] != columns)
-        difference = (part.matrix(allowed) - part.centred_matrix(allowed))[1:, 1:]
-        assert np.allclose(difference[fit], offset[1:, 1:][fit])
-        assert np.allclose(np.diag(difference), 2 * offset[0, 1:])
+        n = part.n
+        C = part.centred_matrix(np.ones((n, n), dtype=bool))[1:, 1:] / part.scale
+        of_rows, of_columns, _ = part.offset_duals()
+        full = sum(np.einsum("ik,jl->ijkl", A, B) for A, B in part.factors)
+        difference = full - C.reshape(n, n, n, n)
+        for i, j, k, m in np.ndindex(n, n, n, n):
+            if i != k and j != m:
+                moved = of_rows[i, k] + of_rows[k, i] + of_columns[j, m] + of_columns[m, j]
+                assert 2 * difference[i, j, k, m] == pytest.approx(moved, abs=1e-9)
+        values = []
+        for seed in range(5):
+            p = rng_of(seed).permutation(n)
+            x = (p[:, None] == np.arange(n)).ravel()
+            values.append(
+                x @ C @ x
+                - part.linear[np.arange(n), p].sum()
+                - sum((A * B[np.ix_(p, p)]).sum() for A, B in part.factors)
+            )
+        assert np.allclose(values, values[0])
 
 
 def test_nearly_constant_kernels_lose_nothing():
@@ -81,7 +93,7 @@ def test_nearly_constant_kernels_lose_nothing():
 def test_the_steps_get_to_a_point_of_both_sets():
     problem = random_problem(4, 5)
     allowed = np.ones((5, 5), dtype=bool)
-    splitting = Splitting(PairCosts(problem).matrix(allowed), allowed, 5.0, np.float64)
+    splitting = Splitting(PairCosts(problem).centred_matrix(allowed), allowed, 5.0, np.float64)
     for _ in range(400):
         splitting.project()
         splitting.advance()

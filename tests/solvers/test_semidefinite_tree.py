@@ -29,14 +29,14 @@ def test_its_proof_is_checked_from_a_file(tmp_path):
     assert (result.status, result.cost, result.lower_bound) == ("optimal", 578, 578)
     nodes = result.certificate.nodes
     assert f"semidefinite bound at {len(nodes)} nodes" in result.message
-    assert any(stage.matrix is not None for node in nodes[1:] for stage in node.stages)
+    assert any(stage.factor is not None for node in nodes[1:] for stage in node.stages)
     assert any(node.skipped for node in nodes)  # the symmetries of the grid are used
     result.certificate.save(tmp_path / "proof.npz")
     assert bm.verify(problem, bm.Certificate.load(tmp_path / "proof.npz")) == 578
     plain = bm.solve(problem, BranchAndBound(semidefinite=False), rng=0)
     assert plain.cost == 578
     assert len(plain.certificate.nodes) > 3 * len(nodes)
-    assert all(stage.matrix is None for node in plain.certificate.nodes for stage in node.stages)
+    assert all(stage.factor is None for node in plain.certificate.nodes for stage in node.stages)
 
 
 @pytest.mark.slow

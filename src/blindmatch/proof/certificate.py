@@ -29,22 +29,24 @@ class Stage:
         (m,): duals of the columns in the assignment problem of the leaders.
     forbidden
         (m, m): pairs that these duals need not care for, each ruled out by an earlier stage or by the problem.
-    matrix
-        (p + 1, p + 1), or None: a symmetric matrix W over 1 and the p pairs that are not forbidden, row by row. The
-        duals then are those of the costs less W, and y'Wy is bounded by itself, for y = (1, x): `semidefinite.py`.
+    factor
+        (p + 1, r) with r <= p + 1, or None: a matrix F with a row for 1 and for each of the p pairs that are not
+        forbidden, row by row. The duals then are those of the costs less FF': `semidefinite.py`.
     """
 
     U: DualArray
     V: DualArray
     column_duals: FloatArray
     forbidden: BoolArray
-    matrix: DualArray | None = None
+    factor: DualArray | None = None
 
     def __post_init__(self) -> None:
         m = self.size
         expected = {"U": (m, m, m), "V": (m, m, m), "column_duals": (m,), "forbidden": (m, m)}
-        if self.matrix is not None:
-            expected["matrix"] = (self.pair_count + 1,) * 2
+        if self.factor is not None:
+            rows = self.pair_count + 1
+            columns = self.factor.shape[1] if self.factor.ndim == 2 else 0
+            expected["factor"] = (rows, min(columns, rows))
         for name, shape in expected.items():
             array = getattr(self, name)
             kind = "b" if name == "forbidden" else "f"
@@ -63,6 +65,11 @@ class Stage:
         """How many pairs are not forbidden."""
         return int(np.count_nonzero(~self.forbidden))
 
+    @property
+    def rank(self) -> int:
+        """How many columns the factor has."""
+        return 0 if self.factor is None else self.factor.shape[1]
+
     def permuted(self, rows: IntArray, columns: IntArray) -> Stage:
         """The stage of ``problem.permuted(rows, columns)``."""
         return Stage(
@@ -70,16 +77,16 @@ class Stage:
             _taken(self.V, rows, columns, columns),
             self.column_duals[columns],
             self.forbidden[np.ix_(rows, columns)],
-            self._permuted_matrix(rows, columns),
+            self._permuted_factor(rows, columns),
         )
 
-    def _permuted_matrix(self, rows: IntArray, columns: IntArray) -> DualArray | None:
-        if self.matrix is None:
+    def _permuted_factor(self, rows: IntArray, columns: IntArray) -> DualArray | None:
+        if self.factor is None:
             return None
         position = np.where(self.forbidden, 0, np.cumsum(~self.forbidden).reshape(self.forbidden.shape))
         order = position[np.ix_(rows, columns)].ravel()
         index = np.concatenate(([0], order[order > 0]))
-        return np.asarray(self.matrix[np.ix_(index, index)])
+        return np.asarray(self.factor[index])
 
 
 @dataclass(frozen=True)
@@ -184,10 +191,10 @@ class Certificate:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the duals and matrices take."""
+        """Memory that the duals and factors take."""
         stages = [stage for node in self.nodes for stage in node.stages]
-        matrices = sum(stage.matrix.nbytes for stage in stages if stage.matrix is not None)
-        return matrices + sum(stage.U.nbytes + stage.V.nbytes for stage in stages)
+        factors = sum(stage.factor.nbytes for stage in stages if stage.factor is not None)
+        return factors + sum(stage.U.nbytes + stage.V.nbytes for stage in stages)
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to an ``.npz`` file, whole or not at all."""

@@ -18,8 +18,8 @@ _REQUIRED = (
     *("format", "size", "forced", "parent", "pair", "line", "spectral", "stage_node", "stage_size"),
     *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
 )
-_MATRICES = ("matrix_stage", "matrix")
-FIELDS = (*_REQUIRED, *_MATRICES, "fingerprint")  # files of earlier versions have only those that are required
+_FACTORS = ("factor_stage", "factor_rank", "factor")
+FIELDS = (*_REQUIRED, *_FACTORS, "fingerprint")  # files of earlier versions have only those that are required
 
 
 def write_certificate(path: str | Path, certificate: Certificate) -> None:
@@ -36,8 +36,8 @@ def certificate_arrays(certificate: Certificate) -> dict[str, Any]:
 
     dual_type = np.result_type(*(array.dtype for _, s in stages for array in (s.U, s.V)), np.float16)
     none = (-1, -1)
-    matrices = {index: stage.matrix for index, (_, stage) in enumerate(stages) if stage.matrix is not None}
-    matrix_type = np.result_type(*(matrix.dtype for matrix in matrices.values()), np.float16)
+    factors = {index: stage.factor for index, (_, stage) in enumerate(stages) if stage.factor is not None}
+    factor_type = np.result_type(*(factor.dtype for factor in factors.values()), np.float16)
     skipped = [(index, *child) for index, node in enumerate(certificate.nodes) for child in node.skipped]
     images = np.array([image for _, image in certificate.symmetries], dtype=np.int64)
     return {
@@ -58,8 +58,9 @@ def certificate_arrays(certificate: Certificate) -> dict[str, Any]:
         "V": flat([stage.V for _, stage in stages], dual_type),
         "column_duals": flat([stage.column_duals for _, stage in stages], np.float64),
         "forbidden": np.packbits(flat([stage.forbidden for _, stage in stages], bool)),
-        "matrix_stage": np.array(list(matrices), dtype=np.int64),
-        "matrix": flat([matrix[np.tril_indices(len(matrix))] for matrix in matrices.values()], matrix_type),
+        "factor_stage": np.array(list(factors), dtype=np.int64),
+        "factor_rank": np.array([factor.shape[1] for factor in factors.values()], dtype=np.int64),
+        "factor": flat(list(factors.values()), factor_type),
     }
 
 
@@ -94,7 +95,7 @@ def certificate_of(arrays: dict[str, NDArray[Any]]) -> Certificate:
         "column_duals": _cut(arrays["column_duals"].astype(np.float64), sizes),
         "forbidden": _cut(bits, squares),
     }
-    matrices = _matrices(arrays, parts["forbidden"])
+    factors = _factors(arrays, parts["forbidden"])
     stages: dict[int, list[Stage]] = {}
     for index, (node, m) in enumerate(zip(arrays["stage_node"].tolist(), sizes.tolist(), strict=True)):
         stage = Stage(
@@ -102,7 +103,7 @@ def certificate_of(arrays: dict[str, NDArray[Any]]) -> Certificate:
             parts["V"][index].reshape(m, m, m),
             parts["column_duals"][index],
             parts["forbidden"][index].reshape(m, m),
-            matrices.get(index),
+            factors.get(index),
         )
         stages.setdefault(node, []).append(stage)
     skipped: dict[int, list[tuple[int, int, int]]] = {}
@@ -131,20 +132,19 @@ def _fingerprint(arrays: dict[str, NDArray[Any]]) -> tuple[float, ...]:
     return tuple(values.tolist())
 
 
-def _matrices(arrays: dict[str, NDArray[Any]], forbidden: list[NDArray[Any]]) -> dict[int, NDArray[Any]]:
-    """The matrices of the stages that have one, from their lower triangles."""
-    if any(name not in arrays for name in _MATRICES):
+def _factors(arrays: dict[str, NDArray[Any]], forbidden: list[NDArray[Any]]) -> dict[int, NDArray[Any]]:
+    """The factors of the stages that have one."""
+    if any(name not in arrays for name in _FACTORS):
         return {}
-    numbers = arrays["matrix_stage"].astype(np.int64).tolist()
+    numbers = arrays["factor_stage"].astype(np.int64).tolist()
+    ranks = arrays["factor_rank"].astype(np.int64)
     if len(set(numbers)) < len(numbers) or not all(0 <= number < len(forbidden) for number in numbers):
-        raise ValueError(f"matrices of the stages {numbers}")
-    sizes = np.array([1 + np.count_nonzero(~forbidden[number]) for number in numbers], dtype=np.int64)
-    result = {}
-    for number, size, values in zip(numbers, sizes, _cut(arrays["matrix"], sizes * (sizes + 1) // 2), strict=True):
-        matrix = np.zeros((size, size), dtype=values.dtype)
-        matrix[np.tril_indices(size)] = values
-        result[number] = matrix + np.tril(matrix, -1).T
-    return result
+        raise ValueError(f"factors of the stages {numbers}")
+    rows = np.array([1 + np.count_nonzero(~forbidden[number]) for number in numbers], dtype=np.int64)
+    if ranks.shape != rows.shape or ((ranks < 0) | (ranks > rows)).any():  # larger products would wrap around
+        raise ValueError(f"factors with {ranks.tolist()} columns for {rows.tolist()} rows")
+    parts = _cut(arrays["factor"], rows * ranks)
+    return {number: part.reshape(m, r) for number, part, m, r in zip(numbers, parts, rows, ranks, strict=True)}
 
 
 def _pair(values: list[int]) -> Pair | None:

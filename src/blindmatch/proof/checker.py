@@ -139,9 +139,9 @@ def _look(problem: QAP, forced: tuple[Pair, ...], items: list[tuple[Node, NodeVi
 
 
 def _one_blas_thread(nodes: Sequence[Node]) -> AbstractContextManager[object]:
-    """Keep LAPACK to one thread where there are matrices: two take many times as long on a busy machine."""
-    matrices = any(stage.matrix is not None for node in nodes for stage in node.stages)
-    return one_blas_thread() if matrices else nullcontext()
+    """Keep BLAS to one thread where there are factors: the checker has threads of its own."""
+    factors = any(stage.factor is not None for node in nodes for stage in node.stages)
+    return one_blas_thread() if factors else nullcontext()
 
 
 def _root_bound(problem: QAP, certificate: Certificate, views: list[NodeView]) -> float:
@@ -225,7 +225,7 @@ class NodeView:
             raise ValueError(f"certificate: a stage has size {stage.size}, its node has {rest.n}")
         # Pairs that this stage leaves out count with what was proved for them before, be it nothing.
         excluded = stage.forbidden | np.isposinf(self.pair_bounds)
-        effort.check(stage_seconds_at_least(int(np.count_nonzero(~excluded)), rest.n, stage.matrix is not None))
+        effort.check(stage_seconds_at_least(int(np.count_nonzero(~excluded)), rest.n, stage.rank))
         bound, bounds = stage_bounds(rest, stage, excluded, effort)
         floor = float(self.pair_bounds[excluded].min(initial=math.inf))
         better = np.where(excluded, -math.inf, np.minimum(bounds, floor) - self.error)

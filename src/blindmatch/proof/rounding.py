@@ -15,7 +15,9 @@ The range. No intermediate result overflows, because every number that enters is
 
 - a problem has n <= LARGEST_SIZE items and a scale of at most 1e200 (`QAP` refuses more), so that the product of two
   entries of a factor pair is at most 1e200 and the linear term of a problem with fixed pairs at most 3e200;
-- a dual is at most LARGEST_DUAL in absolute value; a certificate with a larger or infinite one or a NaN is refused.
+- a dual is at most LARGEST_DUAL in absolute value; a certificate with a larger or infinite one or a NaN is refused;
+- so is one whose factor has an entry above LARGEST_FACTOR: an entry of FF' is a sum of at most n^2 + 1 products of two,
+  which is below LARGEST_DUAL.
 
 The longest sum in a check has fewer than 8 n^2 terms of that size: at most 8 * 2^32 * 1e250 < 1e261, and the largest
 float is above 1e308. All of it runs under `guarded()`, so that a hole in this argument raises a FloatingPointError, and
@@ -34,6 +36,7 @@ EPS = 2.0**-53
 TINY = 2.0**-1074
 LARGEST_SIZE = 2**16
 LARGEST_DUAL = 1e250
+LARGEST_FACTOR = 1e120
 
 
 def guarded() -> np.errstate:

@@ -11,7 +11,7 @@ row k, so its R there is at least the least R of that row. Half of it is charged
 assignment problem; its column duals give the bound. Rounding errors are bounded a priori and subtracted; `rounding.py`
 says in what range.
 
-A stage with a matrix W bounds the costs less W in this way, and adds what `semidefinite.py` proves of W itself.
+A stage with a factor F bounds the costs less W = FF' in this way; W itself is never negative (`semidefinite.py`).
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ def stage_bounds(problem: QAP, stage: Stage, excluded: BoolArray, effort: Effort
     """
     duals = _Duals.of(stage, excluded)
     with guarded():
-        term = None if stage.matrix is None else semidefinite_term(stage.matrix, stage.forbidden, excluded)
+        term = None if stage.factor is None else semidefinite_term(stage.factor, stage.forbidden, excluded)
         leaders = _leaders(problem, duals, term)
         charges = _charges(problem, stage, duals, excluded, effort, term)
         allowed = charges < math.inf
         charges[~allowed] = 0.0
         constant = problem.constant
         if term is not None:
-            constant = math.fsum([constant, -term.constant, -term.deficit])
+            constant = math.fsum([constant, -term.constant, -term.error])
             constant = lowered(constant, abs(constant), 2)
         return assignment_bounds(leaders + charges, allowed, stage.column_duals, constant)
 
@@ -120,8 +120,9 @@ def _leaders(problem: QAP, duals: _Duals, term: SemidefiniteTerm | None) -> Floa
     sizes += [np.abs(duals.by_row).sum(axis=0), np.abs(duals.by_column).sum(axis=0)]
     if term is not None:
         terms.append(-term.linear(n))
-        sizes.append(np.full((n, n), 4 * term.largest))  # three numbers, one of them twice
-    return np.asarray(sum(terms) - (2 * n + len(terms) + 4) * (EPS * sum(sizes) + TINY))
+        sizes.append(np.full((n, n), 4 * term.largest))  # three entries of W, one of them twice
+    errors = (2 * n + len(terms) + 4) * (EPS * sum(sizes) + TINY)
+    return np.asarray(sum(terms) - errors - (3 * term.error if term is not None else 0.0))
 
 
 def _charges(
@@ -144,6 +145,7 @@ def _charges(
     size += sum(2 * _largest(A) * _largest(B) for A, B in problem.factors)
     size += 2 * term.largest if term is not None else 0.0
     error = (2 * len(problem.factors) + 9) * (EPS * size + TINY) * n
+    error += 2.0 * n * term.error if term is not None else 0.0
     products = [product for pair in problem.factors for product in _products(*pair)]
     by_row = np.where(excluded, -math.inf, by_row)
     charges = np.full((n, n), math.inf)

@@ -108,7 +108,7 @@ class Proof:
         if not isinstance(certificate, Certificate):
             return certificate
         stages = [stage for node in certificate.nodes for stage in node.stages]
-        work = sum(stage_work(stage.pair_count, stage.size, stage.matrix is not None) for stage in stages)
+        work = sum(stage_work(stage.pair_count, stage.size, stage.rank) for stage in stages)
         return cls(lambda count: replace(certificate, nodes=certificate.nodes[:count]), work, certificate.nbytes)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from blindmatch.solvers.arrays import NUMPY, Arrays
 from blindmatch.solvers.eigen import Floats
-from blindmatch.validation import BoolArray
+from blindmatch.validation import BoolArray, FloatArray
 
 
 class Face:
@@ -55,3 +55,33 @@ class Face:
         result: Floats = -self.US @ (self.U[k:].T @ F)
         result[k:] += F
         return result
+
+
+class Equations:
+    """The equations of the face, L'y = 0: a column of L has -1 for the 1, and 1 for each pair of a row or a column."""
+
+    def __init__(self, allowed: BoolArray) -> None:
+        self.n = len(allowed)
+        self.rows, self.columns = np.nonzero(allowed)
+        square = 1.0 + np.diag(np.concatenate([allowed.sum(axis=1), allowed.sum(axis=0)]).astype(np.float64))
+        square[: self.n, self.n :] += allowed
+        square[self.n :, : self.n] += allowed.T
+        self.G = np.linalg.pinv(square, hermitian=True)  # of L'L: the projection onto the face is I - LGL'
+
+    def sums(self, M: Floats) -> FloatArray:
+        """ML, for a matrix with as many columns as y has entries."""
+        of_rows = np.add.reduceat(M[:, 1:], np.searchsorted(self.rows, np.arange(self.n)), axis=1, dtype=np.float64)
+        order = np.argsort(self.columns, kind="stable")
+        starts = np.searchsorted(self.columns[order], np.arange(self.n))
+        of_columns = np.add.reduceat(M[:, 1 + order], starts, axis=1, dtype=np.float64)
+        return np.hstack([of_rows, of_columns]) - M[:, :1]
+
+    def times(self, X: Floats) -> Floats:
+        """LX, for a matrix with a row for each equation."""
+        return np.vstack([-X.sum(axis=0), X[self.rows] + X[self.n + self.columns]])
+
+    def multipliers(self, sums: FloatArray, level: float) -> FloatArray:
+        """D with LD' + DL' = S - QSQ for S = s - level, where Q projects onto the face; `sums` are sL."""
+        M = sums - level * self.times(np.eye(2 * self.n))
+        inner = self.sums(M.T).T @ self.G  # L'SLG
+        return np.asarray(M @ self.G - 0.5 * self.times(self.G @ inner))

@@ -62,30 +62,35 @@ class PairCosts:
         rest.centred, rest.centred_linear = _reduced(self.centred, self.centred_linear, fixed, rows, columns)
         return rest
 
-    def matrix(self, allowed: BoolArray) -> FloatArray:
-        """(p + 1, p + 1) over 1 and the allowed pairs, scaled; the linear term is on the diagonal."""
-        return self.scale * _matrix(self.factors, self.linear, allowed)
-
     def centred_matrix(self, allowed: BoolArray) -> FloatArray:
-        """The same without the means of the factors."""
-        return self.scale * _matrix(self.centred, self.centred_linear, allowed)
+        """(p + 1, p + 1) over 1 and the allowed pairs, scaled, without the means; linear terms are on the diagonal."""
+        p = int(np.count_nonzero(allowed))
+        result = np.zeros((p + 1, p + 1))
+        result[1:, 1:] = self.centred_rows(allowed, np.arange(p))
+        return result
 
-    def offset(self, allowed: BoolArray) -> FloatArray:
-        """What centring removed from the entries between two pairs, minus its total for any permutation.
-
-        With B' = B - b off the diagonal, AB = A'B' + ab + aB' + bA'. The sum of the last three terms over the pairs of
-        x depends only on the row sums and column sums of x. So this matrix is zero on the face.
-        """
+    def centred_rows(self, allowed: BoolArray, part: IntArray) -> FloatArray:
+        """The same for a part of the pairs and all of them, without 1."""
         rows, columns = np.nonzero(allowed)
-        n, value = self.n, 0.0
-        result = np.zeros((len(rows) + 1, len(rows) + 1))
-        for (A, B), (a, b) in zip(self.centred, self.means, strict=True):
-            result[1:, 1:] += a * b + a * B[np.ix_(columns, columns)] + b * A[np.ix_(rows, rows)]
-            value += a * b * n * n + a * float(B.sum()) + b * float(A.sum())
-        linear = self.linear - self.centred_linear  # what fixed pairs add: a term per row and a term per column
-        result[0, 1:] = result[1:, 0] = linear[allowed] / 2
-        result[0, 0] = -value - float(linear.sum()) / n
+        result = np.zeros((len(part), len(rows)))
+        for A, B in self.centred:
+            result += A[np.ix_(rows[part], rows)] * B[np.ix_(columns[part], columns)]
+        result[np.arange(len(part)), part] += self.centred_linear[rows[part], columns[part]]
         return self.scale * result
+
+    def offset_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What centring removed, as duals of level 1: U[i, j, k] for (i, k), V[i, j, l] for (j, l), and of the columns.
+
+        With B' = B - b off the diagonal, AB = A'B' + ab + aB' + bA'. The last three terms belong to rows and columns.
+        """
+        n = self.n
+        of_rows, of_columns = np.zeros((n, n)), np.zeros((n, n))
+        for (A, B), (a, b) in zip(self.centred, self.means, strict=True):
+            of_rows += a * b + b * A
+            of_columns += a * B
+        # What fixed pairs add is a term per row and a term per column.
+        fixed = (self.linear - self.centred_linear).mean(axis=0)
+        return of_rows, of_columns, self.column_means + of_columns.sum(axis=1) + fixed
 
 
 def _mean(matrix: FloatArray) -> float:
@@ -108,12 +113,3 @@ def _reduced(
     for A, B in factors:  # both symmetric, or both antisymmetric
         result = result + 2 * A[np.ix_(rows, i)] @ B[np.ix_(columns, j)].T
     return tuple((A[np.ix_(rows, rows)], B[np.ix_(columns, columns)]) for A, B in factors), result
-
-
-def _matrix(factors: Factors, linear: FloatArray, allowed: BoolArray) -> FloatArray:
-    rows, columns = np.nonzero(allowed)
-    result = np.zeros((len(rows) + 1, len(rows) + 1))
-    for A, B in factors:
-        result[1:, 1:] += A[np.ix_(rows, rows)] * B[np.ix_(columns, columns)]
-    result[1:, 1:] += np.diag(linear[allowed])
-    return result

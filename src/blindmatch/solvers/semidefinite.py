@@ -214,8 +214,7 @@ class SemidefiniteRun:
         """Make a stage of the current dual, use what it proves, and drop the pairs that it rules out."""
         start = time.perf_counter()
         self._round_match()
-        Z, level = self.splitting.dual()
-        stage = self.maker.stage(Z, level, self.budget)
+        stage = self.maker.stage(self.splitting.dual(), self.budget)
         view = copy(self.view)
         check = time.perf_counter()
         view.use_proofs(Node(stages=(stage,)), self.effort)

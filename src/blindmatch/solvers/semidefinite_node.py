@@ -26,7 +26,7 @@ _ROUND = 6  # steps between two proofs
 _ROUNDS = 6  # largest number of rounds
 _HOPE = 0.7  # a node continues if its remaining rounds, at the last pace, may close this share of the gap
 _FIX_SHARE = 0.1  # least share of the allowed pairs that must be ruled out to start a new stage
-_ROUNDING = 0.02  # share of the gap that may be lost by rounding the matrix of a stage
+_ROUNDING = 0.02  # share of the gap that may be lost by rounding the factor of a stage
 
 
 @dataclass(eq=False)
@@ -135,14 +135,10 @@ class _NodeRun:
 
     def _prove(self) -> None:
         assert self.splitting is not None
-        Z, level = self.splitting.dual()
-        allowed = self.splitting.allowed
         gap = self.target - max(self.best.bound, self.base.bound)
-        grid = 0.0
-        if 0 < gap < math.inf:  # rounding each entry to the grid changes y'Wy by at most about this norm times |y|^2
-            norm = 0.6 * math.sqrt(len(Z)) * (len(allowed) + 1)
-            grid = 2.0 ** math.floor(math.log2(_ROUNDING * gap / norm))
-        self._use(StageMaker(self.costs, allowed).stage(Z, level, self.bounder.budget, grid))
+        loss = _ROUNDING * gap if 0 < gap < math.inf else 0.0
+        maker = StageMaker(self.costs, self.splitting.allowed)
+        self._use(maker.stage(self.splitting.dual(), self.bounder.budget, loss))
 
     def _use(self, stage: Stage) -> None:
         view = copy(self.base)

@@ -9,8 +9,8 @@ Peaceman-Rachford splitting alternates the projections P and Q onto the two sets
 
     s <- s + 2 (Q(2 P(s) - s - C / beta) - P(s)),
 
-and Z = beta (s - P(s)) is a dual matrix at every step. Its largest eigenvalue on the face is known from P itself, so
-y'Zy <= (n + 1) level for all permutations, and C + Z is bounded by the sweeps of level 1.
+and Z = beta (s - P(s)) is a dual matrix at every step. On the face it is level - FF', where F comes from the
+eigenvectors that P drops, so C - FF' is bounded by the sweeps of level 1 (`semidefinite_stage.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from scipy.optimize import linear_sum_assignment
 
 from blindmatch.solvers.arrays import NUMPY, Arrays
 from blindmatch.solvers.eigen import Floats, Spectrum
-from blindmatch.solvers.face import Face
+from blindmatch.solvers.face import Equations, Face
+from blindmatch.solvers.semidefinite_stage import SlackDual
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _CHANGE = 1.4  # factor by which the penalty changes after a round
@@ -114,6 +115,8 @@ class Splitting:
     def _set(self, cost: Floats, allowed: BoolArray) -> None:
         self.allowed = allowed
         self.face = Face(allowed, self.dtype, self.arrays)
+        self._equations = Equations(allowed)
+        self._spectrum: Spectrum | None = None  # of the last projection, if all of it was computed
         self._excluded = self.arrays.put(_excluded(allowed), bool)
         self._diagonal = self.arrays.put(np.arange(1, len(cost)), np.int64)
         self.share = 1.0  # share of the eigenvalues that the projection keeps
@@ -127,7 +130,10 @@ class Splitting:
     def project(self) -> None:
         """P(s). Until `advance` is called, `dual` gives the dual matrix of this step."""
         A = self.face.restrict(self.s)
-        values, vectors = self._upper_part(A) or self.arrays.whole_spectrum(A)
+        self._spectrum, part = None, self._upper_part(A)
+        if part is None:
+            self._spectrum = part = self.arrays.whole_spectrum(A)
+        values, vectors = part
         level = self._level_of(values)
         self.level, self._drift = level, abs(level - self.level)
         first = int(np.searchsorted(values, self.level, side="right"))  # that is kept
@@ -149,16 +155,23 @@ class Splitting:
     def _level_of(self, values: Floats) -> float:
         return _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
 
-    def dual(self) -> tuple[FloatArray, float]:
-        """Z in float64, and approximately its largest eigenvalue on the face."""
-        s, projection = self.arrays.get(self.s), self.arrays.get(self.projection)
-        return self.beta * (s.astype(np.float64) - projection), self.beta * self.level
+    def dual(self) -> SlackDual:
+        """The dual of this step: Z = level + LD' + DL' - FF', where F has the eigenvectors that P drops."""
+        if self._spectrum is None:
+            self._spectrum = self.arrays.whole_spectrum(self.face.restrict(self.s))
+        values, vectors = self._spectrum
+        dropped = int(np.searchsorted(values, self.level))
+        weights = self.arrays.put(np.sqrt(self.beta * (self.level - values[:dropped])), self.dtype)
+        F = self.arrays.get(self.face.extend(vectors[:, :dropped] * weights))
+        s = self.arrays.get(self.s)
+        return SlackDual(F, self.beta * self._equations.multipliers(self._equations.sums(s), self.level))
 
     @property
     def state(self) -> SplittingState:
         """The current point and dual in float32, after a projection. Y is nearly positive semidefinite."""
-        Y, Z = self.arrays.get(self.Y).astype(np.float32), self.dual()[0].astype(np.float32)
-        return SplittingState(self.allowed, Y, Z, self.beta)
+        Y, s, projection = (self.arrays.get(matrix) for matrix in (self.Y, self.s, self.projection))
+        Z = self.beta * (s.astype(np.float64) - projection)
+        return SplittingState(self.allowed, Y.astype(np.float32), Z.astype(np.float32), self.beta)
 
     def advance(self) -> None:
         """Compute Q(2 P(s) - s - C / beta), and update s."""

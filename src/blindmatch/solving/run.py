@@ -266,4 +266,4 @@ def _bound_name(
         return "projection"
     if len(proof.nodes) > 1:
         return "branch and bound"
-    return "semidefinite" if any(stage.matrix is not None for stage in stages) else "level-1 RLT"
+    return "semidefinite" if any(stage.factor is not None for stage in stages) else "level-1 RLT"
