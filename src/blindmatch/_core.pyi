@@ -327,6 +327,23 @@ def dense_sweeps(
 ) -> Stage:
     """Hahn-Grant sweeps on dense pair costs of about 1."""
 
+def box_step(
+    state: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+    point: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    slack: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    duals: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    transposed: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sums: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+    weight: float,
+    begin: int,
+) -> tuple[float, float]:
+    """
+    Rows of the box step of the splitting, from `begin` on; returns two squared norms.
+    """
+
 def time_sweeps(problem: Problem, count: int) -> list[float]:
     """
     For benchmarks: CPU seconds from the start of the first sweep to the end of each.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bound/bounder.h"
+#include "bound/box_step.h"
 #include "bound/dense_sweeps.h"
 #include "bound/dual_ascent.h"
 #include "python/bind.h"
@@ -190,6 +191,43 @@ void bind_bounds(nb::module_& m) {
         },
         nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::kw_only(), nb::arg("count"), nb::arg("gain"),
         nb::arg("threads"), nb::arg("budget"), "Hahn-Grant sweeps on dense pair costs of about 1.");
+    m.def(
+        "box_step",
+        [](const Numbers& state, const Numbers& point, const Floats& cost, const Floats& slack, const Floats& duals,
+           const Floats& transposed, const Indices& rows, const Indices& columns, const Numbers& sums, float weight,
+           std::size_t begin) {
+            const std::size_t p = rows.size(), side = p + 1, equations = duals.shape(1), n = equations / 2;
+            const auto is = [](const auto& array, std::size_t height, std::size_t width) {
+                return array.shape(0) == height && array.shape(1) == width;
+            };
+            const std::size_t end = begin + slack.shape(0);
+            if (!is(state, side, side) || !is(point, side, side) || !is(cost, side, side) || slack.shape(1) != side ||
+                !is(duals, side, 2 * n) || !is(transposed, 2 * n, side) || !is(sums, side, 2 * n) ||
+                columns.size() != p || begin > side || end > side)
+                throw nb::value_error("the arrays do not fit each other");
+            for (std::size_t a = 0; a < p; ++a) {
+                in_range("rows", rows.data()[a], 0, static_cast<int>(n) - 1);
+                in_range("columns", columns.data()[a], 0, static_cast<int>(n) - 1);
+            }
+            const BoxStep step{p,
+                               n,
+                               state.data(),
+                               point.data(),
+                               cost.data(),
+                               slack.data(),
+                               duals.data(),
+                               transposed.data(),
+                               rows.data(),
+                               columns.data(),
+                               sums.data(),
+                               weight};
+            nb::gil_scoped_release release;
+            const BoxResult result = box_step(step, begin, end);
+            return std::pair(result.residual, result.movement);
+        },
+        nb::arg("state"), nb::arg("point"), nb::arg("cost"), nb::arg("slack"), nb::arg("duals"), nb::arg("transposed"),
+        nb::arg("rows"), nb::arg("columns"), nb::arg("sums"), nb::arg("weight"), nb::arg("begin"),
+        "Rows of the box step of the splitting, from `begin` on; returns two squared norms.");
     m.def(
         "time_sweeps",
         [](const Problem& problem, int count) {
