@@ -187,7 +187,9 @@ def enumerate(
 class Target:
     """When a bound is good enough; see blindmatch.problem.optimality."""
 
-    def __init__(self, *, tolerance: float, granularity: float, noise: float) -> None: ...
+    def __init__(
+        self, *, tolerance: float, granularity: float, noise: float, gap: float = 0.0, enough: float = float("inf")
+    ) -> None: ...
 
 class DualAscentOptions:
     def __init__(
@@ -202,6 +204,7 @@ class BranchAndBoundOptions:
         proof_limit: int,
         open_limit: int = 4294967296,
         node_limit: int | None = None,
+        cost_limit: float = float("-inf"),
         symmetry: bool = False,
         checkpoint: str | os.PathLike[str] = "",
         checkpoint_interval: float = 60.0,
@@ -244,7 +247,7 @@ class TreeResult:
 
     @property
     def full(self) -> bool:
-        """Whether node_limit ended the run."""
+        """Whether node_limit or cost_limit ended the run."""
 
     @property
     def proof(self) -> list[ProofNode]:

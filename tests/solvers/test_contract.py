@@ -366,3 +366,59 @@ def test_a_time_limit_is_no_boolean() -> None:
     problem = gw_problem(0, 4)
     with pytest.raises(ValueError, match=r"^time_limit=True; expected a number above 0"):
         bm.solve(problem, time_limit=True)
+
+
+LIMITS = {
+    "gap_limit": 0.5,
+    "cost_limit": 1e9,
+    "bound_limit": -1e9,
+    "node_limit": 1,
+    "solution_limit": 1,
+    "work_limit": 1e-6,
+}
+HELD = {
+    "gap_limit": lambda result, limit: result.gap <= limit,
+    "cost_limit": lambda result, limit: result.cost <= limit,
+    "bound_limit": lambda result, limit: result.lower_bound >= limit,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_ends_the_run_or_is_refused(name, limit):
+    """The status names the limit, or the run was over before it; nobody claims a limit that was not reached."""
+    problem, solver = random_problem(3, 6), configured(name)
+    can = solver.capabilities
+    if limit in can.ignores or (limit in ("gap_limit", "bound_limit") and not can.bound):
+        with pytest.raises(ValueError, match=limit):
+            bm.solve(problem, solver, rng=0, **{limit: LIMITS[limit]})
+        return
+    result = bm.solve(problem, solver, rng=0, time_limit=60, **{limit: LIMITS[limit]})
+    check(result, problem)
+    assert result.status in (limit, "optimal", "heuristic", "stalled")
+    if result.status == limit and limit in HELD:
+        assert HELD[limit](result, LIMITS[limit])
+
+
+@sampled("name", sorted(set(NAMES) - INSTANT - {"mpopt"}), quick={"auto", "tabu", "faq"})
+def test_a_callback_ends_a_long_run(name):
+    solver, problem = endless(name)
+    calls = []
+    result = bm.solve(problem, solver, rng=0, threads=1, callback=lambda now: calls.append(now) or len(calls) >= 2)
+    assert result.status == "interrupted"
+    assert len(calls) == 2
+    assert sorted(calls[-1].permutation.tolist()) == list(range(problem.n))
+    assert problem.objective(calls[-1].permutation) >= result.cost
+
+
+@pytest.mark.parametrize("name", ["auto", "branch-and-bound", "tabu", "two-opt", "faq", "hahn-grant"])
+def test_work_gives_the_same_result_on_any_number_of_threads(name):
+    """Half of a limit never leads further, and threads change nothing."""
+    problem = uniform_problem(14)
+    less, one, two = (
+        bm.solve(problem, configured(name), rng=0, threads=threads, work_limit=work)
+        for threads, work in ((1, 0.01), (1, 0.2), (2, 0.2))
+    )
+    assert (one.permutation == two.permutation).all()
+    assert (one.cost, one.lower_bound, one.status) == (two.cost, two.lower_bound, two.status)
+    assert one.cost <= less.cost

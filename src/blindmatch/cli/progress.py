@@ -106,12 +106,10 @@ class ProgressLine:
 
     def moment(self, now: Progress) -> None:
         """Show the progress of a solver."""
-        from blindmatch.solving.result import relative_gap
-
         if now.seconds - self._shown < REFRESH:
             return
         self._shown = now.seconds
-        gap = None if now.cost is None else relative_gap(now.cost, now.lower_bound)
+        gap = now.gap
         if gap is not None:
             self._pace.see(now.seconds, gap)
         text = moment_text(now)

@@ -104,9 +104,8 @@ class ProgressLines:
 def moment_text(now: Progress) -> str:
     """Bound, cost and gap at one moment of a run."""
     from blindmatch.report.verdict import lower_number, number, percent
-    from blindmatch.solving.result import relative_gap
 
-    gap = None if now.cost is None else relative_gap(now.cost, now.lower_bound)
+    gap = now.gap
     which = f" ({now.bound})" if now.bound else ""
     text = f"bound {lower_number(now.lower_bound)}{which}  cost {number(now.cost)}  gap {percent(gap)}"
     return f"{now.phase}  {text}" if now.phase and now.lower_bound is None else text

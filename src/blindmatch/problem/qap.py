@@ -20,13 +20,14 @@ from blindmatch.validation import (
     as_array,
     as_floats,
     as_pairs,
+    as_partners,
     as_permutation,
     as_square,
 )
 
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
 FactorPair = tuple[FloatArray, FloatArray]
-_State = tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None, Any]
+_State = tuple[tuple[FactorPair, ...], FloatArray, float, BoolArray | None, Any, int]
 _LARGEST_ACCURATE = 2000  # items up to which an accurate cost takes at most a tenth of a second
 LARGEST_COST = 1e200  # sums and products of such costs stay far from overflow
 _LEAST_EXPONENT = -900  # of the largest number of a matrix: the digits of most others are then within float64
@@ -61,22 +62,28 @@ class QAP:
     The numbers of a problem that a distortion makes may be rounded down. What they lack is `rest`, a problem without
     negative numbers, or None. Costs include it. Bounds and proofs leave it out, and so hold for what was not rounded.
 
+    With fewer sources than targets, n < m, each source gets a target of its own, and m - n targets stay free. The
+    problem then has dummies as further sources, whose relations are zero: `n` is the number of targets, `sources` that
+    of the sources, and a permutation lists the targets of the sources alone.
+
     Parameters
     ----------
     source_cost, target_cost
-        A and B, both (n, n).
+        A, (n, n), and B, (m, m) with n <= m.
     linear
-        L, (n, n): the cost of pairing source i with target j by itself.
+        L, (n, m): the cost of pairing source i with target j by itself.
     constant
         Added to every cost.
     forbidden
-        (n, n) booleans; True at [i, j] means that source i must not be paired with target j. None allows all pairs.
+        (n, m) booleans; True at [i, j] means that source i must not be paired with target j. None allows all pairs.
 
     Examples
     --------
     >>> problem = QAP([[0, 1], [1, 0]], [[0, 5], [5, 0]], linear=[[0, 1], [2, 0]])
     >>> problem.objective([1, 0])
     13.0
+    >>> QAP([[0, 1], [1, 0]], [[0, 5, 4], [5, 0, 3], [4, 3, 0]]).objective([2, 1])
+    6.0
     """
 
     def __init__(
@@ -88,8 +95,9 @@ class QAP:
         *,
         forbidden: ArrayLike | None = None,
     ) -> None:
-        A = as_square(source_cost, "source_cost")
-        B = as_square(target_cost, "target_cost", len(A))
+        A, B = as_square(source_cost, "source_cost"), as_square(target_cost, "target_cost")
+        if len(B) < len(A):
+            raise ValueError(f"target_cost has shape {B.shape}; expected at least as many targets as sources, {len(A)}")
         self._set(((A, B),), linear, constant, forbidden)
 
     @classmethod
@@ -101,16 +109,21 @@ class QAP:
         *,
         forbidden: ArrayLike | None = None,
     ) -> QAP:
-        """A problem whose quadratic part is a sum of products, one for each pair (A, B) of `factors`."""
+        """A problem whose quadratic part is a sum of products, one for each pair (A, B) of `factors`.
+
+        The cost of a permutation p is ``sum_f sum_ik A_f[i, k] * B_f[p[i], p[k]] + sum_i L[i, p[i]] + constant``.
+        """
         pairs: list[FactorPair] = []
         for index, factor in enumerate(factors):
             try:
                 A, B = factor
             except (TypeError, ValueError):
                 raise ValueError(f"factors[{index}] is not a pair of matrices (A, B)") from None
-            size = len(pairs[0][0]) if pairs else None
-            source = as_square(A, f"factors[{index}][0]", size)
-            pairs.append((source, as_square(B, f"factors[{index}][1]", len(source))))
+            n, m = (len(pairs[0][0]), len(pairs[0][1])) if pairs else (None, None)
+            source, target = as_square(A, f"factors[{index}][0]", n), as_square(B, f"factors[{index}][1]", m)
+            if len(target) < len(source):
+                raise ValueError(f"factors[{index}][1] has shape {target.shape}; expected at least {len(source)} rows")
+            pairs.append((source, target))
         if not pairs:
             raise ValueError("factors is empty; expected at least one pair (A, B)")
         problem = cls.__new__(cls)
@@ -128,7 +141,17 @@ class QAP:
             self.constant,
             self.forbidden if forbidden is None else forbidden,
             self.rest if rest is None else rest,
+            self.sources,
         )
+        return problem
+
+    def negated(self) -> QAP:
+        """The problem whose costs have the other sign: its least cost is our largest one."""
+        if self.rest is not None:
+            raise ValueError("maximize=True cannot be used on a problem that a distortion made: its costs are rounded")
+        factors = tuple((-A, B) for A, B in self.factors)
+        problem = QAP.__new__(QAP)
+        problem._keep(factors, -self.linear, -self.constant, self.forbidden, None, self.sources)
         return problem
 
     @classmethod
@@ -145,14 +168,17 @@ class QAP:
         constant: float,
         forbidden: ArrayLike | None,
         rest: QAP | None = None,
+        sources: int | None = None,
     ) -> None:
-        n = len(factors[0][0])
+        """Store the caller's arrays; `sources` is the number of sources if dummies were already added."""
+        rows, n = (len(matrix) for matrix in factors[0])
         self._keep(
-            factors,
-            np.zeros((n, n)) if linear is None else as_square(linear, "linear", n),
+            tuple((_padded(A, n, n), B) for A, B in factors),
+            np.zeros((n, n)) if linear is None else _padded(_as_table(linear, "linear", rows, n), n, n),
             float(as_floats(constant, "constant", ndim=0)),
-            None if forbidden is None else _as_mask(forbidden, n),
+            None if forbidden is None else _padded(_as_mask(forbidden, rows, n), n, n),
             rest,
+            rows if sources is None else sources,
         )
         if not self.scale <= LARGEST_COST:
             raise ValueError(
@@ -167,9 +193,11 @@ class QAP:
         constant: float,
         forbidden: BoolArray | None,
         rest: QAP | None,
+        sources: int | None = None,
     ) -> None:
         """Store arrays that are valid and not shared with anyone."""
         self.n = len(linear)
+        self.sources = self.n if sources is None else sources
         self.factors, self.linear, self.constant, self.rest = factors, linear, constant, rest
         self.forbidden = forbidden if forbidden is not None and forbidden.any() else None
         for array in (*(matrix for pair in factors for matrix in pair), linear, self.forbidden):
@@ -178,7 +206,7 @@ class QAP:
 
     def __getstate__(self) -> _State:
         """What a copy or a pickle keeps: no cached number, in case somebody changes the arrays of a copy."""
-        return self.factors, self.linear, self.constant, self.forbidden, self.rest
+        return self.factors, self.linear, self.constant, self.forbidden, self.rest, self.sources
 
     def __setstate__(self, state: _State) -> None:
         """Keep the arrays read-only: a copy by pickle or deepcopy would not be."""
@@ -188,7 +216,34 @@ class QAP:
         extras = [f"{len(self.factors)} factor pairs"] if len(self.factors) > 1 else []
         extras += ["linear"] if self.linear.any() else []
         extras += [f"{int(self.forbidden.sum())} forbidden pairs"] if self.forbidden is not None else []
-        return f"QAP(n={self.n}{''.join(', ' + extra for extra in extras)})"
+        size = f"n={self.n}" if self.sources == self.n else f"n={self.sources}, m={self.n}"
+        return f"QAP({size}{''.join(', ' + extra for extra in extras)})"
+
+    @property
+    def source_cost(self) -> FloatArray:
+        """A, as it was given; of a sum of several factor pairs, `factors` has them all."""
+        return self._only[0][: self.sources, : self.sources]
+
+    @property
+    def target_cost(self) -> FloatArray:
+        """B, as it was given."""
+        return self._only[1]
+
+    @property
+    def _only(self) -> FactorPair:
+        if len(self.factors) > 1:
+            raise AttributeError(f"the cost is a sum of {len(self.factors)} factor pairs: see problem.factors")
+        return self.factors[0]
+
+    def completed(self, permutation: ArrayLike, name: str = "permutation") -> IntArray:
+        """A permutation of sources and dummies; where there are dummies, the targets of the sources are enough."""
+        array = as_array(permutation, name)
+        if self.sources == self.n or array.shape != (self.sources,):
+            return as_permutation(array, self.n, name)
+        partners = as_partners(array, (self.sources, self.n), name)
+        if partners.min() < 0:
+            raise ValueError(f"{name}={array.tolist()} leaves a source without a target")
+        return np.concatenate([partners, np.setdiff1d(np.arange(self.n), partners)])
 
     def objective(self, permutation: ArrayLike) -> float:
         """Cost of a permutation: source i is paired with target permutation[i].
@@ -196,7 +251,7 @@ class QAP:
         Up to 2,000 items it is never below the exact cost, and above it only in the last digit of a float64. Beyond
         that, it is a sum in float64.
         """
-        p = as_permutation(permutation, self.n)
+        p = self.completed(permutation)
         parts = (self,) if self.rest is None else (self, self.rest)
         linear = np.concatenate([np.append(part.linear[np.arange(self.n), p], part.constant) for part in parts])
         pairs = [(A, _taken(B, p, p)) for part in parts for A, B in part.factors]
@@ -206,7 +261,7 @@ class QAP:
 
     def allows(self, permutation: ArrayLike) -> bool:
         """Whether a permutation uses no forbidden pair."""
-        p = as_permutation(permutation, self.n)
+        p = self.completed(permutation)
         return self.forbidden is None or not self.forbidden[np.arange(self.n), p].any()
 
     @property
@@ -380,10 +435,28 @@ def _gcd(values: FloatArray) -> int:
     return int(np.gcd.reduce(np.abs(values).astype(np.int64), axis=None)) if values.size else 0
 
 
-def _as_mask(values: ArrayLike, n: int) -> BoolArray:
+def _padded(matrix: NDArray[Scalar], rows: int, columns: int) -> NDArray[Scalar]:
+    """The matrix with zeros below and to the right of it."""
+    if matrix.shape == (rows, columns):
+        return matrix
+    whole = np.zeros((rows, columns), dtype=matrix.dtype)
+    whole[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return whole
+
+
+def _as_table(values: ArrayLike, name: str, rows: int, columns: int) -> FloatArray:
+    table = as_floats(values, name)
+    if table.shape != (rows, columns):
+        raise ValueError(f"{name} has shape {table.shape}; expected ({rows}, {columns})")
+    return table
+
+
+def _as_mask(values: ArrayLike, rows: int, columns: int) -> BoolArray:
     mask = as_array(values, "forbidden")
-    if mask.dtype != bool or mask.shape != (n, n):
-        raise ValueError(f"forbidden has dtype {mask.dtype} and shape {mask.shape}; expected booleans, ({n}, {n})")
+    if mask.dtype != bool or mask.shape != (rows, columns):
+        raise ValueError(
+            f"forbidden has dtype {mask.dtype} and shape {mask.shape}; expected booleans, ({rows}, {columns})"
+        )
     mask = mask.copy()
     mask.setflags(write=False)
     return mask

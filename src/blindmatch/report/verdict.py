@@ -19,6 +19,12 @@ class Nouns(NamedTuple):
 MATCH, ASSIGNMENT = Nouns(), Nouns("assignment", "assignment")
 ENDED = {
     "time_limit": "the time limit ended the run",
+    "gap_limit": "the gap limit ended the run",
+    "cost_limit": "the cost limit ended the run",
+    "bound_limit": "the bound limit ended the run",
+    "node_limit": "the node limit ended the run",
+    "solution_limit": "the limit on solutions ended the run",
+    "work_limit": "the work limit ended the run",
     "interrupted": "the run was interrupted",
     "stalled": "the bound rises no further",
     "heuristic": "this solver proves nothing",
@@ -45,6 +51,17 @@ def lower_number(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "-"
     return number(float(Context(prec=7, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))))
+
+
+def upper_number(value: float) -> str:
+    """The same for a proved upper bound, rounded up.
+
+    >>> upper_number(26.45319974), upper_number(578.0)
+    ('26.4532', '578')
+    """
+    if not math.isfinite(value):
+        return "-"
+    return number(float(Context(prec=7, rounding=ROUND_CEILING).create_decimal(repr(float(value)))))
 
 
 def percent(gap: float | None) -> str:
@@ -116,7 +133,7 @@ def quality(result: Result, nouns: Nouns = MATCH) -> str:
     """How good the match is known to be, as the end of a sentence."""
     if result.status != "optimal" and result.gap is None:
         return f"with no proof of how good the {nouns.match} is"
-    claim = f"no other {nouns.pairing} costs less"
+    claim = f"no other {nouns.pairing} costs {'less' if result.maximum is None else 'more'}"
     if result.status != "optimal":
         claim += f" by more than {at_most(result.gap)}"
     return f"proved optimal: {claim}" if result.status == "optimal" else claim
@@ -128,14 +145,17 @@ def proof_sentence(result: Result, nouns: Nouns = MATCH) -> str:
     cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
     if _is_rounding(result):
         cost = bound = "0"
+    less, least = "less", "least"
+    if result.maximum is not None:
+        less, least, bound = "more", "most", upper_number(result.maximum)
     if result.status == "optimal":
-        least = f"no {pairing} costs less than {bound}"
-        return f"The {match} costs {cost} and {least}: proved in {seconds} by {result.solver}."
+        limit = f"no {pairing} costs {less} than {bound}"
+        return f"The {match} costs {cost} and {limit}: proved in {seconds} by {result.solver}."
     ended = ENDED[result.status]
     if result.gap is None:
         return f"The {match} costs {cost}; found in {seconds} by {result.solver} ({ended})."
     which = f" ({result.bound_name})" if result.bound_name else ""
-    best = f"the best possible at least {bound}{which}"
+    best = f"the best possible at {least} {bound}{which}"
     return f"The {match} costs {cost}, {best}; {seconds} by {result.solver} ({ended})."
 
 

@@ -71,6 +71,7 @@ class Auto(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run the solver that fits the size."""
         if problem.n <= self.largest:
+            budget.phase = "search"
             if self.search:
                 find_incumbent(problem, budget, rng)
             outcome = BranchAndBound(swaps=_BRIEF)(problem, budget=budget, rng=rng)
@@ -109,7 +110,7 @@ def find_incumbent(problem: QAP, budget: Budget, rng: np.random.Generator) -> No
     )  # draws what `tabu` would draw: with the same seed and enough time, it finds no better match
     short = Tabu(iterations=SWAPS * max(problem.n, 10), streams=_STREAMS)
     costs = {_offered(short, problem, budget, rng) for _ in range(2)}
-    if len(costs) == 1 or budget.stopped:
+    if len(costs) == 1 or budget.stopped or budget.limits.work_limit is not None:  # the bound needs work too
         return
     n, time_limit = problem.n, budget.time_limit
     bounded = budget.remaining > _BOUND_CHECKS * check_seconds(stage_work(n**2, n), n, budget.threads)

@@ -12,17 +12,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.errors import SolverUnavailable
+from blindmatch.errors import SolverUnavailable, shown
 from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.duration import stage_work
-from blindmatch.solvers.progress import Progress, Status
+from blindmatch.solvers.limits import Limits
+from blindmatch.solvers.progress import Progress, Reached, Status
 from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]
@@ -61,7 +63,8 @@ class Capabilities:
 
     `unequal` means that it takes a sum of several factor pairs, which sets of unequal sizes lead to. Known pairs need
     no flag: `solve` fixes them, and the remaining problem has a linear term. `quadratic_memory`, `cubic_memory` and
-    `quartic_memory` are bytes divided by n^2 (for each factor pair), n^3 and n^4, measured and rounded up.
+    `quartic_memory` are bytes divided by n^2 (for each factor pair), n^3 and n^4, measured and rounded up. `ignores`
+    names the limits of a run that the solver cannot keep.
     """
 
     bound: bool = False
@@ -76,6 +79,7 @@ class Capabilities:
     quartic_memory: float = 0.0
     requires: Dependency | None = None
     certificate: bool = True
+    ignores: tuple[str, ...] = ()
     note: str = ""
 
     def memory(self, problem: QAP) -> int:
@@ -166,8 +170,15 @@ class Budget:
         time_limit: float | None = None,
         threads: int | None = None,
         callback: Callback | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.interrupted = False  # by Ctrl-C, or by an exception, which `error` keeps
+        self.limits = Limits() if limits is None else limits
+        self.reached: Reached | None = None  # the limit that ended the run; "interrupted": the callback did
+        self.nodes, self.work, self.solutions = 0, 0.0, 0
+        self.phase = ""  # of the reports that name none
+        self.undo: Callable[[IntArray], IntArray] | None = None  # a match in the caller's numbering
+        self.on_found: Callable[[IntArray], object] | None = None  # is told every match, for a pool
         self.error: BaseException | None = None
         self.start, self.cpu_start = time.perf_counter(), time.process_time()
         self.time_limit = math.inf if time_limit is None else time_limit
@@ -177,9 +188,15 @@ class Budget:
         self.kept: tuple[float, IntArray] | None = None  # the best that searches reported; depends on the clock
         self.starts: tuple[IntArray, ...] = ()  # permutations that the caller gave; each was offered
         self._callback = callback
+        self._cost = math.inf  # the least that was reported
         self._bound: float | None = None
         self._bound_name = ""
         self.naming = ""  # name of the bounds that are reported without a name
+
+    def begin(self, undo: Callable[[IntArray], IntArray]) -> None:
+        """Begin the run: what was offered so far is no solution that it found."""
+        self.undo = undo
+        self._cost = math.inf if self.best is None else self.best[0]
 
     def fail(self, error: BaseException) -> None:
         """Record an exception. The run stops, keeps its best match, and raises the exception unless it is Ctrl-C."""
@@ -214,7 +231,7 @@ class Budget:
     @property
     def stopped(self) -> bool:
         """Whether a solver should return now."""
-        return self.interrupted or self.remaining <= 0 or self.orphaned
+        return self.interrupted or self.reached is not None or self.remaining <= 0 or self.orphaned
 
     @property
     def orphaned(self) -> bool:
@@ -232,12 +249,48 @@ class Budget:
     @property
     def stop_status(self) -> Status:
         """The status of a run that was stopped early."""
-        return "interrupted" if self.interrupted else "time_limit"
+        return "interrupted" if self.interrupted else self.reached or "time_limit"
+
+    @property
+    def nodes_left(self) -> int | None:
+        """How many nodes may still be bounded; None without a limit."""
+        return None if self.limits.node_limit is None else max(0, self.limits.node_limit - self.nodes)
+
+    def steps_left(self, seconds: float, wanted: int) -> int:
+        """How many of the wanted steps, each of about as many seconds of one core, the work limit allows; at least one.
+
+        They count as done. The seconds must follow from the problem alone, so that the limit means the same everywhere.
+        """
+        if self.limits.work_limit is not None:
+            wanted = max(1, min(wanted, int((self.limits.work_limit - self.work) / seconds)))
+        self.spend(wanted * seconds)
+        return wanted
+
+    def spend(self, seconds: float) -> None:
+        """Count work that was or will be done."""
+        self.work += seconds
+        if self.limits.work_limit is not None and self.work >= self.limits.work_limit:
+            self.reach("work_limit")
+
+    def count_nodes(self, count: int) -> None:
+        """Count nodes that were bounded."""
+        self.nodes += count
+        if self.nodes_left == 0:
+            self.reach("node_limit")
+
+    def reach(self, limit: Reached) -> None:
+        """Record that a limit ends the run, unless another one did before."""
+        self.reached = self.reached or limit
 
     def offer(self, permutation: NDArray[np.integer[Any]], cost: float) -> None:
         """Remember a permutation if it is the best so far: it survives Ctrl-C and a failing callback."""
         if self.best is None or cost < self.best[0]:
             self.best = (cost, np.array(permutation, dtype=np.intp))
+        self._found(permutation)
+
+    def _found(self, permutation: NDArray[np.integer[Any]]) -> None:
+        if self.on_found is not None:
+            self.on_found(np.array(permutation, dtype=np.intp))
 
     def keep(self, permutation: NDArray[np.integer[Any]], cost: float) -> None:
         """Remember what a search has so far, for a run that is stopped.
@@ -247,6 +300,7 @@ class Budget:
         """
         if self.kept is None or cost < self.kept[0]:
             self.kept = (cost, np.array(permutation, dtype=np.intp))
+        self._found(permutation)
 
     def report(
         self,
@@ -255,18 +309,47 @@ class Budget:
         iteration: int = 0,
         bound: str | None = None,
         phase: str = "",
+        nodes: int = 0,
+        open_nodes: int = 0,
     ) -> bool:
-        """Record progress and report it to the caller; return whether to continue. `bound` is the bound's name."""
+        """Record progress and report it to the caller; return whether to continue.
+
+        `bound` is the bound's name. `nodes` are those of the current tree, besides those that were counted before.
+        """
         before = -math.inf if self._bound is None else self._bound
         if lower_bound is not None and before < lower_bound < math.inf:
             self._bound, self._bound_name = lower_bound, self.naming if bound is None else bound
-        known = [found[0] for found in (self.best, self.kept) if found is not None]
-        cost = min([cost, *known] if cost is not None else known, default=None)
-        progress = Progress(self.seconds, iteration, self._bound, cost, phase, self._bound_name)
+        known = [found for found in (self.best, self.kept) if found is not None]
+        cost = min([*([] if cost is None else [cost]), *(value for value, _ in known)], default=None)
+        if cost is not None and cost < self._cost:
+            self._cost = cost
+            self.solutions += 1
+        progress = Progress(
+            self.seconds, iteration, self._bound, cost, phase or self.phase, self._bound_name, self.nodes + nodes,
+            open_nodes,
+        )  # fmt: skip
         self.trace.append(progress)
-        if self._callback is not None and not self.interrupted:
+        over, reached = (
+            self.interrupted or self.reached is not None,
+            self.limits.reached(self._bound, cost, self.solutions),
+        )
+        if reached is not None:
+            self.reach(reached)
+        if self._callback is not None and not over:
             try:
-                self._callback(progress)
+                if self._call(progress, known):
+                    self.reach("interrupted")
             except BaseException as error:
                 self.fail(error)
         return not self.stopped
+
+    def _call(self, progress: Progress, known: list[tuple[float, IntArray]]) -> bool:
+        """Whether the callback wants the run to stop."""
+        assert self._callback is not None
+        if known and self.undo is not None:
+            best = min(known, key=lambda found: found[0])[1]
+            progress = replace(progress, find=partial(self.undo, best))
+        answer = self._callback(progress)
+        if answer is not None and not isinstance(answer, bool | np.bool_):
+            raise ValueError(f"callback returned {shown(answer)}; expected True to stop, None or False to go on")
+        return bool(answer)

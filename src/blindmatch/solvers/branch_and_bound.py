@@ -29,6 +29,8 @@ from blindmatch.solvers.strengthened import Patience, Strengthened, worth_a_try
 from blindmatch.solvers.tasks import greet
 from blindmatch.validation import as_executor, at_least, boolean, positive
 
+_NODE_SECONDS = 1e-7  # of a node of level 1, over n^4
+
 
 @dataclass(frozen=True)
 class BranchAndBound(Solver):
@@ -119,13 +121,16 @@ class BranchAndBound(Solver):
         start = first_match(problem, budget, rng, self.swaps)
         if no_time_for_duals(problem, budget):
             return without_duals(problem, start, budget), False
-        scaled = RescaledProblem.of(problem)
-        options = self._options(problem, scaled, budget, rng, ROOT_NODES if shared else node_limit)
+        scaled = RescaledProblem.of(problem, budget.limits)
+        wanted = ROOT_NODES if shared else node_limit
+        most = _nodes_allowed(problem, budget)
+        options = self._options(problem, scaled, budget, rng, min(filter(None, (wanted, most)), default=None))
         with self._stopped_cleanly():
             root_lasts = None if patience is None else patience.lasts
             tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget, root_lasts))
-            if shared and tree.full and not budget.stopped:
+            if shared and tree.full and (most is None or tree.nodes < most) and not budget.stopped:
                 return self._shared(problem, scaled, options, tree, budget), False
+        _count(tree, problem, scaled, budget)
         if node_limit is not None and tree.nodes > max(node_limit, 1) and not budget.stopped:
             return self.tree(problem, budget, rng)  # resumed from a checkpoint of level 1 alone: continue there
         return self._outcome(problem, scaled, tree, budget), tree.full or (patience is not None and patience.over)
@@ -139,13 +144,14 @@ class BranchAndBound(Solver):
         budget: Budget,
     ) -> Outcome:
         """Let the executor finish the tree after its first nodes."""
-        work = Work(problem, _may_have_symmetries(problem), self.proof_limit)
+        work = Work(problem, budget.limits, _may_have_symmetries(problem), self.proof_limit)
         tree = _core.SharedTree(scaled.core, options, root)
         coordinator = Coordinator(tree, as_executor(self.executor), work)
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
         coordinator.run(budget, scaled.budget(budget), checkpoint, self.checkpoint_interval)
         stopped = _core.BoundStatus.interrupted if budget.interrupted else _core.BoundStatus.time_limit
         result = tree.finish(stopped)
+        _count(result, problem, scaled, budget)
         outcome = self._outcome(problem, scaled, result, budget)
         notes = [outcome.message, coordinator.tasks.losses("pieces"), coordinator.checkpoint_error]
         return replace(outcome, message="; ".join(filter(None, notes)), executor=coordinator.tasks.executor)
@@ -163,6 +169,7 @@ class BranchAndBound(Solver):
             root=root,
             proof_limit=self.proof_limit,
             node_limit=node_limit,
+            cost_limit=scaled.cost_limit(budget.limits),
             symmetry=_may_have_symmetries(problem),
             checkpoint=self.checkpoint or "",
             checkpoint_interval=self.checkpoint_interval,
@@ -170,7 +177,6 @@ class BranchAndBound(Solver):
 
     def _outcome(self, problem: QAP, scaled: RescaledProblem, tree: _core.TreeResult, budget: Budget) -> Outcome:
         match = tree.permutation.astype(np.intp)
-        budget.offer(match, problem.objective(match))
         status = final_status(tree.status, budget)
         notes = [f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}"]
         notes += [tree.checkpoint_error] if tree.checkpoint_error else []
@@ -210,6 +216,27 @@ def _sigterm_stops() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _node_seconds(problem: QAP) -> float:
+    """About what a node of level 1 takes; the work limit counts with it."""
+    return _NODE_SECONDS * float(problem.n) ** 4
+
+
+def _nodes_allowed(problem: QAP, budget: Budget) -> int | None:
+    """The number of nodes that the limits allow; None for any number."""
+    work = budget.limits.work_limit
+    by_work = None if work is None else max(1, int((work - budget.work) / _node_seconds(problem)))
+    return min((most for most in (budget.nodes_left, by_work) if most is not None), default=None)
+
+
+def _count(tree: _core.TreeResult, problem: QAP, scaled: RescaledProblem, budget: Budget) -> None:
+    """Count what a tree took, and see whether it reached a limit."""
+    match = tree.permutation.astype(np.intp)
+    budget.offer(match, problem.objective(match))
+    budget.report(scaled.cost(tree.bound), None, tree.nodes, nodes=tree.nodes, phase="tree")
+    budget.count_nodes(tree.nodes)
+    budget.spend(_node_seconds(problem) * tree.nodes)
 
 
 def _may_have_symmetries(problem: QAP) -> bool:

@@ -22,7 +22,13 @@ class BruteForce(Solver):
 
     name: ClassVar[str] = "brute-force"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, certificate=False, exact=True, forbidden=True, max_size=12, note="enumeration"
+        bound=True,
+        certificate=False,
+        exact=True,
+        forbidden=True,
+        max_size=12,
+        note="enumeration",
+        ignores=("node_limit", "work_limit"),
     )
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:

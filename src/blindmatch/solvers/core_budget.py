@@ -30,7 +30,9 @@ class CoreBudget(Protocol):
 class BoundBudget(CoreBudget, Protocol):
     """What the bounds need."""
 
-    def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float, /) -> bool:
+    def report(
+        self, lower_bound: float, cost: float, iteration: int, proof_size: float, nodes: int, open_nodes: int, /
+    ) -> bool:
         """Record progress; returning False stops the run. A proof of size 1 has one stage for all pairs."""
 
 

@@ -14,6 +14,7 @@ from blindmatch.problem.optimality import RELATIVE_TOLERANCE, ROUNDING_TOLERANCE
 from blindmatch.problem.qap import QAP, NormalForm, cost_scale
 from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget
+from blindmatch.solvers.limits import Limits
 from blindmatch.validation import FloatArray
 
 
@@ -24,6 +25,7 @@ def core_problem(problem: QAP) -> _core.Problem:
 
 
 Duals = NDArray[np.float32]
+_PROOF_SECONDS = 2e-7  # of what comes before a report of the root, over n^4
 _COMMON = 100  # the exponent of what may be added to all scaled costs
 
 
@@ -40,7 +42,7 @@ class RescaledProblem:
     size: int
 
     @classmethod
-    def of(cls, problem: QAP) -> RescaledProblem:
+    def of(cls, problem: QAP, limits: Limits | None = None) -> RescaledProblem:
         """Scale so that the largest cost of a pair, or the spread of the linear term, is about one.
 
         What all permutations pay counts less: it may become as large as 2^100.
@@ -59,6 +61,8 @@ class RescaledProblem:
             tolerance=RELATIVE_TOLERANCE,
             granularity=math.ldexp(problem.granularity, exponent),
             noise=ROUNDING_TOLERANCE * cost_scale(factors, linear, constant),
+            gap=0.0 if limits is None else limits.gap,
+            enough=math.inf if limits is None else _scaled(limits.bound_for(problem.scale), exponent),
         )
         core = _core.Problem(_contiguous(tuple(factors)), linear, constant, problem.forbidden)
         return cls(core, target, exponent, problem.n)
@@ -66,7 +70,11 @@ class RescaledProblem:
     def budget(self, budget: Budget, root_lasts: Callable[[float], bool] | None = None) -> RescaledBudget:
         """A budget for the core that converts costs to the problem's own scale."""
         n = self.size
-        return RescaledBudget(budget, self.exponent, check_seconds(stage_work(n**2, n), n, threads=1), root_lasts)
+        return RescaledBudget(budget, self.exponent, n, check_seconds(stage_work(n**2, n), n, threads=1), root_lasts)
+
+    def cost_limit(self, limits: Limits) -> float:
+        """The caller's cost limit on the core's scale."""
+        return -math.inf if limits.cost_limit is None else _scaled(limits.cost_limit, self.exponent)
 
     def cost(self, cost: float) -> float:
         """Convert a cost or bound of the scaled problem to the problem's own scale."""
@@ -89,6 +97,7 @@ class RescaledBudget:
 
     inner: Budget
     exponent: int
+    size: int
     check_seconds: float
     root_lasts: Callable[[float], bool] | None = None
 
@@ -112,16 +121,36 @@ class RescaledBudget:
         seconds = (max(1.0, proof_size) * self.inner.slowness - 1) * self.check_seconds
         return min(seconds, self.inner.time_limit / 2)
 
-    def report(self, lower_bound: float, cost: float, iteration: int, proof_size: float = 0.0) -> bool:
+    def report(
+        self,
+        lower_bound: float,
+        cost: float,
+        iteration: int,
+        proof_size: float = 0.0,
+        nodes: int = 0,
+        open_nodes: int = 0,
+    ) -> bool:
         """Forward progress."""
-        go_on = self.inner.report(math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent), iteration)
-        if iteration == 0 and self.root_lasts is not None:
-            go_on = self.root_lasts(cost - lower_bound) and go_on
+        bound, cost = math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent)
+        if not nodes:  # these reports follow from the seed, so they can count work
+            self.inner.spend(_PROOF_SECONDS * self.size**4)
+        phase = "tree" if nodes else "root"
+        go_on = self.inner.report(bound, cost, iteration, None, phase, nodes, open_nodes)
+        if not nodes and self.root_lasts is not None:
+            go_on = self.root_lasts(cost - bound) and go_on
         return go_on and self.inner.remaining > self._check(proof_size)
 
     def fail(self, error: BaseException) -> None:
         """Forward an exception."""
         self.inner.fail(error)
+
+
+def _scaled(limit: float, exponent: int) -> float:
+    """A limit times a power of two; infinite if it overflows."""
+    try:
+        return math.ldexp(limit, exponent)
+    except OverflowError:
+        return math.copysign(math.inf, limit)
 
 
 def _exponent(form: NormalForm, common: float) -> int:

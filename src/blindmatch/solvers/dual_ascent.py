@@ -68,7 +68,7 @@ class DualAscent(Solver):
         start = first_match(problem, budget, rng)
         if no_time_for_duals(problem, budget):
             return without_duals(problem, start, budget)
-        scaled = RescaledProblem.of(problem)
+        scaled = RescaledProblem.of(problem, budget.limits)
         options = _core.DualAscentOptions(
             target=scaled.target,
             memory_limit=self.memory_limit,
@@ -93,7 +93,7 @@ class DualAscent(Solver):
 
 def no_time_for_duals(problem: QAP, budget: Budget) -> bool:
     """Whether to end the run before the ascent. Small problems continue at the time limit: a first proof is quick."""
-    return budget.interrupted or (budget.stopped and problem.n > _AT_ONCE)
+    return budget.interrupted or budget.reached is not None or (budget.stopped and problem.n > _AT_ONCE)
 
 
 def without_duals(problem: QAP, start: np.ndarray[Any, np.dtype[np.int32]], budget: Budget) -> Outcome:
@@ -108,7 +108,7 @@ def final_status(status: _core.BoundStatus, budget: Budget) -> Status:
         _core.BoundStatus.optimal: "optimal",
         _core.BoundStatus.stalled: "stalled",
     }
-    return ended.get(status, budget.stop_status)
+    return budget.reached or ended.get(status, budget.stop_status)
 
 
 def first_match(
@@ -120,7 +120,7 @@ def first_match(
     it is cheap and part of every proof, and level 1 may take long to get beyond it.
     """
     if projection_seconds(problem.n) < 0.1 * budget.remaining:
-        budget.report(problem.round_up(projection_bound(problem)), None, bound="projection")
+        budget.report(problem.round_up(projection_bound(problem)), None, bound="projection", phase="search")
     found = Tabu(iterations=swaps * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng).permutation
     if budget.best is not None and budget.best[0] < problem.objective(found):
         found = budget.best[1]

@@ -23,6 +23,7 @@ from blindmatch.validation import FloatArray, at_least, positive
 Method = Literal["entropic", "proximal", "bapg", "conditional-gradient"]
 _POT = Dependency("ot", "pip install 'blindmatch[ot]'")
 _CHUNK = 10  # POT iterations between two checks of the clock
+_STAGE_SECONDS = 1e-7  # of an iteration, over n^3: what the work limit counts with
 _SINKHORN = 100  # maximum number of inner Sinkhorn iterations
 
 
@@ -88,6 +89,7 @@ class EntropicGW(Solver):
                 if cost < best_cost:
                     best, best_cost = permutation, cost
                 iteration += 1
+                budget.spend(_STAGE_SECONDS * self.max_iterations * n**3)
                 if not budget.report(None, best_cost, iteration):
                     return Outcome(best, budget.stop_status)
         return Outcome(best, "heuristic")

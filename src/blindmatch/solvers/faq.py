@@ -79,12 +79,13 @@ class FAQ(Solver):
                 budget.offer(permutation, cost)
                 if cost < best_cost:
                     best, best_cost = permutation, cost
+            budget.spend(_STEP_SECONDS * problem.n**3 * self.max_iterations * len(restarts) * len(shapes))
             budget.report(None, best_cost, restarts.stop)
             if problem.n > _FEW:
                 longest = max(longest, budget.seconds - begin)
             if restarts.stop < self.restarts and (budget.stopped or budget.remaining < longest):
                 return Outcome(best, budget.stop_status)
-        return Outcome(best, "heuristic")
+        return Outcome(best, budget.reached or "heuristic")
 
     def _start(
         self, number: int, problem: QAP, relaxation: Relaxation, budget: Budget, rng: np.random.Generator

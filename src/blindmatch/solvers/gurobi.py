@@ -99,9 +99,15 @@ class Gurobi(Solver):
             model.setParam(name, value)
         if not math.isinf(budget.time_limit):
             model.setParam("TimeLimit", max(0.0, budget.remaining))
+        if budget.limits.node_limit is not None:
+            model.setParam("NodeLimit", budget.limits.node_limit)
+        if budget.limits.work_limit is not None:
+            model.setParam("WorkLimit", budget.limits.work_limit)
         model.optimize(_watcher(gurobi.GRB.Callback, cost, budget, x))
         permutation = assignment(-x.X) if model.SolCount else start
         bound = cost.safe_bound(model.ObjBound)
+        if model.Status in (gurobi.GRB.NODE_LIMIT, gurobi.GRB.WORK_LIMIT):
+            budget.reach("node_limit" if model.Status == gurobi.GRB.NODE_LIMIT else "work_limit")
         if model.Status == gurobi.GRB.INTERRUPTED and not budget.stopped:
             budget.interrupted = True  # Gurobi caught Ctrl-C itself
         if model.Status == gurobi.GRB.OPTIMAL:
@@ -121,7 +127,8 @@ def _watcher(callback: Any, cost: CentredCost, budget: Budget, x: Any) -> Callab
         if where == callback.MIP and budget.seconds - reported >= 0.05:
             reported = budget.seconds
             bound, nodes = model.cbGet(callback.MIP_OBJBND), int(model.cbGet(callback.MIP_NODCNT))
-            budget.report(cost.safe_bound(bound), None, nodes)
+            waiting = int(model.cbGet(callback.MIP_NODLFT))
+            budget.report(cost.safe_bound(bound), None, nodes, phase="tree", nodes=nodes, open_nodes=waiting)
         if budget.stopped:
             model.terminate()
 

@@ -18,6 +18,7 @@ from blindmatch.solvers.progress import Status
 from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import at_least, boolean, not_negative
 
+_SWEEP_SECONDS = 2e-8  # of a sweep, over n^4: what the work limit counts with
 LapMethod = Literal["jonker-volgenant", "auction", "hungarian"]
 
 
@@ -95,6 +96,7 @@ class FactorizedHahnGrant(Solver):
                 status = budget.stop_status
             sweep += 1
             budget.offer(np.asarray(ascent.permutation, dtype=np.intp), ascent.cost)
+            budget.spend(_SWEEP_SECONDS * problem.n**4)
             if not budget.report(ascent.bound, ascent.cost, sweep):
                 status = budget.stop_status
             elif status is None:

@@ -47,6 +47,7 @@ class MPOpt(Solver):
         forbidden=True,
         max_size=60,
         requires=_MPOPT,
+        ignores=("work_limit",),
         note="local with a weak bound; n^4 / 2 edges",
     )
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
+from blindmatch.solvers.base import MOST_STEPS, Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost
 from blindmatch.solvers.relaxation import assignment
@@ -42,6 +42,7 @@ class SCIP(Solver):
         forbidden=True,
         max_size=30,
         requires=PYSCIPOPT,
+        ignores=("work_limit",),
         note="open; n^4 / 2 variables",
     )
 
@@ -66,6 +67,7 @@ class SCIP(Solver):
             budget.interrupted = True  # SCIP caught Ctrl-C itself
         permutation = _permutation(model, x, model.getBestSol()) if model.getNSols() else start
         bound = cost.safe_bound(model.getDualbound())
+        budget.count_nodes(model.getNTotalNodes())
         if model.getStatus() in ("optimal", "gaplimit"):
             return Outcome(permutation, "optimal", lower_bound=bound, message="optimal within SCIP's tolerances")
         return Outcome(permutation, budget.stop_status, lower_bound=bound)
@@ -86,6 +88,8 @@ class SCIP(Solver):
             model.setParam(name, value)
         if not math.isinf(budget.time_limit):
             model.setParam("limits/time", max(0.0, budget.remaining))
+        if budget.limits.node_limit is not None:
+            model.setParam("limits/totalnodes", min(budget.limits.node_limit, MOST_STEPS))
 
 
 def _build(scip: Any, model: Any, cost: CentredCost, budget: Budget) -> list[list[Any]]:
@@ -139,7 +143,9 @@ def _watcher(scip: Any, cost: CentredCost, budget: Budget, x: list[list[Any]]) -
             if event.getType() == scip.SCIP_EVENTTYPE.BESTSOLFOUND:
                 permutation = _permutation(self.model, x, self.model.getBestSol())
                 budget.offer(permutation, cost.problem.objective(permutation))
-            if not budget.report(cost.safe_bound(self.model.getDualbound()), None, self.model.getNNodes()):
+            nodes, waiting = self.model.getNNodes(), len(self.model.getOpenNodes()[0])
+            bound = cost.safe_bound(self.model.getDualbound())
+            if not budget.report(bound, None, nodes, phase="tree", nodes=nodes, open_nodes=waiting):
                 self.model.interruptSolve()
 
     return Watcher()

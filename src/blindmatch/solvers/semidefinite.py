@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 
 from blindmatch.machine import one_blas_thread
-from blindmatch.problem.optimality import closing_bound
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.checker import NodeView
@@ -35,6 +34,7 @@ _STALL = 0.002  # a round that closes less than this share of the gap counts as 
 _PATIENCE = 4  # lost rounds in a row that end the run
 _MOST_WORK = 1.4e13  # steps times the third power of the dimension: about half an hour
 _PHASE = "semidefinite bound"
+_STEP_SECONDS = 1e-10  # of a step, over the third power of the dimension
 _FINE, _FINE_UP_TO = 1e-3, 1000  # steps in float64: for gaps below this share of the cost, up to this many pairs
 
 
@@ -140,7 +140,7 @@ class SemidefiniteRun:
     def target(self) -> float:
         """The bound that proves the incumbent optimal."""
         assert self.budget.best is not None
-        return closing_bound(self.problem, self.budget.best[0])
+        return self.budget.limits.closing_bound(self.problem, self.budget.best[0])
 
     def run(
         self,
@@ -175,6 +175,7 @@ class SemidefiniteRun:
                 self._prove()
             if on_round is not None:
                 on_round(self)
+            self.budget.spend(_STEP_SECONDS * _ROUND * float(self.splitting.face.dimension) ** 3)
             if self.bound >= self.target or not self.budget.report(
                 self.bound, None, count * _ROUND, "semidefinite", _PHASE
             ):

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from blindmatch.problem.optimality import closing_bound
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
@@ -26,6 +25,7 @@ from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.tasks import Tasks
 from blindmatch.solvers.two_opt import improve
 
+_NODE_SECONDS = 2e-9  # of a node, over n^6
 _WAVE = 8  # nodes that are bounded at the same time; constant, so that the tree does not depend on the threads
 _OPEN_BYTES = 1 << 30  # memory of the relaxations of open nodes; above it, the tree is searched depth first
 CHECKS = 1.3  # time to check the whole proof, divided by the sum over its nodes
@@ -52,7 +52,8 @@ class SemidefiniteTree:
         self.problem, self.budget, self.symmetries, self.file = problem, budget, symmetries, file
         self.bounder = NodeBounder(problem, costs, budget, lambda: self.out_of_time)
         self.nodes: list[Node] = []  # the certificate
-        self.count = 0
+        self.count = self._counted = 0
+        self._node_seconds = _NODE_SECONDS * float(problem.n - 1) ** 6
         self.proof_bytes, self.proof_limit = 0, proof_limit
         self.check_seconds = 0.0
         self.root_bound = -math.inf
@@ -83,7 +84,7 @@ class SemidefiniteTree:
     def target(self) -> float:
         """The bound that proves the incumbent optimal."""
         assert self.budget.best is not None
-        return closing_bound(self.problem, self.budget.best[0])
+        return self.budget.limits.closing_bound(self.problem, self.budget.best[0])
 
     @property
     def bound(self) -> float:
@@ -159,8 +160,8 @@ class SemidefiniteTree:
 
     def _wave(self, pool: ThreadPoolExecutor) -> bool:
         """Bound the next few nodes at the same time, and use the results in the order of the nodes."""
-        target = self.target
-        taken = self._taken(_WAVE)
+        target, left = self.target, self.budget.nodes_left
+        taken = self._taken(_WAVE if left is None else min(_WAVE, left))
         jobs = [pool.submit(self.bounder.child, parent, i, j, target) for _, _, parent, i, j in taken]
         whole = True
         for entry, job in zip(taken, jobs, strict=True):
@@ -193,7 +194,12 @@ class SemidefiniteTree:
     def _report(self) -> bool:
         if self.file is not None and self.file.due:
             self._save()
-        return self.budget.report(min(self.bound, self.target), None, self.count, phase="semidefinite tree")
+        counted, self._counted = self.count - self._counted, self.count
+        self.budget.count_nodes(counted)
+        self.budget.spend(counted * self._node_seconds)
+        waiting = len(self._open)
+        bound = min(self.bound, self.target)
+        return self.budget.report(bound, None, self.count, phase="semidefinite tree", open_nodes=waiting)
 
     def _save(self) -> None:
         """Update the checkpoint. Without a proof there is nothing to write."""

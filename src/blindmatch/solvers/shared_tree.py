@@ -14,6 +14,7 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledBudget, RescaledProblem
+from blindmatch.solvers.limits import Limits
 from blindmatch.solvers.tasks import Tasks
 
 ROOT_NODES = 64  # nodes that this process bounds before pieces are sent out
@@ -26,6 +27,7 @@ class Work:
     """What a worker needs besides the piece; the same for all pieces of a run."""
 
     problem: QAP = field(compare=False)
+    limits: Limits = field(compare=False)
     symmetry: bool = field(compare=False)
     proof_limit: int = field(compare=False)
     run: str = field(default_factory=lambda: uuid.uuid4().hex)  # tells runs apart
@@ -34,14 +36,14 @@ class Work:
 def grow(work: Work, piece: bytes, seconds: float) -> bytes:
     """Work on a piece for some seconds, in the process of a worker."""
     scaled, options = _prepared(work)
-    budget = RescaledBudget(Budget(seconds, threads=1), scaled.exponent, check_seconds=0.0)
+    budget = RescaledBudget(Budget(seconds, threads=1), scaled.exponent, scaled.size, check_seconds=0.0)
     return _core.grow_piece(scaled.core, options, piece, budget)
 
 
 @lru_cache(maxsize=1)
 def _prepared(work: Work) -> tuple[RescaledProblem, _core.BranchAndBoundOptions]:
     """In a worker: the problem and the options of its current run."""
-    scaled = RescaledProblem.of(work.problem)
+    scaled = RescaledProblem.of(work.problem, work.limits)
     root = _core.DualAscentOptions(target=scaled.target, memory_limit=0, seed=0, threads=1)
     # Depth first (open_limit=0), because open nodes must be sent back.
     options = _core.BranchAndBoundOptions(root=root, proof_limit=work.proof_limit, open_limit=0, symmetry=work.symmetry)
@@ -71,7 +73,12 @@ class Coordinator:
                     return
                 for number, piece in self.tasks.finished():
                     self._take_in(number, piece)
-                if not scaled.report(self.tree.bound, self.tree.cost, self.tree.nodes, self.tree.proof_nodes):
+                nodes, waiting = self.tree.nodes, self.tree.open
+                done = budget.nodes_left is not None and nodes >= budget.nodes_left
+                if (
+                    not scaled.report(self.tree.bound, self.tree.cost, nodes, self.tree.proof_nodes, nodes, waiting)
+                    or done
+                ):
                     return
                 if checkpoint is not None and time.monotonic() - saved > interval:
                     self.save(checkpoint)

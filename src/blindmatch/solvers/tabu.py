@@ -16,6 +16,7 @@ from blindmatch.solvers.two_opt import improved_starts
 from blindmatch.validation import at_least
 
 _SWAPS = 1000  # least number of swaps per item and stream
+_SWAP_SECONDS = 1.2e-9  # of a swap, over n^2: what the work limit counts with
 _MORE_SWAPS, _WORK = 20, 4e9  # up to 20 times as many, if that takes no more than a second or two
 
 
@@ -49,23 +50,32 @@ class Tabu(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Return the best of all streams. The best of the caller's starts gets a stream of its own."""
-        if self.iterations is None and math.isinf(budget.time_limit):
+        limits, wanted = budget.limits, self.iterations
+        if wanted is None and math.isinf(budget.time_limit) and limits.cost_limit is None and limits.work_limit is None:
             raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
-        swaps = _enough_swaps(problem.n) if self.iterations == "auto" else (self.iterations or 0)
+        if wanted is None and limits.work_limit is not None:
+            wanted = MOST_STEPS
+        swaps = _enough_swaps(problem.n) if wanted == "auto" else (wanted or 0)
         extra = improved_starts(problem, budget)[:1]
+        if swaps:
+            seconds = _SWAP_SECONDS * (self.streams + len(extra)) * problem.n**2
+            swaps = budget.steps_left(seconds, swaps)
         found = _core.tabu(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
             streams=self.streams + len(extra),
             iterations=swaps,
             threads=budget.threads,
-            target=-math.inf,
+            target=-math.inf if limits.cost_limit is None else limits.cost_limit,
             # An empty start means none: the other streams run as they would without the caller's starts.
             initial=[np.zeros(0, dtype=np.int32)] * (self.streams if extra and swaps else 0) + extra,
             budget=budget,
         )
         # Without a number of swaps, reaching the time limit is the normal end.
-        cut = budget.interrupted or (self.iterations is not None and not found.completed)
+        best = found.permutation.astype(np.intp)
+        budget.offer(best, problem.objective(best))
+        budget.report(None, None, swaps)
+        cut = budget.interrupted or budget.reached or (self.iterations is not None and not found.completed)
         return Outcome(found.permutation.astype(np.intp), budget.stop_status if cut else "heuristic")
 
 

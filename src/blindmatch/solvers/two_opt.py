@@ -14,6 +14,8 @@ from blindmatch.solvers.base import MOST_STEPS, Budget, Capabilities, Outcome, S
 from blindmatch.solvers.core_problem import core_problem
 from blindmatch.validation import IntArray, at_least
 
+_SWAP_SECONDS = 5e-10  # of looking at a swap, over n: what the work limit counts with
+
 
 @dataclass(frozen=True)
 class TwoOpt(Solver):
@@ -43,17 +45,21 @@ class TwoOpt(Solver):
         """Best local optimum of all restarts."""
         form = problem.normal_form
         flat = not form.linear.any() and not any(A.any() and B.any() for A, B in form.factors)
+        kicks = 0 if flat else 4 * problem.n if self.kicks is None else self.kicks
+        restarts = 1 if flat else self.restarts + len(budget.starts)  # if all costs are zero, one start is enough
         found = _core.two_opt(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
-            restarts=1 if flat else self.restarts + len(budget.starts),  # if all costs are zero, one start is enough
-            kicks=0 if flat else 4 * problem.n if self.kicks is None else self.kicks,
+            restarts=budget.steps_left(_SWAP_SECONDS * (problem.n + kicks) * problem.n**3, restarts),
+            kicks=kicks,
             threads=budget.threads,
             initial=[] if flat else [start.astype(np.int32) for start in budget.starts],
             budget=budget,
         )
         best = found.permutation.astype(np.intp)
-        return Outcome(best, "heuristic" if found.completed else budget.stop_status)
+        budget.offer(best, problem.objective(best))
+        budget.report(None, None, self.restarts)
+        return Outcome(best, "heuristic" if found.completed and not budget.reached else budget.stop_status)
 
 
 def improve(problem: QAP, start: IntArray, budget: Budget | None = None) -> IntArray:

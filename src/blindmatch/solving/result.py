@@ -20,7 +20,8 @@ from blindmatch.problem.task import Task
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify
 from blindmatch.solvers.base import Proof
-from blindmatch.solvers.progress import Progress, Status
+from blindmatch.solvers.progress import Progress, Status, relative_gap
+from blindmatch.solving.pool import Pool
 from blindmatch.validation import FloatArray, IntArray, as_partners, at_least
 
 # The methods of a result lead to folders above this one, which are imported when they are called.
@@ -55,10 +56,14 @@ class Result:
         The cost of the match, recomputed on the caller's data.
     lower_bound
         No match costs less: ``lower_bound <= optimum <= cost``. None if the solver proves nothing.
+    upper_bound
+        No match costs more, for a result of ``maximize=True``; of a minimum it is the cost:
+        ``lower_bound <= optimum <= upper_bound`` holds for both.
     status
         "optimal": proved that no permutation is cheaper by more than one part in a million of the cost (or 1e-12 of the
-        magnitude of the summed numbers). "time_limit" and "interrupted": the run was stopped early. "stalled": the
-        bound no longer rises. "heuristic": no claim.
+        magnitude of the summed numbers). "time_limit", "gap_limit", "cost_limit", "bound_limit", "node_limit",
+        "solution_limit" and "work_limit": this limit ended the run. "interrupted": Ctrl-C or the callback did.
+        "stalled": the bound no longer rises. "heuristic": no claim.
     solver, seconds
         The solver, and the duration of its run.
     task
@@ -69,6 +74,8 @@ class Result:
     certificate
         The proof of the lower bound, for ``bm.verify``; None if there is none. After Ctrl-C, a large certificate is
         built when it is first accessed.
+    pool
+        Different matches, the cheapest first: as many as ``pool_size``, or the match alone.
     trace
         Bound and cost over time.
     notes
@@ -96,6 +103,8 @@ class Result:
     seconds: float
     task: Task | QAP | None = None
     proof: Certificate | Proof | None = None
+    pool: Pool | None = None
+    maximum: float | None = None  # what is proved of a maximum: `upper_bound`
     trace: tuple[Progress, ...] = ()
     notes: tuple[str, ...] = ()
     bound_name: str = ""
@@ -121,12 +130,25 @@ class Result:
         return self.proof.make(None) if isinstance(self.proof, Proof) else self.proof
 
     @property
+    def upper_bound(self) -> float:
+        """No optimum is larger: the cost of a minimum, what is proved of a maximum."""
+        return self.cost if self.maximum is None else self.maximum
+
+    def of_maximum(self, problem: QAP) -> Result:
+        """The result of maximising `problem`, if this is that of minimising ``problem.negated()``."""
+        cost = problem.objective(self.permutation)
+        proved = math.inf if self.lower_bound is None else max(cost, -self.lower_bound)
+        pool = self.pool and replace(self.pool, costs=-self.pool.costs)
+        trace = tuple(now.negated() for now in self.trace)
+        return replace(self, task=problem, cost=cost, lower_bound=cost, maximum=proved, pool=pool, trace=trace).sealed()
+
+    @property
     def gap(self) -> float | None:
         """(cost - lower_bound) / |cost|; 0.0 if they are equal up to rounding, None if nothing is proved.
 
         It is also None for a match of cost 0 that is not proved optimal, because a share of 0 is undefined.
         """
-        gap = relative_gap(self.cost, self.lower_bound)
+        gap = relative_gap(self.cost, self.lower_bound if self.maximum is None else self.maximum)
         # The cost is as small as its rounding error, so a relative gap means nothing; an optimal match has none.
         if self.status == "optimal" and self.lower_bound is not None and (gap is None or gap > RELATIVE_TOLERANCE):
             return 0.0
@@ -159,9 +181,14 @@ class Result:
         return self.ranking.best(k)
 
     def verify(self) -> float:
-        """The lower bound that the certificate proves for the task, recomputed by the independent checker."""
+        """The bound that the certificate proves for the task, recomputed by the independent checker.
+
+        It is the lower bound, or of a maximum the upper one.
+        """
         if self.certificate is None:
             raise ValueError(f"there is no certificate to verify: solver={self.solver!r} left none")
+        if self.maximum is not None:
+            return -verify(self.problem.negated(), self.certificate)
         problem, others = self.problem_of_size(self.certificate.size)
         return min(verify(problem, self.certificate), others)
 
@@ -344,6 +371,14 @@ class Result:
         }
         if self.support is not None:
             values["support"] = self.support
+        if self.maximum is not None:
+            values["upper_bound"] = self.maximum if math.isfinite(self.maximum) else None
+        if self.pool is not None and len(self.pool) > 1:
+            values["pool"] = {
+                "permutations": self.pool.permutations.tolist(),
+                "costs": self.pool.costs.tolist(),
+                "complete": self.pool.complete,
+            }
         if self.confidence is not None:
             values["confidence"] = [None if np.isnan(value) else float(value) for value in self.confidence]
         if self.left_out:
@@ -363,6 +398,7 @@ class Result:
             bool((whole[self.permutation >= 0] == kept).all()),
             self.cost,
             self.lower_bound,
+            self.maximum,
             self.status,
             id(self.task),
             id(self.proof),
@@ -384,6 +420,9 @@ class Result:
             note = f"The cost of {self.cost:.7g} is as stated: the match is too large to compute it again."
             return replace(self, lower_bound=None, bound_name="", status=self._without_proof, notes=(*self.notes, note))
         problem = self.problem
+        if self.maximum is not None:
+            opposite = replace(self, task=problem.negated(), maximum=None, lower_bound=-self.maximum)
+            return opposite.rechecked().of_maximum(problem)
         full = self.task.completed(whole, "permutation") if isinstance(self.task, Task) else whole
         cost = problem.objective(full)
         if not problem.allows(full):
@@ -422,15 +461,6 @@ class Result:
 
         changed = "" if self.checked == self._claims else " (As stated, not checked.)"
         return verdict(self) + changed
-
-
-def relative_gap(cost: float, lower_bound: float | None) -> float | None:
-    """(cost - lower_bound) / |cost|; None without a finite bound, or if the cost is zero but the gap is not."""
-    if lower_bound is None or lower_bound == float("-inf"):
-        return None
-    if cost == lower_bound:
-        return 0.0
-    return (cost - lower_bound) / abs(cost) if cost else None
 
 
 def attach_result(error: BaseException, result: Result) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,19 +22,23 @@ from blindmatch.proof.duration import check_seconds, stage_seconds_at_least, sta
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
+from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.feasible import feasible_permutation
+from blindmatch.solvers.limits import Limits
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.memory import fitting
+from blindmatch.solving.pool import Finds, as_pool_size, prove_pool
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.shuffled import Shuffled
-from blindmatch.validation import as_generator, as_permutation, as_sequence, at_least, positive, refuse_other
+from blindmatch.validation import IntArray, as_generator, as_sequence, at_least, boolean, positive, refuse_other
 
 _HASTE = 0.3  # CPU seconds for the check of a proof after Ctrl-C: enough up to about n = 70
 _LARGEST_IN_HASTE = 200  # largest n for which the projection bound is computed if that check does not finish
 _LARGEST_ROOT_IN_HASTE = 100  # largest n for which only the root of a proof tree is checked if time is short
 _BYTES_A_SECOND = 5.6e7  # duals converted per second; a certificate that takes too long is built on first access
 _CHECKING = 0.45  # largest share of a time limit that is reserved for the check
+_POOL_SWAPS = 10  # for each item: of the search in each part of the proof of a pool
 _OVERRUN = 0.1  # share of a time limit by which the check may exceed it
 # The name of the bound of each solver.
 BOUNDS = {
@@ -56,6 +61,14 @@ def solve(
     threads: int | None = None,
     start: ArrayLike | None = None,
     starts: Sequence[ArrayLike] = (),
+    gap_limit: float | None = None,
+    cost_limit: float | None = None,
+    bound_limit: float | None = None,
+    node_limit: int | None = None,
+    solution_limit: int | None = None,
+    work_limit: float | None = None,
+    pool_size: int = 1,
+    maximize: bool = False,
 ) -> Result:
     """Solve a quadratic assignment problem.
 
@@ -70,14 +83,33 @@ def solve(
     rng
         A seed or a generator. The same seed gives the same result, unless a time limit stops the run.
     callback
-        Called regularly with a ``Progress``. If it raises, the run stops and the exception propagates, with the best
-        result so far as its attribute ``result``; so does an exception in the solver.
+        Called regularly with a ``Progress``; if it returns True, the run stops with status "interrupted". If it raises,
+        the run stops and the exception propagates, with the best result so far as its attribute ``result``; so does an
+        exception in the solver.
     threads
         Number of threads; all cores by default.
     start, starts
         A permutation to begin with, for example the result of an earlier run or of another program; or several. The
         result costs no more than any of them. Solvers that search (auto, branch-and-bound, dual-ascent, tabu, two-opt,
         faq) improve them, and use starts of their own too. A start with a forbidden pair is not used.
+    gap_limit
+        Stop at this relative gap between bound and cost: 0.01 is 1 %.
+    cost_limit, bound_limit
+        Stop once the cost is at most, or the proved bound at least this.
+    node_limit
+        Stop after this many nodes of branch and bound, the root included.
+    solution_limit
+        Stop after the solver has found a better match this often.
+    work_limit
+        Stop after this much work. A unit takes about a second on one core, and is the same work on every machine: the
+        result does not depend on the clock.
+    pool_size
+        How many different matches ``result.pool`` should have: the cheapest that were found. If the best one is proved
+        and nothing else limits the run, all of them are proved to be the cheapest.
+    maximize
+        Look for the largest cost instead of the least one: ``result.upper_bound`` is then what is proved.
+
+    The status of the result names the limit that ended the run.
 
     Examples
     --------
@@ -86,6 +118,8 @@ def solve(
     >>> result = bm.solve(problem, rng=0)
     >>> result.status, result.cost
     ('optimal', 18.0)
+    >>> bm.solve(problem, rng=0, pool_size=3).pool.costs.tolist()
+    [18.0, 18.0, 24.0]
     """
     refuse_other(problem, QAP, "problem", "use bm.QAP(...) or a distortion's .problem(X, Y)")
     chosen = as_solver(solver)
@@ -96,23 +130,34 @@ def solve(
         raise ValueError(f"callback={shown(callback)}; expected a function of one argument")
     feasible_permutation(problem)  # raises a ValueError if there is none
     generator = as_generator(rng)
-    budget = Budget(time_limit, threads, callback)
+    limits = Limits(gap_limit, cost_limit, bound_limit, node_limit, solution_limit, work_limit)
+    pool_size = as_pool_size(pool_size, problem)
+    if solution_limit is not None and solution_limit < pool_size:
+        raise ValueError(f"solution_limit={solution_limit} ends a run before it has a pool of pool_size={pool_size}")
+    if boolean(maximize, "maximize"):
+        options = {"time_limit": time_limit, "rng": rng, "threads": threads, "start": start, "starts": starts}
+        return _maximized(problem, chosen, callback, limits, pool_size, options)
+    finds = Finds(problem, pool_size)
+    budget = Budget(time_limit, threads, callback, limits)
     budget.time_limit = _solving_time(problem, chosen, budget.time_limit, budget.threads)
     budget.naming = BOUNDS.get(chosen.name, chosen.name)
 
-    given = [] if start is None else [as_permutation(start, problem.n, "start")]
+    given = [] if start is None else [problem.completed(start, "start")]
     given += [
-        as_permutation(one, problem.n, f"starts[{at}]")
-        for at, one in enumerate(as_sequence(starts, "starts", "permutations"))
+        problem.completed(one, f"starts[{at}]") for at, one in enumerate(as_sequence(starts, "starts", "permutations"))
     ]
     shuffled = Shuffled.of(problem, generator)
     _refuse(shuffled.problem, chosen)
+    _refuse_limits(limits, chosen)
     chosen, note = fitting(shuffled.problem, chosen)
     chosen = chosen.permuted(shuffled.shuffled_rows, shuffled.shuffled_columns)
+    if pool_size > 1:
+        budget.on_found = lambda permutation: finds.add(shuffled.restored(permutation))
     budget.starts = tuple(shuffled.renumbered(one) for one in given if problem.allows(one))
     first = feasible_permutation(shuffled.problem)
     for one in (first, *budget.starts):
         budget.offer(one, shuffled.problem.objective(one))
+    budget.begin(shuffled.restored)
 
     outcome, result = Outcome(first, "interrupted"), None
     try:  # not a context manager: Ctrl-C may fall between its functions
@@ -129,7 +174,64 @@ def solve(
     if budget.error is not None:
         attach_result(budget.error, result)
         raise budget.error
-    return result
+    return _with_pool(result, finds, budget, time_limit)
+
+
+def _with_pool(result: Result, finds: Finds, budget: Budget, time_limit: float | None) -> Result:
+    """The result with its pool; if that has a cheaper match, with that one."""
+    problem = finds.problem
+    finds.add(problem.completed(result.permutation))
+    room = math.inf if time_limit is None else time_limit
+    complete = result.status == "optimal"
+    if finds.size > 1:
+        finds.look_around(lambda: budget.seconds < room and not budget.interrupted)
+        limits = budget.limits
+        complete = complete and limits.node_limit is None and limits.work_limit is None
+
+        def solve_part(part: QAP, enough: float) -> tuple[IntArray, float, float] | None:
+            left = room - budget.seconds
+            if left <= 0 or not budget.report(None, None, phase="pool"):
+                return None
+            found = solve(
+                part,
+                BranchAndBound(swaps=_POOL_SWAPS),
+                time_limit=None if left == math.inf else left,
+                rng=0,
+                threads=budget.threads,
+                bound_limit=None if enough == math.inf else enough,
+            )
+            if found.status not in ("optimal", "bound_limit") or found.lower_bound is None:
+                return None
+            return part.completed(found.permutation), found.cost, found.lower_bound
+
+        known = result.lower_bound is not None and finds.worst <= result.lower_bound + tolerance(problem, finds.worst)
+        complete = complete and (known or prove_pool(finds, solve_part))
+    pool = finds.pool(complete)
+    if pool.costs[0] < result.cost:
+        bound = None if result.lower_bound is None else min(result.lower_bound, float(pool.costs[0]))
+        result = replace(result, permutation=pool[0], cost=float(pool.costs[0]), lower_bound=bound).sealed()
+    return replace(result, pool=pool)
+
+
+def _maximized(
+    problem: QAP,
+    solver: Solver,
+    callback: Callback | None,
+    limits: Limits,
+    pool_size: int,
+    options: dict[str, Any],
+) -> Result:
+    """Minimise the problem whose costs have the other sign."""
+    told: Callback | None = None if callback is None else lambda now: callback(now.negated())
+    opposite = vars(limits.negated())
+    try:
+        result = solve(problem.negated(), solver, callback=told, pool_size=pool_size, **opposite, **options)
+    except BaseException as error:
+        found = getattr(error, "result", None)
+        if isinstance(found, Result):
+            attach_result(error, found.of_maximum(problem))
+        raise
+    return result.of_maximum(problem)
 
 
 def as_solver(solver: str | Solver) -> Solver:
@@ -200,6 +302,16 @@ def _refuse(problem: QAP, solver: Solver) -> None:
         )
 
 
+def _refuse_limits(limits: Limits, solver: Solver) -> None:
+    """Refuse limits that would never end a run of this solver."""
+    can = solver.capabilities
+    for name in limits.given:
+        if name in can.ignores:
+            raise ValueError(f"solver={solver.name!r} cannot keep a {name}")
+        if name in ("gap_limit", "bound_limit") and not can.bound:
+            raise ValueError(f"solver={solver.name!r} proves no bound, so {name} would never end it")
+
+
 def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limit: float | None) -> Result:
     """Recompute the cost on the caller's data, and the bound from the certificate if there is one."""
     cost = problem.objective(outcome.permutation)
@@ -225,7 +337,9 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
         bound = min(bound, cost) if not math.isnan(bound) else -math.inf
         if cost - bound <= tolerance(problem, cost):
             status = "optimal"
-        elif status == "optimal":
+        elif (reached := budget.limits.reached(bound, cost, budget.solutions)) is not None:
+            status = reached
+        elif status in ("optimal", "gap_limit", "bound_limit"):
             status = "stalled"
             notes.append(
                 "the gap closes on the solver's scale, but float64 has too few digits to prove it for this cost"
@@ -236,7 +350,7 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
         certificate = certificate.changed(Certificate.marked, fingerprint(problem))
     return Result(
         task=problem,
-        permutation=outcome.permutation,
+        permutation=outcome.permutation[: problem.sources],
         cost=cost,
         lower_bound=bound,
         status=status,

@@ -49,6 +49,14 @@ class Shuffled:
         at[self.columns[self.shuffled_columns]] = np.arange(self.problem.n)
         return at[permutation[self.rows[self.shuffled_rows]]]
 
+    def restored(self, permutation: IntArray) -> IntArray:
+        """A permutation of the shuffled problem as one of the caller's."""
+        whole = np.empty(self.n, dtype=np.intp)
+        for i, j in self.forced:
+            whole[i] = j
+        whole[self.rows[self.shuffled_rows]] = self.columns[self.shuffled_columns[permutation]]
+        return whole
+
     def undone(self, outcome: Outcome, budget: Budget) -> Outcome:
         """The outcome in the caller's numbering, with the best match that the budget knows.
 
@@ -62,10 +70,6 @@ class Shuffled:
             other = self.problem.objective(found[1])
             if other < cost and other < cost - (0.0 if self.problem.exact else ROUNDING_TOLERANCE * self.problem.scale):
                 best, cost = found[1], other
-        permutation = np.empty(self.n, dtype=np.intp)
-        for i, j in self.forced:
-            permutation[i] = j
-        permutation[self.rows[self.shuffled_rows]] = self.columns[self.shuffled_columns[best]]
         bound, proof = outcome.lower_bound, Proof.of(outcome.certificate)
         if bound is not None:  # without a certificate: allow for what was rounded when the forced pairs were fixed
             bound -= self.error
@@ -73,4 +77,4 @@ class Shuffled:
             proof = proof.changed(Certificate.unshuffled, self.shuffled_rows, self.shuffled_columns)
             if self.forced:
                 proof = proof.changed(Certificate.lifted, self.n, self.forced, self.rows, self.columns)
-        return replace(outcome, permutation=permutation, certificate=proof, lower_bound=bound)
+        return replace(outcome, permutation=self.restored(best), certificate=proof, lower_bound=bound)

@@ -30,6 +30,7 @@ struct BoundProgress {
     // What somebody will have to check: the stages, 1 for one that covers all pairs, and in a tree the nodes beyond the
     // root; 0 if the proof was dropped.
     double proof_size;
+    std::int64_t nodes = 0, open = 0;  // of the tree; none at its root
 };
 using BoundReport = std::function<void(const BoundProgress&)>;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace blindmatch {
 
@@ -11,8 +12,13 @@ struct Target {
     double tolerance = 0.0;    // relative to the best cost
     double granularity = 0.0;  // > 0: all costs are this far apart or equal
     double noise = 0.0;        // absolute: what rounding may do to costs of this problem's size
+    // Limits of the caller: a gap relative to the best cost, and a bound, that are enough.
+    double gap = 0.0, enough = std::numeric_limits<double>::infinity();
 
-    double of(double cost) const {
+    double of(double cost) const { return std::min({closing(cost), cost - gap * std::abs(cost), enough}); }
+
+ private:
+    double closing(double cost) const {
         if (granularity > 0.0) return cost - granularity * (1.0 - 1e-6);
         return cost - std::max(tolerance * std::abs(cost), noise);
     }

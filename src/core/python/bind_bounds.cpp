@@ -43,8 +43,9 @@ auto seen(Member member) {
 
 void bind_options(nb::module_& m) {
     nb::class_<Target>(m, "Target", "When a bound is good enough; see blindmatch.problem.optimality.")
-        .def(nb::init<double, double, double>(), nb::kw_only(), nb::arg("tolerance"), nb::arg("granularity"),
-             nb::arg("noise"));
+        .def(nb::init<double, double, double, double, double>(), nb::kw_only(), nb::arg("tolerance"),
+             nb::arg("granularity"), nb::arg("noise"), nb::arg("gap") = 0.0,
+             nb::arg("enough") = std::numeric_limits<double>::infinity());
 
     nb::class_<DualAscentOptions>(m, "DualAscentOptions")
         .def(
@@ -57,11 +58,11 @@ void bind_options(nb::module_& m) {
             nb::arg("relaxation") = true);
 
     nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions")
-        .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, bool,
+        .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, double, bool,
                       std::filesystem::path, double>(),
              nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("open_limit") = std::size_t{4} << 30,
-             nb::arg("node_limit") = nb::none(), nb::arg("symmetry") = false, nb::arg("checkpoint") = "",
-             nb::arg("checkpoint_interval") = 60.0);
+             nb::arg("node_limit") = nb::none(), nb::arg("cost_limit") = -std::numeric_limits<double>::infinity(),
+             nb::arg("symmetry") = false, nb::arg("checkpoint") = "", nb::arg("checkpoint_interval") = 60.0);
 }
 
 void bind_results(nb::module_& m) {
@@ -84,7 +85,7 @@ void bind_results(nb::module_& m) {
         .def_ro("status", &Tree::status)
         .def_ro("bound", &Tree::bound)
         .def_ro("nodes", &Tree::nodes, "How many were bounded.")
-        .def_ro("full", &Tree::full, "Whether node_limit ended the run.")
+        .def_ro("full", &Tree::full, "Whether node_limit or cost_limit ended the run.")
         .def_prop_ro("proof", seen(&Tree::proof), nb::rv_policy::reference_internal,
                      "The tree, the root first; empty if it outgrew proof_limit.")
         .def_prop_ro("symmetries", seen(&Tree::symmetries), nb::rv_policy::reference_internal,

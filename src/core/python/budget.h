@@ -41,8 +41,10 @@ class Run {
     BoundReport bound_report() {
         return [this](const BoundProgress& now) {
             nb::gil_scoped_acquire lock;
-            const bool go_on = guarded(
-                [&] { return is_true(budget_.attr("report")(now.bound, now.cost, now.iteration, now.proof_size)); });
+            const bool go_on = guarded([&] {
+                return is_true(
+                    budget_.attr("report")(now.bound, now.cost, now.iteration, now.proof_size, now.nodes, now.open));
+            });
             if (!go_on) stop.request();
         };
     }

@@ -116,7 +116,7 @@ class Tree {
         if (start_.n == problem_.n) options.start = &start_;
         BoundResult root = dual_ascent(problem_, options, std::move(initial), stop_, [this](const BoundProgress& p) {
             root_size_ = p.proof_size;
-            if (report_) report_({p.cost, p.bound, 0, p.proof_size});
+            if (report_) report_(p);
         });
         result_.permutation = std::move(root.permutation);
         result_.cost = root.cost;
@@ -278,7 +278,8 @@ class Tree {
                     turns_.push_back({std::move(node), result_.cost, false, nullptr});
                 }
             }
-            result_.full = !turns_.empty() && result_.nodes >= options_.node_limit.value_or(kNoLimit);
+            const bool enough = result_.nodes >= options_.node_limit.value_or(kNoLimit);
+            result_.full = !turns_.empty() && (enough || result_.cost <= options_.cost_limit);
             if (turns_.empty() || result_.full || !turns_.front().result || !turns_.front().result->whole) return;
             const Turn turn = std::move(turns_.front());
             turns_.pop_front();
@@ -314,7 +315,8 @@ class Tree {
         next_report_ = now + 0.1;
         const auto nodes = static_cast<double>(result_.proof.size());
         const double size = nodes > 0 ? nodes - 1 + root_size_ : 0.0;
-        report_({result_.cost, global_bound(), result_.nodes, size});
+        report_({result_.cost, global_bound(), result_.nodes, size, result_.nodes,
+                 static_cast<std::int64_t>(result_.open.size() + turns_.size())});
     }
 
     const Problem& problem_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,15 +22,16 @@ struct BranchAndBoundOptions {
     std::size_t open_limit = std::size_t{4}
                              << 30;          // bytes of the open nodes' duals; beyond, the search goes depth first
     std::optional<std::int64_t> node_limit;  // ends the run; not a clock, so that seeds repeat
-    bool use_symmetry = false;               // skip children that a symmetry maps to a sibling
-    std::filesystem::path checkpoint;        // a file to go on from, if it exists, and to write; empty: none
-    double checkpoint_interval = 60.0;       // seconds
+    double cost_limit = -std::numeric_limits<double>::infinity();  // a permutation that costs no more ends the run
+    bool use_symmetry = false;                                     // skip children that a symmetry maps to a sibling
+    std::filesystem::path checkpoint;   // a file to go on from, if it exists, and to write; empty: none
+    double checkpoint_interval = 60.0;  // seconds
 };
 
 struct TreeResult : TreeState {
     double bound = 0.0;
     BoundStatus status = BoundStatus::stalled;
-    bool full = false;                  // the node limit ended it
+    bool full = false;                  // the node limit or the cost limit ended it
     std::string checkpoint_error = {};  // why the last attempt to write the checkpoint failed; empty: it did not
 };
 

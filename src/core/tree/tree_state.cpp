@@ -1,6 +1,7 @@
 #include "tree/tree_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -210,7 +211,11 @@ std::uint64_t fingerprint(const Problem& problem, const Target& target) {
     hash = add(problem.forbidden, add(problem.linear, hash));
     hash = hash_bytes(&problem.constant, sizeof problem.constant, hash);
     hash = hash_bytes(&target.granularity, sizeof target.granularity, hash);
-    return hash_bytes(&target.tolerance, sizeof target.tolerance, hash);
+    hash = hash_bytes(&target.tolerance, sizeof target.tolerance, hash);
+    // Only where they are set: checkpoints without them keep their number.
+    if (target.gap > 0.0) hash = hash_bytes(&target.gap, sizeof target.gap, hash);
+    if (std::isfinite(target.enough)) hash = hash_bytes(&target.enough, sizeof target.enough, hash);
+    return hash;
 }
 
 std::string encode_state(const TreeState& state, std::uint64_t fingerprint) {
