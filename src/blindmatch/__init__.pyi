@@ -31,6 +31,7 @@ from blindmatch.proof.checker import verify as verify
 from blindmatch.solvers import SOLVERS as SOLVERS
 from blindmatch.solvers.branch_and_bound import BranchAndBound as BranchAndBound
 from blindmatch.solvers.progress import Progress as Progress
+from blindmatch.solving.pool import Pool as Pool
 from blindmatch.solving.result import Result as Result
 from blindmatch.solving.run import solve as solve
 from blindmatch.trust.report import Assessment as Assessment

@@ -157,11 +157,11 @@ def test_bad_matrices_are_named(argument, values):
 
 
 @pytest.mark.parametrize("argument", ["source_cost", "target_cost", "linear", "forbidden"])
-@pytest.mark.parametrize("shape", [(2, 3), (4, 4)])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 2)])
 def test_wrong_shapes_are_named(argument, shape):
     arguments = {"source_cost": np.eye(3), "target_cost": np.eye(3)}
-    if argument == "source_cost" and shape == (4, 4):
-        argument = "target_cost"  # the source sets the size
+    if argument == "source_cost" and shape == (2, 2):
+        argument = "target_cost"  # there may be fewer sources than targets, not more
     arguments[argument] = np.zeros(shape, dtype=bool)
     with pytest.raises(ValueError, match=rf"^{argument}\b"):
         bm.QAP(**arguments)

@@ -65,7 +65,7 @@ def test_a_run_keeps_time_for_the_check_on_a_busy_machine(monkeypatch: pytest.Mo
     monkeypatch.setattr(Budget, "seconds", 4.0)
     for slowness, remaining in ((1.0, 96.0), (2.0, 86.0), (50.0, 46.0)):
         monkeypatch.setattr(Budget, "slowness", slowness)
-        assert RescaledBudget(Budget(100.0), 0, check_seconds=10.0).remaining == remaining
+        assert RescaledBudget(Budget(100.0), 0, 10, check_seconds=10.0).remaining == remaining
 
 
 @pytest.mark.parametrize("number", [np.float32(60), np.float64(60), np.int64(60), np.float16(60)])

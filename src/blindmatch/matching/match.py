@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from blindmatch.geometry.views import Views
 from blindmatch.matching.match_task import SolveOptions, by_coordinates, match_task
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
+from blindmatch.solvers.limits import Limits
 from blindmatch.solving.limits import TimeLimit, as_seconds
 from blindmatch.solving.result import Result
 from blindmatch.trust.abstention import abstained_by, assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_share, assess_result
 from blindmatch.trust.prior import Prior, as_prior, refuse_prior
+from blindmatch.validation import at_least
 
 
 def match(
@@ -57,9 +60,10 @@ def match(
         With `min_confidence`: the share of right pairs that you expect in such matches, or other items whose partners
         are known, as in ``Result.assess``.
     task
-        What to match, as in ``bm.Task``: `kernels`, `weights`, `distortion`, `standardize`, `scale`, `metric`,
-        `neighbors`, `known_pairs`, `forbidden_pairs`, `similarity`, `similarity_weight`, `unmatched_cost`,
-        `max_unmatched`, `source_names`, `target_names`.
+        Limits and the size of ``result.pool``, as in ``bm.solve``: `gap_limit`, `cost_limit`, `bound_limit`,
+        `node_limit`, `solution_limit`, `work_limit`, `pool_size`. And what to match, as in ``bm.Task``: `kernels`,
+        `weights`, `distortion`, `standardize`, `scale`, `metric`, `neighbors`, `known_pairs`, `forbidden_pairs`,
+        `similarity`, `similarity_weight`, `unmatched_cost`, `max_unmatched`, `source_names`, `target_names`.
 
     Examples
     --------
@@ -74,9 +78,11 @@ def match(
     >>> bm.match(moved, X[[3, 1, 0, 2]], standardize=False, unmatched_cost=4, rng=0).permutation.tolist()
     [2, 1, 3, -1]
     """
+    limits = Limits(**{limit.name: task.pop(limit.name, None) for limit in fields(Limits)})
+    pool_size = at_least(task.pop("pool_size", 1), 1, "pool_size")
     given = as_task(source, target, **task)
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
-    options = SolveOptions(solver, time_limit, rng, callback, threads, start)
+    options = SolveOptions(solver, time_limit, rng, callback, threads, start, limits, pool_size)
     plan = AssessmentPlan(regret=False, prior=as_prior(prior, given))
     if prior is not None and least is None:
         raise ValueError(f"prior={shown(prior)} needs a min_confidence")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback, Solver
+from blindmatch.solvers.limits import NO_LIMITS, Limits
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.limits import TimeLimit, as_seconds, with_limit_noted
 from blindmatch.solving.result import Result, attach_result
@@ -34,6 +36,14 @@ class SolveOptions:
     callback: Callback | None = None
     threads: int | None = None
     start: ArrayLike | None = None
+    limits: Limits = NO_LIMITS
+    pool_size: int = 1
+
+    @property
+    def steering(self) -> dict[str, Any]:
+        """What ``solve`` is told besides the problem, the solver, the clock and the starts."""
+        plain = {"rng": self.rng, "callback": self.callback, "threads": self.threads, "pool_size": self.pool_size}
+        return {**plain, **vars(self.limits)}
 
     @property
     def automatic(self) -> bool:
@@ -47,8 +57,9 @@ def match_task(task: Task, options: SolveOptions) -> Result:
     if task.price_wanted:
         task = task.priced(suggested_price(task, as_seconds(options.time_limit)))
     if by_coordinates(task, options):
-        if options.start is not None:
-            raise ValueError(f"start cannot be used for {max(task.sizes)} items, which are matched by coordinates")
+        given = [*(["start"] if options.start is not None else []), *options.limits.given]
+        for name in [*given, *(["pool_size"] if options.pool_size > 1 else [])]:
+            raise ValueError(f"{name} cannot be used for {max(task.sizes)} items, which are matched by coordinates")
         result = match_large(
             task,
             time_limit=as_seconds(options.time_limit, None),
@@ -87,27 +98,19 @@ def _solved(task: Task, options: SolveOptions, begin: float) -> Result:
         if found.status == "interrupted":
             return found
         problem = small_problem(task, found)
+    if options.pool_size > 1 and task.sizes[0] < task.sizes[1] == problem.n:
+        problem = problem.with_sources(task.sizes[0])  # matches that differ in dummies alone are the same
     left = None if limit is None else max(limit - (time.perf_counter() - begin), 1e-3)
     if options.automatic and min(task.sizes) >= FEWEST:
         return solve_from_coordinates(
             problem,
             task,
             time_limit=left,
-            rng=options.rng,
-            callback=options.callback,
-            threads=options.threads,
             start=own,
+            **options.steering,
         )
     full = None if own is None else with_dummies(own, task.sizes[1], problem.n)  # None: it needs more dummies
-    return solve(
-        problem,
-        options.solver,
-        time_limit=left,
-        rng=options.rng,
-        callback=options.callback,
-        threads=options.threads,
-        start=full,
-    )
+    return solve(problem, options.solver, time_limit=left, start=full, **options.steering)
 
 
 def quick_search(task: Task, options: SolveOptions) -> Result:
@@ -129,7 +132,13 @@ def small_problem(task: Task, found: Result) -> QAP:
 
 
 def _without_dummies(result: Result, task: Task) -> Result:
-    return replace(result, permutation=task.reduced(result.permutation))
+    pool = result.pool
+    if pool is not None:
+        rows = [task.reduced(one) for one in pool]
+        first = sorted({tuple(row.tolist()): at for at, row in reversed(list(enumerate(rows)))}.values())
+        whole = pool.complete and result.problem.n == task.problem.n  # with fewer dummies, only the optimum is the same
+        pool = replace(pool, permutations=np.array([rows[at] for at in first]), costs=pool.costs[first], complete=whole)
+    return replace(result, permutation=task.reduced(result.permutation), pool=pool)
 
 
 def _noted(result: Result, task: Task, further: Sequence[str] = ()) -> Result:

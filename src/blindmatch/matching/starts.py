@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, l
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto
-from blindmatch.solvers.base import Callback
 from blindmatch.solving.interrupts import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
@@ -34,15 +34,15 @@ def solve_from_coordinates(
     *,
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
-    callback: Callback | None = None,
     threads: int | None = None,
     start: IntArray | None = None,
+    **steering: Any,
 ) -> Result:
     """Solve the problem of a task with "auto", beginning with matches by coordinates.
 
     The problem is the task's, or the same with fewer dummies. `start` is another match to begin with: the target of
     each source, -1 for none. Beyond 100 items a match that several starts agree on is the result, even if another one
-    costs a little less, unless that is proved to be the best.
+    costs a little less, unless that is proved to be the best. `steering` is for ``solve``.
     """
     hints = task.hints
     own = None if start is None else with_dummies(start, hints.sizes[1], problem.n)
@@ -55,7 +55,7 @@ def solve_from_coordinates(
     share = _STARTING if problem.n <= Auto().largest else _MOSTLY_STARTING
     found = _matches(task, as_generator(rng), threads, lambda: remaining(share))
     if found is None:
-        return solve(problem, "auto", time_limit=time_limit, rng=rng, callback=callback, threads=threads, start=own)
+        return solve(problem, "auto", time_limit=time_limit, rng=rng, threads=threads, start=own, **steering)
     starts = [completed(partners, hints.sizes[1], problem.n) for partners in found.all]
     believed: list[IntArray] = []
     with keep_what_is_done() as interrupted:
@@ -71,9 +71,7 @@ def solve_from_coordinates(
     left = None if time_limit is None else max(remaining(), 1e-3)
     # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.
     with nullcontext() if solver.search or problem.n <= solver.largest else one_blas_thread():
-        result = solve(
-            problem, solver, time_limit=left, rng=rng, callback=callback, threads=threads, start=own, starts=given
-        )
+        result = solve(problem, solver, time_limit=left, rng=rng, threads=threads, start=own, starts=given, **steering)
     if problem.n > _BY_COST:
         result = _believed(result, problem, believed)
     partners = task.reduced(result.permutation)
@@ -97,7 +95,7 @@ def _believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:
         return result
     match = min(allowed, key=problem.objective)
     cost = problem.objective(match)
-    same = float((match == result.permutation).mean())
+    same = float((match[: len(result.permutation)] == result.permutation).mean())
     if cost <= result.cost or same < _SAME:  # what the search found is better, or something else altogether
         return result
     note = (

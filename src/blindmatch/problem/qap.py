@@ -23,6 +23,7 @@ from blindmatch.validation import (
     as_partners,
     as_permutation,
     as_square,
+    at_least,
 )
 
 Scalar = TypeVar("Scalar", np.float64, np.bool_)
@@ -143,6 +144,12 @@ class QAP:
             self.rest if rest is None else rest,
             self.sources,
         )
+        return problem
+
+    def with_sources(self, count: int) -> QAP:
+        """The same problem, of which only the first sources count: the others are dummies."""
+        problem = self.changed()
+        problem.sources = at_least(count, 1, "count", self.n)
         return problem
 
     def negated(self) -> QAP:

@@ -23,7 +23,7 @@ from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.duration import stage_work
-from blindmatch.solvers.limits import Limits
+from blindmatch.solvers.limits import NO_LIMITS, Limits
 from blindmatch.solvers.progress import Progress, Reached, Status
 from blindmatch.validation import IntArray
 
@@ -170,10 +170,10 @@ class Budget:
         time_limit: float | None = None,
         threads: int | None = None,
         callback: Callback | None = None,
-        limits: Limits | None = None,
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self.interrupted = False  # by Ctrl-C, or by an exception, which `error` keeps
-        self.limits = Limits() if limits is None else limits
+        self.limits = limits
         self.reached: Reached | None = None  # the limit that ended the run; "interrupted": the callback did
         self.nodes, self.work, self.solutions = 0, 0.0, 0
         self.phase = ""  # of the reports that name none

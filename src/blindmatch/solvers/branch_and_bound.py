@@ -124,7 +124,7 @@ class BranchAndBound(Solver):
         scaled = RescaledProblem.of(problem, budget.limits)
         wanted = ROOT_NODES if shared else node_limit
         most = _nodes_allowed(problem, budget)
-        options = self._options(problem, scaled, budget, rng, min(filter(None, (wanted, most)), default=None))
+        options = self._options(problem, scaled, budget, rng, _least(wanted, most))
         with self._stopped_cleanly():
             root_lasts = None if patience is None else patience.lasts
             tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget, root_lasts))
@@ -227,7 +227,11 @@ def _nodes_allowed(problem: QAP, budget: Budget) -> int | None:
     """The number of nodes that the limits allow; None for any number."""
     work = budget.limits.work_limit
     by_work = None if work is None else max(1, int((work - budget.work) / _node_seconds(problem)))
-    return min((most for most in (budget.nodes_left, by_work) if most is not None), default=None)
+    return _least(budget.nodes_left, by_work)
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _count(tree: _core.TreeResult, problem: QAP, scaled: RescaledProblem, budget: Budget) -> None:

@@ -14,7 +14,7 @@ from blindmatch.problem.optimality import RELATIVE_TOLERANCE, ROUNDING_TOLERANCE
 from blindmatch.problem.qap import QAP, NormalForm, cost_scale
 from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.limits import Limits
+from blindmatch.solvers.limits import NO_LIMITS, Limits
 from blindmatch.validation import FloatArray
 
 
@@ -42,7 +42,7 @@ class RescaledProblem:
     size: int
 
     @classmethod
-    def of(cls, problem: QAP, limits: Limits | None = None) -> RescaledProblem:
+    def of(cls, problem: QAP, limits: Limits = NO_LIMITS) -> RescaledProblem:
         """Scale so that the largest cost of a pair, or the spread of the linear term, is about one.
 
         What all permutations pay counts less: it may become as large as 2^100.
@@ -61,8 +61,8 @@ class RescaledProblem:
             tolerance=RELATIVE_TOLERANCE,
             granularity=math.ldexp(problem.granularity, exponent),
             noise=ROUNDING_TOLERANCE * cost_scale(factors, linear, constant),
-            gap=0.0 if limits is None else limits.gap,
-            enough=math.inf if limits is None else _scaled(limits.bound_for(problem.scale), exponent),
+            gap=limits.gap,
+            enough=_scaled(limits.bound_for(problem.scale), exponent),
         )
         core = _core.Problem(_contiguous(tuple(factors)), linear, constant, problem.forbidden)
         return cls(core, target, exponent, problem.n)

@@ -93,3 +93,6 @@ class Limits:
         """The limits of the problem whose costs have the other sign."""
         cost, bound = (None if value is None else -value for value in (self.cost_limit, self.bound_limit))
         return Limits(self.gap_limit, cost, bound, self.node_limit, self.solution_limit, self.work_limit)
+
+
+NO_LIMITS = Limits()

@@ -63,4 +63,5 @@ def _solve(problem: QAP, options: SolveOptions) -> Result:
     from blindmatch.solving.run import solve
 
     limit = options.time_limit
-    return with_limit_noted(solve(problem, **{**vars(options), "time_limit": as_seconds(limit)}), limit)
+    found = solve(problem, options.solver, time_limit=as_seconds(limit), start=options.start, **options.steering)
+    return with_limit_noted(found, limit)
