@@ -28,6 +28,8 @@ from blindmatch.problem.qap import QAP as QAP
 from blindmatch.problem.task import Task as Task
 from blindmatch.proof.certificate import Certificate as Certificate
 from blindmatch.proof.checker import verify as verify
+from blindmatch.report.comparison import Comparison as Comparison
+from blindmatch.report.comparison import compare as compare
 from blindmatch.solvers import SOLVERS as SOLVERS
 from blindmatch.solvers.branch_and_bound import BranchAndBound as BranchAndBound
 from blindmatch.solvers.progress import Progress as Progress

@@ -183,3 +183,16 @@ def test_layers_with_hints_prices_and_an_assessment():
     assert np.isfinite(trust.confidence[1:]).all()
     assert bm.match(kernels=pairs, unmatched_cost="auto", rng=0).task.price is not None
     assert len(result.task.problem.factors) == 4  # two products, and the own costs of each side
+
+
+def test_views_of_files_and_tables_have_names(tmp_path):
+    (A, B, C), _ = models(6)
+    np.savez(tmp_path / "a.npz", embeddings=A, names=list("uvwxyz"))
+    np.save(tmp_path / "b.npy", B)
+    found = bm.match(f"{tmp_path}/a.npz+{tmp_path}/b.npy", C, rng=0)
+    assert found.task.source_names == tuple("uvwxyz")
+    assert found.task.views[0].labels == ("a", "b")
+    assert found.cost == bm.match(bm.Views(A, tmp_path / "b.npy"), C, rng=0).cost
+    np.savez(tmp_path / "c.npz", embeddings=A, names=list("uvwxyq"))
+    with pytest.raises(ValueError, match="'q' where another view has 'z'"):
+        bm.Views(tmp_path / "a.npz", tmp_path / "c.npz")

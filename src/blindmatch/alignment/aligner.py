@@ -17,6 +17,7 @@ from blindmatch.alignment.metric import as_coordinates, embedded
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
+from blindmatch.geometry.views import Views
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
 from blindmatch.validation import FloatArray, IntArray, as_generator, at_least, positive
@@ -137,7 +138,7 @@ class BlindAligner(BaseEstimator):
         self.random_state = random_state
         self.threads = threads
 
-    def fit(self, X: ArrayLike, Y: ArrayLike, *, callback: Step | None = None) -> BlindAligner:
+    def fit(self, X: ArrayLike | Views, Y: ArrayLike | Views, *, callback: Step | None = None) -> BlindAligner:
         """Align X (n, d) with Y (m, e); `callback` gets the name of each step, the parts that are done and their total.
 
         After a first candidate has been refined, Ctrl-C ends the fit with the best map so far.

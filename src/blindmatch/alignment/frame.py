@@ -21,7 +21,7 @@ _FEW = 4  # dimensions for each point: from there on there are few points
 _RANK = 1e-10  # axes with less than this share of the largest variance are rounding errors
 
 
-def as_points(values: ArrayLike, name: str, features: int | None = None) -> NDArray[Any]:
+def as_points(values: ArrayLike | Views, name: str, features: int | None = None) -> NDArray[Any]:
     """Return `values` as a two-dimensional array of real, finite numbers, without a copy if it is one already."""
     if isinstance(values, Views):
         raise ValueError(f"{name} holds views; an alignment has one space a side: {name}.concatenated() is one")

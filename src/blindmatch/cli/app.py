@@ -18,7 +18,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # All commands, in the order in which a new user needs them. Each is a file in `commands`.
 PANELS = {
-    "Match": ("demo", "match", "classify", "align", "subsets"),
+    "Match": ("demo", "match", "classify", "align", "compare", "subsets"),
     "Check": ("verify", "assess", "report"),
     "Make embeddings": ("embed", "models"),
     "Research": ("solve", "solvers", "experiment"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from blindmatch.cli.options import TaskOptions
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.relations import RULES, fill_missing
+from blindmatch.geometry.views import Views
 from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings
 from blindmatch.validation import FloatArray, as_array
 
@@ -42,8 +44,9 @@ def load_side(path: Path, what: TaskOptions, at: int) -> Embeddings:
         return array
 
     side = load_embeddings(path, complete)
-    if side.values.shape[0] != side.values.shape[1]:
-        raise ValueError(f"{path}: its shape is {side.values.shape}; --metric precomputed expects a square matrix")
+    for values in [part for _, part in side.parts] or [side.values]:
+        if values.shape[0] != values.shape[1]:
+            raise ValueError(f"{path}: its shape is {values.shape}; --metric precomputed expects a square matrix")
     return replace(side, gaps=told)
 
 
@@ -53,6 +56,22 @@ def metric_names(word: str) -> str | tuple[str, str]:
     if "," in target:
         raise ValueError(f"--metric {word}: expected one name, or two as in geodesic,cosine")
     return (source.strip(), target.strip()) if comma else word
+
+
+def side_of(read: Embeddings) -> FloatArray | Views:
+    """What Python takes as a side: an array, or several views."""
+    return Views.of(read) or read.values
+
+
+def kernels_of(source: Embeddings, target: Embeddings) -> Any:
+    """What Python takes as kernels: a pair, or a pair for each layer."""
+    ours, theirs = source.parts, target.parts
+    if len(ours) != len(theirs):
+        sides = [max(len(parts), 1) for parts in (ours, theirs)]
+        raise ValueError(
+            f"source has {sides[0]} relations and target has {sides[1]}; expected as many: one for each layer"
+        )
+    return [(K, G) for (_, K), (_, G) in zip(ours, theirs, strict=True)] or (source.values, target.values)
 
 
 def _filled(path: Path, array: ArrayLike, rule: str) -> FloatArray:

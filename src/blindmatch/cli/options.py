@@ -121,7 +121,10 @@ def _time_limit(text: str) -> Any:
 
 File = Path | None
 Words = list[str] | None
-Source = Annotated[Path, typer.Argument(metavar="SOURCE", help=f"Embeddings: {FILES}.", show_default=False)]
+Source = Annotated[
+    Path,
+    typer.Argument(metavar="SOURCE", help=f"Embeddings: {FILES}; of several models: a.npy+b.npy.", show_default=False),
+]
 Distortion = Annotated[
     str,
     typer.Option(
@@ -227,6 +230,10 @@ class TaskOptions:
             "other items) or mean (of what is known of both items).",
             RUN,
         ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        _option("W,W", "With --metric precomputed and several files a side: how much each layer counts.", RUN),
     ] = None
     scale: Scale = "none"
     standardize: Standardize = True

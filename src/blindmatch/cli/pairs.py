@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from blindmatch.cli.gaps import metric_names
+from blindmatch.cli.gaps import kernels_of, metric_names
 from blindmatch.cli.options import TaskOptions
 from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.io.files import text_of
@@ -50,7 +50,8 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
     options: dict[str, Any] = {
         "source": None if given else source,
         "target": None if given else target,
-        "kernels": (source.values, target.values) if given else None,
+        "kernels": kernels_of(source, target) if given else None,
+        "weights": layer_weights(what.weights),
         "distortion": what.distortion,
         "standardize": what.standardize,
         "scale": what.scale,
@@ -73,6 +74,14 @@ def relation(metric: str, neighbors: str | None) -> dict[str, Any]:
     if metric == "precomputed":
         raise ValueError("--metric precomputed: this command needs embeddings")
     return {"metric": metric_names(metric), "neighbors": neighbor_counts(neighbors)}
+
+
+def layer_weights(words: str | None) -> list[float] | None:
+    """How much each layer counts, from '1,0.5'."""
+    try:
+        return None if words is None else [float(word) for word in words.split(",")]
+    except ValueError:
+        raise ValueError(f"--weights {words}: expected numbers, as in 1,0.5") from None
 
 
 def neighbor_counts(word: str | None) -> int | tuple[int, int] | None:

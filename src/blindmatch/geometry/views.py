@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
 from blindmatch.geometry.correlation import correlation
-from blindmatch.io.embeddings import as_embeddings
+from blindmatch.io.embeddings import Embeddings, as_embeddings, load_embeddings, split_parts
 from blindmatch.validation import FloatArray, as_floats
 
 Kernel = Callable[[FloatArray], FloatArray]
@@ -24,7 +26,8 @@ class Views:
     Parameters
     ----------
     views
-        (n, d), (n, e), ... arrays or tables: row i of each is the same item. Any number of views, any dimensions.
+        (n, d), (n, e), ... arrays, or tables or paths as ``bm.match`` takes them: row i of each is the same item. Any
+        number of views, any dimensions. The items have the names of the first view that has any.
     weights
         How much each view counts; by default all the same.
     labels
@@ -38,6 +41,8 @@ class Views:
         How many columns each view has.
     weights
         The weights, which sum to 1.
+    names
+        The names of the items, if a view has any.
 
     Examples
     --------
@@ -48,18 +53,21 @@ class Views:
     [2, 1, 3, 0]
     """
 
-    def __init__(
-        self, *views: ArrayLike, weights: ArrayLike | None = None, labels: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, *views: Any, weights: ArrayLike | None = None, labels: Sequence[str] | None = None) -> None:
         if not views:
             raise ValueError("Views() holds no view; expected one array or more")
-        arrays = [as_embeddings(view, f"views[{at}]").values for at, view in enumerate(views)]
+        read = [as_embeddings(view, f"views[{at}]") for at, view in enumerate(views)]
+        arrays, self.names = [one.values for one in read], next((one.names for one in read if one.names), None)
         for at, array in enumerate(arrays):
             if len(array) != len(arrays[0]):
                 raise ValueError(
                     f"views[{at}] has {len(array)} items and views[0] has {len(arrays[0])}; expected the same items, "
                     "in the same order"
                 )
+            own = read[at].names
+            if own and self.names and own != self.names:
+                pair = next((a, b) for a, b in zip(own, self.names, strict=True) if a != b)
+                raise ValueError(f"views[{at}] has an item {pair[0]!r} where another view has {pair[1]!r}")
         if labels is not None and len(labels) != len(views):
             raise ValueError(f"labels has {len(labels)} items; expected {len(views)}, one for each view")
         self.columns = np.hstack(arrays)
@@ -67,6 +75,17 @@ class Views:
         self.weights = as_weights(weights, len(arrays), "views") / len(arrays)
         self.weights = self.weights / self.weights.sum()
         self.labels = tuple(map(str, labels)) if labels else tuple(f"view {at + 1}" for at in range(len(arrays)))
+
+    @classmethod
+    def of(cls, given: Any) -> Views | None:
+        """The views of a side that has several: views, or files such as "a.npy+b.npy"; None of other sides."""
+        if isinstance(given, str | Path) and len(split_parts(given)) > 1:
+            given = load_embeddings(given)
+        if isinstance(given, Embeddings) and given.parts:
+            views = cls(*(values for _, values in given.parts), labels=[stem for stem, _ in given.parts])
+            views.names = given.names
+            return views
+        return given if isinstance(given, cls) else None
 
     def __len__(self) -> int:
         return len(self.columns)

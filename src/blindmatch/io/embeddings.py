@@ -47,6 +47,8 @@ class Embeddings:
         How many columns, the last ones, hold codes of text.
     gaps
         What was done about missing cells, in words; empty if there were none.
+    parts
+        Of several files about the same items: the stem and the numbers of each. `values` has them side by side.
     """
 
     values: FloatArray
@@ -56,6 +58,7 @@ class Embeddings:
     ignored: tuple[str, ...] = ()
     categories: int = 0
     gaps: str = ""
+    parts: tuple[tuple[str, FloatArray], ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -111,12 +114,18 @@ def load_embeddings(
         their class. In text files the first row may be a header (``docs/tables.md`` has the rules). There may be one
         column of lists instead. ``file.xlsx:Sheet`` and ``file.db:table`` choose a part of a file. ``.h5ad``
         (AnnData): ``cells.h5ad#X_pca`` is its ``obsm["X_pca"]``; without a key, the only matrix in ``obsm``, or ``X``.
+        ``a.npy+b.npy``: several files about the same items, in the same order.
     complete
         Gets the numbers, nan where one is missing, and returns them without gaps, such as ``bm.fill_missing`` for
         relations.
     missing, categories
         As in ``as_embeddings``.
     """
+    several = split_parts(path)
+    if len(several) > 1:
+        return _joined(
+            [(part, load_embeddings(part, complete, missing=missing, categories=categories)) for part in several]
+        )
     (path, part), given = split_part(path), str(path)
     path, key = split_key(path)
     suffix = path.suffix.lower()
@@ -193,6 +202,37 @@ def with_medians(values: FloatArray) -> FloatArray:
     """The values with the median of its column for each missing one."""
     holes = np.isnan(values)
     return np.where(holes, np.nanmedian(values, axis=0), values) if holes.any() else values
+
+
+def split_parts(path: str | Path) -> list[Path]:
+    """The files of "a.npy+b.npy", which ends with such a file each time; a file whose name has a plus is one file."""
+    words = str(path).split("+")
+    if len(words) == 1 or Path(path).exists() or not all(_has_suffix(word) for word in words):
+        return [Path(path)]
+    return [Path(word) for word in words]
+
+
+def _has_suffix(word: str) -> bool:
+    path = split_key(split_part(word)[0])[0]
+    return path.suffix.lower() in SUFFIXES or "".join(path.suffixes[-2:]).lower() in SUFFIXES
+
+
+def _joined(parts: list[tuple[Path, Embeddings]]) -> Embeddings:
+    """Several views of the same items as one set."""
+    first, read = parts[0]
+    named = next(((path, one.names) for path, one in parts if one.names is not None), (first, None))
+    for path, one in parts:
+        if len(one) != len(read):
+            raise ValueError(f"{path}: has {len(one)} items and {first} has {len(read)}; expected the same items")
+        if one.names not in (None, named[1]):
+            pairs = enumerate(zip(one.names or (), named[1] or (), strict=True))
+            at, (own, other) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
+            raise ValueError(
+                f"{path}: item {at} is {own!r}, in {named[0]} it is {other!r}; expected the same items in order"
+            )
+    labels = next((one.labels for _, one in parts if one.labels is not None), None)
+    arrays = tuple((path.stem, one.values) for path, one in parts)
+    return Embeddings(np.hstack([values for _, values in arrays]), named[1], labels, parts=arrays)
 
 
 def _checked(

@@ -174,8 +174,8 @@ class Task:
         source_names: Sequence[str] | None = None,
         target_names: Sequence[str] | None = None,
     ) -> None:
-        self.views = _views_of(source), _views_of(target)
-        source, target = (given.columns if isinstance(given, Views) else given for given in (source, target))
+        self.views = Views.of(source), Views.of(target)
+        source, target = (one.columns if one else side for one, side in zip(self.views, (source, target), strict=True))
         given = GivenSides.read(source, target, kernels, scale, metric, missing)
         self.columns, self.table_notes = given.columns, given.notes
         pairs = _layer_pairs(kernels)
@@ -216,7 +216,7 @@ class Task:
             unmatched_cost=0.0 if isinstance(unmatched_cost, str) else unmatched_cost,
             max_unmatched=max_unmatched,
         )
-        own = given.names
+        own = [views.names if views else names for views, names in zip(self.views, given.names, strict=True)]
         self.source_names = _names(own[0] if source_names is None else source_names, self.sizes[0], "source_names")
         self.target_names = _names(own[1] if target_names is None else target_names, self.sizes[1], "target_names")
 
@@ -258,6 +258,13 @@ class Task:
             spread = self.distortion.spread(self.distortion.kernel_of(old, 0)) or 1.0
             total += weight / spread * metric.between(prepared(new), prepared(old))
         return total
+
+    def view_agreement(self, side: int) -> FloatArray:
+        """(v, v) how far the views of a side agree: the correlations of their relations."""
+        views, columns = self.views[side], self.given_sides[side]
+        assert views is not None
+        columns = columns if self.scalings is None else self.scalings[side].transform(columns)
+        return views.like(columns).agreement(partial(self.distortion.kernel_of, side=side))
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
@@ -419,10 +426,6 @@ class Task:
             alone, most = int((partners < 0).sum()), self.problem.n - self.sizes[1]
             raise ValueError(f"{name} leaves {alone} sources unmatched; with these arguments at most {most} can be")
         return full
-
-
-def _views_of(given: Any) -> Views | None:
-    return given if isinstance(given, Views) else None
 
 
 def _layer_pairs(kernels: Any) -> list[Any] | None:

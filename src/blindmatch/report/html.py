@@ -10,6 +10,7 @@ from blindmatch.io.files import refuse_missing_folder, write_atomically
 from blindmatch.io.json_values import json_finite
 from blindmatch.report.belief import belief, chance_sentence, prior_sentence
 from blindmatch.report.content import drawings
+from blindmatch.report.heat import view_heats
 from blindmatch.report.lines import lines_of
 from blindmatch.report.match import Match
 from blindmatch.report.page import fill
@@ -46,6 +47,7 @@ def render(match: Match) -> str:
         rows=rows(match, shown),
         left_over=left_over(match),
         prices=price_curve(match.price),
+        heats=view_heats(match.task),
         beside_random=drawn["random"] and random_sentence(match, drawn["random"]),
         command=match.result.settings.get("command"),
         settings=_settings(run),

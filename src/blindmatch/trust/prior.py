@@ -42,6 +42,8 @@ class KnownPairs:
     @classmethod
     def of(cls, given: tuple[ArrayLike, ArrayLike], task: Task, name: str = "prior") -> KnownPairs:
         """Check that there are enough known items, and that they are of the task's two spaces."""
+        if task.views != (None, None):
+            raise ValueError(f"{name}: items with known partners cannot be counted with views; give the share itself")
         try:
             points, kernels = ((None, None), given) if task.precomputed else (given, None)
             sides = as_sides(points[0], points[1], kernels, task.distortion.metrics)

@@ -113,6 +113,7 @@ def _run(
     from blindmatch.cli.alignments import alignment_json, alignment_text
     from blindmatch.cli.answers import check_certificate
     from blindmatch.cli.console import FAILED, complain, echo_json, output
+    from blindmatch.cli.gaps import side_of
     from blindmatch.cli.outputs import Delivery
     from blindmatch.cli.progress import watched
     from blindmatch.cli.tables import Tables
@@ -125,7 +126,7 @@ def _run(
     tables = Tables.scaled(ours, theirs, aligner.scale)
     begin = time.perf_counter()
     with tables.warned(), watched("reducing dimensions", verbose=verbose, log=log) as line:
-        aligner.fit(ours.values, theirs.values, callback=None if line is None else line.step)
+        aligner.fit(side_of(ours), side_of(theirs), callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
     delivery, proof = Delivery(json), aligner.result_.certificate
     if json:

@@ -121,6 +121,7 @@ def _fitted(
     """Cluster, match, and say what each image is."""
     import numpy as np
 
+    from blindmatch.cli.gaps import side_of
     from blindmatch.cli.progress import watched
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
@@ -132,9 +133,10 @@ def _fitted(
     tables = replace(Tables.scaled(points, texts, model.scale), names=("images", "classes"))
     with tables.warned(), watched("starting", solving.seconds, verbose=solving.verbose, log=solving.log) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
-        model.fit(points.values, texts.values, classes=np.arange(len(texts)), callback=step, match_callback=moment)
-    scores = None if labels is None else model.evaluate(points.values, labels)
-    members = [int(c) for c in model.clusters(points.values)]
+        sides = side_of(points), side_of(texts)
+        model.fit(*sides, classes=np.arange(len(texts)), callback=step, match_callback=moment)
+    scores = None if labels is None else model.evaluate(sides[0], labels)
+    members = [int(c) for c in model.clusters(sides[0])]
     clusters = Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)
     return Classified(model, clusters, tables), points
 

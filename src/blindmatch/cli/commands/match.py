@@ -17,6 +17,7 @@ from blindmatch.cli.app import command
     "blindmatch match images.npy texts.npy",
     "blindmatch match a.parquet b.csv --distortion cka --report report.html",
     "blindmatch match a.npy b.npy --assess --save match.npz",
+    "blindmatch match dino.npy+clip.npy mpnet.npy+glove.npy",
     "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
     "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
     "blindmatch match words.npy mots.npy --candidates 5 --output partners.csv",

@@ -64,6 +64,7 @@ def subsets(
     Another pairing may cost even less: run 'match' on the files that --out writes.
     """
     from blindmatch.cli.answers import print_all
+    from blindmatch.cli.gaps import side_of
     from blindmatch.cli.outputs import Delivery
     from blindmatch.cli.pairs import relation
     from blindmatch.cli.progress import busy
@@ -77,7 +78,7 @@ def subsets(
         check_folder(out, sides, (source, target))
     tables = Tables.scaled(one, other, how.scale)
     with tables.warned(), busy(f"looking for subsets of {how.size} items ({how.engine})", how.time_limit):
-        found = best_subsets(one.values, other.values, **{**vars(how), **relation(how.metric, how.neighbors)})
+        found = best_subsets(side_of(one), side_of(other), **{**vars(how), **relation(how.metric, how.neighbors)})
     names = one.names or other.names
     if json:
         named = {} if names is None else {"names": [[names[i] for i in subset] for subset in found.subsets]}

@@ -1,0 +1,109 @@
+"""``compare``: which of several models of the same items agree."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from blindmatch.cli import options as opt
+from blindmatch.cli.app import command
+
+if TYPE_CHECKING:
+    from blindmatch.geometry.views import Views
+    from blindmatch.report.comparison import Comparison
+    from blindmatch.validation import FloatArray
+
+
+@command(
+    "blindmatch compare models/ --report compare.html",
+    "blindmatch compare models/ --csv table.csv --store done.jsonl",
+    "blindmatch compare models/ --draws 0 --json",
+)
+def compare(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One file a model: the same items, in order.")],
+    distortion: opt.Distortion = "gw",
+    time_limit: Annotated[float, typer.Option(metavar="SECONDS", help="For each match, and for each test.")] = 60.0,
+    draws: Annotated[int, typer.Option(help="Unrelated spaces that p-values come from; 0 for no p-values.")] = 39,
+    store: Annotated[
+        opt.File, typer.Option(metavar="FILE", help="Keep finished pairs in this file, and continue from it.")
+    ] = None,
+    csv: Annotated[opt.File, typer.Option(metavar="FILE", help="Write the table as CSV.")] = None,
+    report: opt.Report = None,
+    rng: opt.Seed = 0,
+    threads: opt.Threads = None,
+    json: opt.Json = False,
+) -> None:
+    """Match each two models of the same items blindly: which agree, and whether the match is right."""
+    from blindmatch.cli.console import echo_json
+    from blindmatch.cli.inputs import command_line
+    from blindmatch.cli.outputs import Delivery, check_outputs, write_table
+    from blindmatch.cli.progress import watched
+    from blindmatch.report.comparison import compare as compared
+
+    outputs = {"--store": store, "--csv": csv, "--report": report}
+    models = _models(folder, [path for path in outputs.values() if path is not None])
+    check_outputs({"--csv": csv, "--report": report}, [store] if store is not None else [])
+    with watched("comparing", verbose=False, log=None) as line:
+        step = None if line is None else partial(line.step, "pairs of models")
+        found = compared(
+            models,
+            distortion=distortion,
+            time_limit=time_limit,
+            draws=draws,
+            rng=rng,
+            threads=threads,
+            store=store,
+            callback=step,
+        )
+    delivery = Delivery(json)
+    rows = [dict(zip(found.table, row, strict=True)) for row in zip(*found.table.values(), strict=True)]
+    delivery.show(lambda: echo_json(rows) if json else _print(found))
+    delivery.write(csv, partial(write_table, found.table), "Table")
+    delivery.write(report, partial(found.report, command=command_line()), "Report")
+    delivery.end("these are the finished pairs" if found.interrupted else "")
+
+
+def _models(folder: Path, written: list[Path]) -> dict[str, FloatArray | Views]:
+    """The models of a folder by their file names, without the files that are to be written."""
+    from blindmatch.cli.gaps import side_of
+    from blindmatch.io.embeddings import SUFFIXES, load_embeddings
+
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: expected a folder with a file of embeddings for each model")
+    others = {path.resolve() for path in written}
+    files = sorted(
+        path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.resolve() not in others
+    )
+    if len(files) < 2:
+        raise ValueError(
+            f"{folder}: has {len(files)} files of embeddings; expected two or more ({', '.join(SUFFIXES)})"
+        )
+    stems = [path.stem for path in files]
+    read = {path.name if stems.count(path.stem) > 1 else path.stem: load_embeddings(path) for path in files}
+    first = next(((name, one.names) for name, one in read.items() if one.names is not None), None)
+    for name, one in read.items():
+        if first is not None and one.names is not None and one.names != first[1]:
+            raise ValueError(
+                f"{folder}: {name} names other items than {first[0]}; expected the same, in the same order"
+            )
+    return {name: side_of(one) for name, one in read.items()}
+
+
+def _print(found: Comparison) -> None:
+    from rich.table import Table
+
+    from blindmatch.cli.console import output, plain
+
+    table = Table(show_edge=False, pad_edge=False)
+    heads = ("model", "model", "CKA", "mutual k-NN", "loss of truth", "right", "proved", "p")
+    for at, head in enumerate(heads):
+        table.add_column(head, justify="left" if at < 2 else "right")
+    for pair in found.pairs:
+        numbers = (f"{value:.2f}" for value in (pair.cka, pair.mutual_knn, pair.truth_loss))
+        p = "" if pair.p_value is None else f"{pair.p_value:.3f}"
+        proved = "yes" if pair.proved else "no"
+        table.add_row(plain(pair.one), plain(pair.other), *numbers, f"{pair.accuracy:.0%}", proved, p)
+    output().print(table)

@@ -1,0 +1,348 @@
+"""Which models agree: all pairs of models of the same items, matched blindly, with measures and a picture."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from blindmatch.errors import unknown_name
+from blindmatch.geometry.views import Views
+from blindmatch.io.files import refuse_missing_folder, write_atomically
+from blindmatch.machine import usable_cores
+from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.notebook import html_table
+from blindmatch.problem.distortion import Distortion
+from blindmatch.problem.distortions import CKA, MutualKNN
+from blindmatch.problem.task import QUADRATIC, Task
+from blindmatch.report.canvas import axes_or_new
+from blindmatch.report.heat import heat_map
+from blindmatch.report.page import fill
+from blindmatch.solvers.base import Solver
+from blindmatch.validation import FloatArray, as_floats, as_generator, at_least, positive
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame  # type: ignore[import-untyped]
+
+_NEIGHBOURS = 5  # of Mutual k-NN
+VALUES = ("accuracy", "cka", "mutual_knn", "truth_loss", "p_value")
+
+
+@dataclass(frozen=True)
+class ComparedPair:
+    """What is known about two models.
+
+    Attributes
+    ----------
+    one, other
+        Their names.
+    items
+        How many items both have.
+    cka, mutual_knn
+        Centred kernel alignment, and the mean share of common neighbours among five: both at most 1, higher is better.
+    truth_loss, loss, lower_bound
+        The loss of the true pairing, of the blind match and of what is proved about any match, divided by items^2.
+    accuracy
+        The share of items that the blind match pairs with themselves.
+    proved
+        Whether no other pairing costs less than the match.
+    p_value
+        How often unrelated spaces match as well; None if that was not tested.
+    """
+
+    one: str
+    other: str
+    items: int
+    cka: float
+    mutual_knn: float
+    truth_loss: float
+    loss: float
+    lower_bound: float | None
+    accuracy: float
+    proved: bool
+    p_value: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All pairs of several models.
+
+    Attributes
+    ----------
+    names
+        The models.
+    pairs
+        What was found about each two of them: fewer after Ctrl-C.
+    interrupted
+        Whether Ctrl-C ended it.
+    """
+
+    names: tuple[str, ...]
+    pairs: tuple[ComparedPair, ...]
+    interrupted: bool = False
+
+    @property
+    def table(self) -> dict[str, list[Any]]:
+        """Columns with a row for each pair of models."""
+        return {field.name: [getattr(pair, field.name) for pair in self.pairs] for field in fields(ComparedPair)}
+
+    def to_frame(self) -> DataFrame:
+        """A pandas data frame with a row for each pair of models."""
+        from pandas import DataFrame
+
+        return DataFrame(self.table)
+
+    def matrix(self, value: str = "accuracy") -> FloatArray:
+        """(v, v) one of the measures, symmetric; nan on the diagonal and for pairs that are missing."""
+        if value not in VALUES:
+            raise unknown_name("value", value, VALUES)
+        place = {name: at for at, name in enumerate(self.names)}
+        found = np.full((len(place), len(place)), np.nan)
+        for pair in self.pairs:
+            number = getattr(pair, value)
+            i, k = place[pair.one], place[pair.other]
+            found[i, k] = found[k, i] = np.nan if number is None else number
+        return found
+
+    def plot(self, value: str = "accuracy", ax: Axes | None = None) -> Axes:
+        """Draw one of the measures as a heat map, and return the axes: needs matplotlib."""
+        values, count = self.matrix(value), len(self.names)
+        ax = axes_or_new(ax, (2.2 + 0.6 * count, 1.6 + 0.6 * count))
+        image = ax.imshow(values, vmin=0.0, vmax=None if value == "truth_loss" else 1.0, cmap="Blues")
+        ax.figure.colorbar(image, ax=ax, label=value.replace("_", " "))
+        ax.set_xticks(range(count), self.names, rotation=40, ha="right")
+        ax.set_yticks(range(count), self.names)
+        for (i, k), number in np.ndenumerate(values):
+            if np.isfinite(number):
+                dark = number > 0.6 * image.get_clim()[1]
+                ax.text(k, i, f"{number:.2f}", ha="center", va="center", color="white" if dark else "black")
+        return ax
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_table(self.table, most=30)
+
+    def report(self, path: str | Path, command: str | None = None) -> Path:
+        """Write one HTML file with the table and the pictures."""
+        refuse_missing_folder(path)
+        titles = {"accuracy": "Blind accuracy", "cka": "CKA", "mutual_knn": "Mutual k-NN"}
+        proved = sum(pair.proved for pair in self.pairs)
+        best = max(self.pairs, key=lambda pair: pair.accuracy, default=None)
+        text = fill(
+            "compare.html",
+            ["page.js", "theme.js"],
+            ["style.css"],
+            data={},
+            title=f"{len(self.names)} models compared",
+            verdict="No pair was compared."
+            if best is None
+            else f"{best.one} and {best.other} agree best: a blind match gets {best.accuracy:.0%} of the pairs right.",
+            about="Each two models of the same items were matched blindly, by the relations inside each alone.",
+            tiles=[
+                ("models", str(len(self.names)), f"{len(self.pairs)} pairs"),
+                ("items", str(self.pairs[0].items if self.pairs else 0), "the same in each model"),
+                ("proved", f"{proved} of {len(self.pairs)}", "matches that no other pairing beats"),
+            ],
+            heats=[(title, heat_map(self.names, self.matrix(value), title)) for value, title in titles.items()],
+            columns=list(self.table),
+            rows=[[_shown(cell) for cell in row] for row in zip(*self.table.values(), strict=True)],
+            command=command,
+            settings={"models": ", ".join(self.names)},
+        )
+        write_atomically(path, lambda file: file.write(text.encode()))
+        return Path(path)
+
+
+def compare(
+    models: Mapping[str, ArrayLike | Views],
+    *,
+    distortion: str | Distortion = "gw",
+    solver: str | Solver = "auto",
+    time_limit: float | None = 60.0,
+    draws: int = 39,
+    rng: int | np.random.Generator | None = None,
+    threads: int | None = None,
+    store: str | Path | None = None,
+    callback: Callable[[int, int], object] | None = None,
+) -> Comparison:
+    """Compare each two of several models of the same items: how far they agree, and whether a blind match is right.
+
+    Parameters
+    ----------
+    models
+        The embeddings of each model by its name: the same items, in the same order, in each.
+    distortion, solver, rng
+        As in ``bm.match``. The same seed gives the same result, for any number of threads.
+    time_limit
+        Seconds for each match, and again for each test.
+    draws
+        The number of unrelated spaces that p-values come from; 0 for no p-values.
+    threads
+        How many pairs are compared at the same time; all cores by default.
+    store
+        A file that keeps each finished pair (a line of JSON), so that a comparison can be continued.
+    callback
+        Called with the number of pairs that are done, and of all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np, blindmatch as bm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(8, 4))
+    >>> found = bm.compare({"a": X, "b": X @ rng.normal(size=(4, 9)), "c": X[::-1]}, draws=0, rng=0)
+    >>> [(pair.one, pair.other, pair.proved) for pair in found.pairs]
+    [('a', 'b', True), ('a', 'c', True), ('b', 'c', True)]
+    >>> found.matrix("cka").shape
+    (3, 3)
+    """
+    names, sides = _checked(models)
+    count = usable_cores() if threads is None else at_least(threads, 1, "threads")
+    limit = None if time_limit is None else positive(time_limit, "time_limit")
+    at_least(draws, 0, "draws")
+    seed = int(as_generator(rng).integers(2**63))
+    wanted = [
+        _Wanted((names[i], names[k]), (sides[i], sides[k]), distortion, solver, limit, draws, seed)
+        for i, k in combinations(range(len(names)), 2)
+    ]
+    log = _Log(None if store is None else Path(store))
+    stop, interrupted = threading.Event(), False
+    done = 0
+    with ThreadPoolExecutor(min(count, len(wanted))) as pool:
+        futures = [pool.submit(log.done, one, stop) for one in wanted]
+        try:
+            for future in futures:
+                future.result()
+                done += 1
+                if callback is not None:
+                    callback(done, len(wanted))
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:  # an error in one pair, or in the callback, ends the others too
+            stop.set()
+            for future in futures:
+                future.cancel()
+    pairs = [
+        future.result() for future in futures if future.done() and not future.cancelled() and not future.exception()
+    ]
+    return Comparison(names, tuple(pair for pair in pairs if pair is not None), interrupted)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A pair of models to compare, and how."""
+
+    names: tuple[str, str]
+    sides: tuple[FloatArray | Views, FloatArray | Views]
+    distortion: str | Distortion
+    solver: str | Solver
+    time_limit: float | None
+    draws: int
+    seed: int
+
+    def key(self) -> str:
+        """What tells this pair from others in a store."""
+        task = Task(*self.sides, distortion=self.distortion)
+        how = (self.names, task.digest, repr(self.solver), self.time_limit, self.draws, self.seed)
+        return hashlib.sha256(repr(how).encode()).hexdigest()
+
+    def compared(self, stop: threading.Event) -> ComparedPair | None:
+        """Match and test; None if it was stopped."""
+
+        def watch(*_: object) -> None:
+            if stop.is_set():
+                raise _Stopped
+
+        task = Task(*self.sides, distortion=self.distortion)
+        n, rng = task.sizes[0], np.random.default_rng(self.seed)
+        try:
+            watch()
+            result = match_task(task, SolveOptions(self.solver, self.time_limit, rng, watch, 1))
+            p = None
+            if self.draws:
+                how: dict[str, Any] = {"time_limit": self.time_limit, "rng": rng, "callback": watch, "threads": 1}
+                p = result.assess(draws=self.draws, resamples=1, regret=False, **how).p_value
+        except _Stopped:
+            return None
+        knn, cka = (self._measured(kind) for kind in (MutualKNN(k=min(_NEIGHBOURS, n - 1)), CKA()))
+        return ComparedPair(
+            *self.names,
+            items=n,
+            cka=-cka,
+            mutual_knn=-knn,
+            truth_loss=task.problem.objective(np.arange(n)) / n**2,
+            loss=result.cost / n**2,
+            lower_bound=None if result.lower_bound is None else result.lower_bound / n**2,
+            accuracy=float(np.mean(result.permutation == np.arange(n))),
+            proved=result.status == "optimal",
+            p_value=p,
+        )
+
+    def _measured(self, distortion: Distortion) -> float:
+        K, G = Task(*self.sides, distortion=distortion).kernels
+        return float(distortion.loss(K, G).sum())
+
+
+class _Stopped(Exception):  # noqa: N818 (it is no error)
+    """The comparison was stopped."""
+
+
+class _Log:
+    """The file of finished pairs."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._lock, self._known = path, threading.Lock(), dict[str, dict[str, Any]]()
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    entry = json.loads(line)
+                    self._known[entry["key"]] = entry["pair"]
+                except (ValueError, KeyError, TypeError):  # the last line of a run that was killed
+                    continue
+
+    def done(self, wanted: _Wanted, stop: threading.Event) -> ComparedPair | None:
+        """The pair from the file, or compared now."""
+        if self._path is None:
+            return wanted.compared(stop)
+        key = wanted.key()
+        known = self._known.get(key)
+        if known is not None and set(known) == {field.name for field in fields(ComparedPair)}:
+            return ComparedPair(**known)
+        pair = wanted.compared(stop)
+        if pair is not None:
+            with self._lock, self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "pair": asdict(pair)}) + "\n")
+        return pair
+
+
+def _checked(models: Mapping[str, ArrayLike | Views]) -> tuple[tuple[str, ...], list[FloatArray | Views]]:
+    if not isinstance(models, Mapping) or len(models) < 2:
+        raise ValueError("models: expected the embeddings of two models or more by their names, {'dino': X, 'clip': Y}")
+    names = tuple(map(str, models))
+    sides = [
+        given if isinstance(given, Views) else as_floats(given, f"models[{name!r}]") for name, given in models.items()
+    ]
+    for name, side in zip(names, sides, strict=True):
+        if len(side) != len(sides[0]):
+            raise ValueError(
+                f"models[{name!r}] has {len(side)} items and models[{names[0]!r}] has {len(sides[0])}; expected the "
+                "same items, in the same order"
+            )
+    if not 3 <= len(sides[0]) <= QUADRATIC:
+        raise ValueError(f"models has {len(sides[0])} items each; expected 3 to {QUADRATIC}")
+    return names, sides
+
+
+def _shown(cell: object) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return "" if cell is None else f"{cell:.3g}" if isinstance(cell, float) else str(cell)

@@ -1,0 +1,95 @@
+"""Which models agree: all pairs of models of the same items."""
+
+import json
+
+import numpy as np
+import pytest
+
+import blindmatch as bm
+from blindmatch.matching.evaluation import evaluate
+
+
+@pytest.fixture(scope="module")
+def models():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 4))
+    turned = X @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    return {
+        "a": X,
+        "b": turned,
+        "<c>": bm.Views(X, turned + 0.1 * rng.normal(size=X.shape)),
+        "d": rng.normal(size=(8, 3)),
+    }
+
+
+@pytest.fixture(scope="module")
+def found(models):
+    return bm.compare(models, draws=0, rng=0)
+
+
+def test_each_pair_has_the_measures_of_the_truth_and_a_proved_match(models, found):
+    assert [(pair.one, pair.other) for pair in found.pairs][:3] == [("a", "b"), ("a", "<c>"), ("a", "d")]
+    same = found.pairs[0]
+    assert (same.accuracy, same.cka, same.mutual_knn) == pytest.approx((1, 1, 1))
+    other = found.pairs[2]
+    truth = evaluate(models["a"], models["d"], range(8), truth=range(8), rng=0).true
+    assert (other.cka, other.mutual_knn, other.truth_loss) == pytest.approx((truth.cka, truth.mutual_knn, truth.gw))
+    assert all(pair.proved and pair.lower_bound <= pair.loss <= pair.truth_loss + 1e-9 for pair in found.pairs)
+    frame = found.to_frame()
+    assert len(frame) == 6
+    assert frame["accuracy"][0] == 1.0
+
+
+def test_threads_do_not_change_the_result_and_a_store_is_continued(models, found, tmp_path):
+    store = tmp_path / "done.jsonl"
+    counts = []
+    again = bm.compare(models, draws=0, rng=0, threads=1, store=store, callback=lambda *now: counts.append(now))
+    assert again == found
+    assert counts == [(at, 6) for at in range(1, 7)]
+    lines = store.read_text(encoding="utf-8").splitlines()
+    changed = json.loads(lines[1])
+    changed["pair"]["accuracy"] = 0.25  # is read again, so it was not computed again
+    store.write_text("\n".join([lines[0], json.dumps(changed), lines[2][:40]]), encoding="utf-8")
+    assert [p.accuracy for p in bm.compare(models, draws=0, rng=0, store=store).pairs].count(0.25) >= 1
+    assert bm.compare(models, draws=0, rng=1, store=store).pairs[1].accuracy != 0.25
+
+
+def test_ctrl_c_keeps_the_finished_pairs(models):
+    def press(done, total):
+        raise KeyboardInterrupt
+
+    found = bm.compare(models, draws=0, rng=0, threads=1, callback=press)
+    assert found.interrupted
+    assert found.pairs[0].accuracy == 1.0
+
+
+def test_pictures_and_pages(found, tmp_path):
+    pytest.importorskip("matplotlib")
+    ax = found.plot("cka")
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "<c>", "d"]
+    assert "<td>a</td>" in found._repr_html_()
+    page = found.report(tmp_path / "r.html", command="blindmatch compare x").read_text(encoding="utf-8")
+    assert "&lt;c&gt;" in page
+    assert "<c>" not in page
+    assert found.matrix("p_value").shape == (4, 4)
+    with pytest.raises(ValueError, match="did you mean 'accuracy'"):
+        found.matrix("acuracy")
+
+
+def test_the_test_of_a_pair_has_a_p_value():
+    X = np.random.default_rng(1).normal(size=(6, 3))
+    assert 0 < bm.compare({"a": X, "b": X[::-1]}, draws=9, rng=0).pairs[0].p_value <= 1
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"a": np.eye(3)}, "two models or more"),
+        ({"a": np.eye(3), "b": np.eye(4)}, r"models\['b'\] has 4 items and models\['a'\] has 3"),
+        ({"a": np.eye(3), "b": [[1, "x"]] * 3}, r"models\['b'\]"),
+        ({"a": np.eye(2), "b": np.eye(2)}, "expected 3 to 3000"),
+    ],
+)
+def test_bad_models_are_named(given, words):
+    with pytest.raises(ValueError, match=words):
+        bm.compare(given)
