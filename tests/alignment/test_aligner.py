@@ -279,6 +279,19 @@ def test_ctrl_c_keeps_the_best_candidate_so_far(data, pressed, left):
     assert len(model.candidates_) == 3
 
 
+def test_a_time_limit_is_for_the_whole_fit(data, aligner):
+    """However short, there is one candidate; what was left out is not claimed."""
+    model = bm.BlindAligner(**{**QUICK, "time_limit": 1e-3}).fit(*data)
+    assert model.limited_
+    assert len(model.candidates_) == 1
+    assert model.transform(data[0][:3]).shape == (3, data[1].shape[1])
+    assert np.isnan(model.chance_)
+    assert not aligner.limited_
+    generous = bm.BlindAligner(**{**QUICK, "time_limit": 1e6}).fit(*data)
+    assert not generous.limited_
+    assert np.array_equal(generous.alignment_.rotation, aligner.alignment_.rotation)
+
+
 def test_ctrl_c_before_the_first_candidate_keeps_nothing(data):
     def press(step: str, done: int, total: int) -> None:
         if step == "clustering":

@@ -56,8 +56,11 @@ class BlindAligner(BaseEstimator):
         scaled to unit length) or "correlation" (after their mean is subtracted). Points are then mapped to such rows
         of the other side, so compare directions. Other metrics have no coordinates to rotate: use ``bm.match`` and
         ``bm.project``.
-    solver, time_limit
-        As in ``bm.match``, for matching the centres of one candidate.
+    solver
+        As in ``bm.match``, for matching the centres of each candidate, in up to 5 s.
+    time_limit
+        Seconds for the whole fit. What does not fit in is left out: clusterings, candidates, rounds of refinement, and
+        `chance_`. The principal axes, one candidate and the overlaps are always computed. None: no limit.
     n_iterations
         Rounds of refinement of each candidate, and again of the best one.
     sample_size
@@ -89,9 +92,9 @@ class BlindAligner(BaseEstimator):
         fewer than 50 points leave none to keep unseen.
     chance_
         The score that an unrelated cloud reaches: one with the target's spread along each axis and no shape, refined in
-        the same way.
-    interrupted_
-        Whether Ctrl-C stopped the search: fewer candidates, or a best candidate that is less refined.
+        the same way. nan if the search was cut short.
+    interrupted_, limited_
+        Whether Ctrl-C, or the time limit, cut the search short: fewer candidates, or a best one that is less refined.
     overlap_, floor_, ceiling_
         The parts of the score; `ceiling_` is nan for fewer than 50 points.
 
@@ -119,7 +122,7 @@ class BlindAligner(BaseEstimator):
         scale: str = "none",
         metric: str | tuple[str, str] = "euclidean",
         solver: str | Solver = "auto",
-        time_limit: float | None = 5.0,
+        time_limit: float | None = None,
         n_iterations: int = 20,
         sample_size: int = 5000,
         random_state: int | None = None,
@@ -165,6 +168,7 @@ class BlindAligner(BaseEstimator):
             found = search(a, b, plan, as_generator(self.random_state), report)
         self.alignment_ = SpaceMap(*frames, found.rotation, scalings, metrics)
         self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
+        self.limited_ = found.limited
         chosen = found.candidates[found.best]
         self.result_ = chosen.result
         self.source_centres_, self.target_centres_ = chosen.source_centres, chosen.target_centres

@@ -21,6 +21,7 @@ _STILL = 0.99  # cosine of all coordinates before and after a turn, from which i
 _ROWS = 2**11  # items whose candidates are scored together
 _HASTE = 5 * 10**8  # similarities that are looked at where time is short: about a second
 _ASSIGN_SECONDS = 1e-6  # of the assignment among candidates, over n^1.5: 0.3 to 2 of these
+_DENSE_SECONDS = 1e-10  # of an assignment among all pairs, over n^3: 0.1 to 1 of these
 _POOR = 0.1  # share of the links that are worse than no partner
 _LEFT = 0.9  # share of rows without a partner from which the assignment among links gives up
 _PROHIBITIVE = 1e3  # what a pair that is no candidate costs: far more than similarities differ by
@@ -130,6 +131,7 @@ def one_to_one(
         return partners
     bars = np.zeros((0, 2), dtype=np.intp) if barred is None else barred
     if len(b) <= DENSE:
+        crew.check(_DENSE_SECONDS * len(b) ** 3)
         return _among_all(adjusted_similarity(a, b), bars)
     near = (candidates or Candidates()).links(a, b, crew)
     crew.check(_ASSIGN_SECONDS * len(b) ** 1.5)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
 from blindmatch.alignment.coarse import CoarseStart, clusterings, screened, solved
+from blindmatch.alignment.crew import Ending
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.refine import overlap, procrustes, refine, sample, unit
@@ -24,6 +27,9 @@ _QUICK = 2000  # points on each side while candidates compete
 _UNSEEN = 2000  # held-out points on each side for the choice among candidates; at most a fifth
 _FEWEST = 10  # with fewer held-out points the choice would be random, so all points are used
 _MEMORY = 0.8
+_PROOF = 5.0  # seconds for the match of the centres of one candidate
+# Shares of the time limit after which no other step of a kind begins; each kind gets its first one.
+_CLUSTERING, _SCREENING, _GROWING, _REFINING, _ENDING = 0.25, 0.4, 0.7, 0.8, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +70,18 @@ class Plan:
     iterations: int
     sample_size: int
     threads: int | None
+    began: float = field(default_factory=time.perf_counter)
+    ending: Ending = field(default_factory=Ending)
+
+    def left(self, share: float) -> float:
+        """Seconds until this share of the time limit is over."""
+        return math.inf if self.time_limit is None else self.began + share * self.time_limit - time.perf_counter()
+
+    def over(self, share: float) -> bool:
+        """Whether this share of the time limit is over; if so, `ending` notes that something was left out."""
+        if self.left(share) <= 0:
+            self.ending.why = "time_limit"
+        return self.left(share) <= 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +90,8 @@ class Found:
 
     The overlap of unseen points is compared with that of a random rotation (`floor`), that of two halves of one set
     (`ceiling`), and that of a cloud with the target's spread and nothing in common, aligned in the same way (`chance`).
-    `ceiling` and `chance` are nan if no points were held out; `interrupted` means that Ctrl-C stopped the search.
+    `ceiling` and `chance` are nan if no points were held out; `interrupted` means that Ctrl-C stopped the search, and
+    `limited` that the time limit did.
     """
 
     rotation: Points
@@ -83,18 +102,21 @@ class Found:
     ceiling: float
     chance: float
     interrupted: bool = False
+    limited: bool = False
 
 
 def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> Found:
     """Find the rotation that maps the source directions onto the target directions.
 
-    After the first candidate, Ctrl-C ends the search with the best rotation so far.
+    After the first candidate, Ctrl-C and the time limit end the search with the best rotation so far.
     """
     (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in (source, target))
     starts = _starts(source, target, plan, rng, report)
     grown: list[tuple[Result, Points]] = []
     with keep_what_is_done(lambda: bool(grown)) as interrupted:
         for number, start in enumerate(starts):
+            if grown and plan.over(_GROWING):
+                break
             grown.append(_grown(start, source, target, plan, (number, len(starts)), rng, report))
     carried = [unseen_source @ rotation for _, rotation in grown]
     overlaps = [overlap(points, unseen_target) for points in carried]
@@ -105,6 +127,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
     size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
     schedule = _reported([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
+    schedule = takewhile(lambda _: not plan.over(_REFINING), schedule)
     if not interrupted:
         with keep_what_is_done() as interrupted:
             rotation = refine((source, target), rotation, schedule=schedule, size=size, rng=rng, memory=_MEMORY)
@@ -123,24 +146,27 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
         ),
         chance=math.nan if interrupted else _by_chance((unseen_source, source), (unseen_target, target), plan, rng),
         interrupted=bool(interrupted),
+        limited=plan.ending.why == "time_limit",
     )
 
 
 def _by_chance(
     sources: tuple[Points, Points], targets: tuple[Points, Points], plan: Plan, rng: np.random.Generator
 ) -> float:
-    """The overlap of unseen points with an unrelated cloud, after as many rounds; nan if no points were held out.
+    """The overlap of unseen points with an unrelated cloud, after as many rounds.
+
+    It is nan if no points were held out, or if there is no time for all rounds: after fewer, it would be too low.
 
     The cloud has the values of the target along each axis, but each axis is shuffled by itself: its shape is gone.
     """
     (unseen, source), (held, target) = sources, targets
-    if unseen is source or held is target:
+    if unseen is source or held is target or plan.over(_REFINING):
         return math.nan
     cloud = unit(rng.permuted(np.vstack([held, target]), axis=0))
-    rounds = [source.shape[1]] * plan.iterations
+    rounds = takewhile(lambda _: not plan.over(_ENDING), [source.shape[1]] * plan.iterations)
     start = _random_rotation(source.shape[1], rng)
     found = refine((source, cloud[len(held) :]), start, schedule=rounds, size=_QUICK, rng=rng, memory=_MEMORY)
-    return overlap(unseen @ found, cloud[: len(held)])
+    return math.nan if plan.over(_ENDING) else overlap(unseen @ found, cloud[: len(held)])
 
 
 def _grown(
@@ -154,10 +180,11 @@ def _grown(
 ) -> tuple[Result, Points]:
     """The match of the centres of a start, and the rotation refined from it."""
     rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
-    schedule = _reported(rounds, "refining candidates", turn, report)
+    schedule = _in_time(_reported(rounds, "refining candidates", turn, report), rounds[-1], plan)
     report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
     seed = int(rng.integers(2**31))
-    result = solved(start, plan.solver, time_limit=plan.time_limit, rng=seed, threads=plan.threads)
+    limit = min(_PROOF, max(plan.left(_GROWING) / 2, 1e-3))
+    result = solved(start, plan.solver, time_limit=limit, rng=seed, threads=plan.threads)
     rough = procrustes(start.source_centres, start.target_centres[result.permutation])
     fresh = min(len(source), len(target)) >= 4 * _QUICK  # otherwise rounds use the same points and keep mistakes
     memory = _MEMORY if fresh else 0.0
@@ -169,14 +196,29 @@ def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator
     leading = min(_COARSE, source.shape[1])
     sides: list[list[FloatArray]] = []
     for points in (unit(source[:, :leading]), unit(target[:, :leading])):
-        runs = _reported(range(plan.clusterings), "clustering", (len(sides), 2), report)
-        sides.append([centres for _ in runs for centres in clusterings(points, plan.clusters, 1, rng)])
+        share, found = _CLUSTERING * (len(sides) + 1) / 2, []
+        for _ in _reported(range(plan.clusterings), "clustering", (len(sides), 2), report):
+            if found and plan.over(share):
+                break
+            found += clusterings(points, plan.clusters, 1, rng)
+        sides.append(found)
     starts, total = [], len(sides[0]) * len(sides[1])
     report("matching centres", 0, total)
     for start in screened(sides[0], sides[1], rng):
         starts.append(start)
         report("matching centres", len(starts), total)
+        if len(starts) < total and plan.over(_SCREENING):
+            break
     return sorted(starts, key=lambda start: start.cost)[: plan.candidates]
+
+
+def _in_time(rounds: Iterator[int], all_axes: int, plan: Plan) -> Iterator[int]:
+    """The rounds that there is time for, the last one with all axes."""
+    components = 0
+    for components in takewhile(lambda _: not plan.over(_GROWING), rounds):
+        yield components
+    if components < all_axes:
+        yield all_axes
 
 
 def _reported(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:

@@ -48,6 +48,7 @@ def alignment_text(aligner: BlindAligner, sides: tuple[Embeddings, Embeddings], 
         Text(f"{shapes[0]} aligned with {shapes[1]} in {components} dimensions, {seconds:.0f} s.\n"),
         table,
         Text(f"\n{_overlap(aligner)}"),
+        *([Text("The time limit cut the search short.")] if aligner.limited_ else []),
         Text(_verdict(aligner), style="bold"),
     ]
 
@@ -64,8 +65,10 @@ def _overlap(aligner: BlindAligner) -> str:
     chance = aligner.chance_
     told = (
         f"Score {aligner.score_:.2f}: how well points that the search did not see overlap. 0 is a random rotation, 1 "
-        f"two halves of one set, higher is better; an unrelated cloud reaches {chance:.2f}"
+        "two halves of one set, higher is better"
     )
+    if not math.isnan(chance):
+        told += f"; an unrelated cloud reaches {chance:.2f}"
     if chance >= aligner.score_:
         told += ", which is no less, so the score tells nothing here"
     return f"{told}. {parts}"
@@ -82,7 +85,7 @@ def alignment_json(aligner: BlindAligner, sizes: tuple[int, int], seconds: float
         }
         for candidate in aligner.candidates_
     ]
-    fitted = ("score", "support", "chance", "overlap", "floor", "ceiling", "best")
+    fitted = ("score", "support", "chance", "overlap", "floor", "ceiling", "best", "limited")
     return {
         "source_size": sizes[0],
         "target_size": sizes[1],

@@ -96,11 +96,10 @@ def offset_of(*values: FloatArray) -> float:
 
     The difference of each number and this one is then a float64, without rounding (Sterbenz 1974).
     """
-    sizes = np.abs(np.concatenate([part.ravel() for part in values]))
-    signs = {np.sign(bound(part)) for part in values if part.size for bound in (np.min, np.max)}
-    if len(signs) != 1 or sizes.max() / 2 > sizes.min():
+    ends = [bound(part) for part in values if part.size for bound in (np.min, np.max)]
+    if np.sign(min(ends)) != np.sign(max(ends)) or np.abs(ends).max() / 2 > np.abs(ends).min():
         return 0.0
-    return float(signs.pop() * middle_of(sizes))
+    return float(np.sign(ends[0]) * middle_of(*(np.abs(part) for part in values)))
 
 
 def middle_of(*values: FloatArray) -> float:
@@ -130,12 +129,13 @@ def standardized(kernel: FloatArray) -> FloatArray:
     if n < 2:
         return np.zeros_like(kernel)
     off = ~np.eye(n, dtype=bool)
-    size = np.abs(kernel[off]).max()
+    values = kernel[off]
+    size = np.abs(values).max()
     result = np.zeros_like(kernel)
-    apart = kernel[off] - offset_of(kernel[off])  # the mean would round what is left of a large offset
-    spread = np.abs(apart).max()
+    values -= offset_of(values)  # the mean would round what is left of a large offset
+    spread = np.abs(values).max()
     if spread > 0:
-        values = apart / spread  # squares of huge or tiny numbers would overflow or underflow
+        values /= spread  # squares of huge or tiny numbers would overflow or underflow
         deviation = values.std()
         # Rounding leaves a tiny deviation in constant kernels; dividing by it would amplify noise.
         if deviation * (spread / size) > 1e-12:

@@ -147,7 +147,7 @@ class Judge:
         for number, partners in enumerate(candidates):
             run.step("cost", number / len(candidates))
             if self._hints.unmatched_cost is not None:
-                hasty = not exact and run.left(_ENDING) <= 0
+                hasty = not exact and run.left(_SUMMING) <= 0
                 partners = self._pruned(relations, partners, found, crew, hasty=hasty)
             judged.append((partners, self._with_price(relations.cost(partners), partners)))
             run.cost = min(cost.value for _, cost in judged)

@@ -50,8 +50,9 @@ class AlignerOptions:
     random_state: opt.Seed = 0
     solver: opt.Solver = "auto"
     time_limit: Annotated[
-        float, typer.Option("-t", "--time-limit", metavar="SECONDS", help="For each match of centres.")
-    ] = 5.0
+        float | None,
+        typer.Option("-t", "--time-limit", metavar="SECONDS", help="For the whole search; no limit by default."),
+    ] = None
     threads: opt.Threads = None
 
 
