@@ -182,3 +182,16 @@ def test_the_default_limit_is_told():
     assert with_limit_noted(replace(result, status="time_limit"), 60.0).message == result.message
     with pytest.raises(ValueError, match="time_limit='soon'"):
         bm.match([[0.0], [1.0]], [[0.0], [1.0]], time_limit="soon")
+
+
+def test_an_assessment_takes_as_long_again_as_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def assess(result: object, plan: object, given: object, time_limit: float) -> None:
+        asked.append(time_limit)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("blindmatch.cli.answers.assess_with_progress", assess)
+    for words in (["-t", "6"], [], ["-t", "none"]):
+        run("match", "a.npy", "b.npy", "--assess", *words)
+    assert asked == [6.0, 60.0, 60.0]

@@ -196,7 +196,8 @@ def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator
     leading = min(_COARSE, source.shape[1])
     sides: list[list[FloatArray]] = []
     for points in (unit(source[:, :leading]), unit(target[:, :leading])):
-        share, found = _CLUSTERING * (len(sides) + 1) / 2, []
+        share = _CLUSTERING * (len(sides) + 1) / 2
+        found: list[FloatArray] = []
         for _ in _reported(range(plan.clusterings), "clustering", (len(sides), 2), report):
             if found and plan.over(share):
                 break

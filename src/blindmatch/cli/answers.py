@@ -69,9 +69,7 @@ def solve_with_progress(solve: Callable[[SolveOptions], Result], options: SolveO
         return solve(replace(options, callback=None if line is None else line.moment))
 
 
-def assess_with_progress(
-    result: Result, plan: AssessmentPlan, given: RunOptions, time_limit: float = 60.0
-) -> Assessment:
+def assess_with_progress(result: Result, plan: AssessmentPlan, given: RunOptions, time_limit: float) -> Assessment:
     """Assess with a line of progress on the terminal."""
     with watched("assessing", verbose=given.verbose, log=given.log) as line:
         report = None if line is None else line.share

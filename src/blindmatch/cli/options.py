@@ -197,7 +197,13 @@ Start = Annotated[
     File,
     _option("FILE", "A solution to begin with: a QAPLIB .sln file, or what --save (.npz) or --json (.json) gave.", RUN),
 ]
-Assess = Annotated[bool, typer.Option("--assess", help="Test whether to believe the match, like the command 'assess'.")]
+Assess = Annotated[
+    bool,
+    typer.Option(
+        "--assess",
+        help="Test whether to believe the match, like the command 'assess'; takes up to another --time-limit.",
+    ),
+]
 MinConfidence = Annotated[float | None, _option("P", "Keep only pairs that are right with at least this probability.")]
 Prior = Annotated[
     float | None,
@@ -296,6 +302,11 @@ class SolverOptions(RunOptions):
         from blindmatch.solving.limits import as_seconds
 
         return as_seconds(self.time_limit)
+
+    @property
+    def assess_seconds(self) -> float:
+        """The time limit of an assessment after the match: as much again, and 60 s if there is none."""
+        return 60.0 if self.seconds is None else self.seconds
 
     @property
     def settings(self) -> dict[str, str]:

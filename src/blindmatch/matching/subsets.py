@@ -93,7 +93,8 @@ def best_subsets(
         "search": tabu search from many starts, no proof. "exact": branch and bound, proves the whole list; suitable for
         some tens of items, or small subsets of about a hundred. "gurobi", "scip": third-party solvers.
     time_limit
-        Seconds. When they run out, the best result so far is returned.
+        Seconds. When they run out, the best result so far is returned. The costs of all pairs of items are computed in
+        any case; this takes 2 to 3 s for 5,000 items.
     rng
         A seed or a generator, for "search" and for the start of "exact".
     threads

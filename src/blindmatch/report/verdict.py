@@ -18,7 +18,7 @@ class Nouns(NamedTuple):
 
 MATCH, ASSIGNMENT = Nouns(), Nouns("assignment", "assignment")
 ENDED = {
-    "time_limit": "the time limit ended the run",
+    "time_limit": "the time limit left no room for more",
     "gap_limit": "the gap limit ended the run",
     "cost_limit": "the cost limit ended the run",
     "bound_limit": "the bound limit ended the run",

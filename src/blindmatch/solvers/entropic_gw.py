@@ -22,8 +22,9 @@ from blindmatch.validation import FloatArray, at_least, positive
 
 Method = Literal["entropic", "proximal", "bapg", "conditional-gradient"]
 _POT = Dependency("ot", "pip install 'blindmatch[ot]'")
-_CHUNK = 10  # POT iterations between two checks of the clock
+_CHUNK = 10  # POT iterations between two tests whether the plan still changes
 _STAGE_SECONDS = 1e-7  # of an iteration, over n^3: what the work limit counts with
+_FEW = 300  # items; with more of them, the clock is looked at after each iteration
 _SINKHORN = 100  # maximum number of inner Sinkhorn iterations
 
 
@@ -101,7 +102,11 @@ class EntropicGW(Solver):
         for epsilon in [0.0] if exact else np.geomspace(first, last, self.stages) if transport.spread > 0 else []:
             for _ in range(0, self.max_iterations, _CHUNK):
                 before = plan
-                plan = self._iterate(gromov, transport, before, epsilon)
+                at_once = _CHUNK if len(plan) <= _FEW else 1
+                for _ in range(0, _CHUNK, at_once):
+                    plan = self._iterate(gromov, transport, plan, epsilon, at_once)
+                    if budget.stopped:
+                        break
                 if not abs(plan.sum() - 1) < 0.01:  # epsilon is too small for Sinkhorn in float64
                     yield before
                     return
@@ -112,10 +117,12 @@ class EntropicGW(Solver):
                 return
         yield plan
 
-    def _iterate(self, gromov: Any, transport: FusedTransport, plan: FloatArray, epsilon: float) -> FloatArray:
+    def _iterate(
+        self, gromov: Any, transport: FusedTransport, plan: FloatArray, epsilon: float, count: int
+    ) -> FloatArray:
         """Some iterations of POT. Their only state is the plan, so several chunks equal one long run."""
         data = (transport.features, transport.source, transport.target)
-        common = {"alpha": 0.5, "G0": plan, "max_iter": _CHUNK, "symmetric": transport.symmetric}
+        common = {"alpha": 0.5, "G0": plan, "max_iter": count, "symmetric": transport.symmetric}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # about plans that have not converged: we check the plan ourselves
             if self.method == "conditional-gradient":

@@ -34,7 +34,7 @@ def with_limit_noted(result: Result, limit: TimeLimit) -> Result:
     if limit != AUTO or result.status != "time_limit":
         return result
     note = (
-        f"the default time limit of {DEFAULT_SECONDS:g} s ended the run; it includes the check of the proof (no limit: "
-        "time_limit=None, --time-limit none)"
+        f"the default time limit of {DEFAULT_SECONDS:g} s left no room for more; it includes the check of the proof "
+        "(no limit: time_limit=None, --time-limit none)"
     )
     return replace(result, notes=(*result.notes, note))

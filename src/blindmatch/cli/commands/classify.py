@@ -148,7 +148,7 @@ def _assessed(found: Classified, solving: opt.SolverOptions, prior: float | None
     from blindmatch.trust.assessment import AssessmentPlan
 
     result, plan = found.model.result_, AssessmentPlan(prior=prior)
-    trust = assessed_or_kept(result, lambda: assess_with_progress(result, plan, solving))[1]
+    trust = assessed_or_kept(result, lambda: assess_with_progress(result, plan, solving, solving.assess_seconds))[1]
     return replace(found, trust=trust)
 
 

@@ -91,7 +91,9 @@ def match(
     best = found.candidates(min(candidates, ranking.most)) if candidates and ranking is not None else None
     answer = Answer(match, outputs, tables=inputs.tables, candidates=best)
     if plan is not None:
-        answer.assess(trust.min_confidence, lambda: assess_with_progress(match.result, plan, solving))
+        answer.assess(
+            trust.min_confidence, lambda: assess_with_progress(match.result, plan, solving, solving.assess_seconds)
+        )
     answer.write(output, lambda path: write_partners(answer.match, (source, target), candidates, path), "Partners")
     if candidates and best is None:
         complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
