@@ -245,6 +245,15 @@ class TaskOptions:
     standardize: Standardize = True
     known: Annotated[Words, _option("S:T", "A known pair, by name or index; repeatable.", PAIRS)] = None
     known_pairs: Annotated[File, _option("FILE", "Known pairs, one 'source,target' per line.", PAIRS)] = None
+    known_from: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="SOURCES TARGETS",
+            help="Embeddings of other items, whose partners are in the same row: relations to them count, and a "
+            "similarity learned from them.",
+            rich_help_panel=PAIRS,
+        ),
+    ] = None
     forbid: Annotated[Words, _option("S:T", "A pair that must not be used; repeatable.", PAIRS)] = None
     forbidden_pairs: Annotated[File, _option("FILE", "Forbidden pairs, one per line.", PAIRS)] = None
     similarity: Annotated[

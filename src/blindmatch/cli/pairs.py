@@ -19,7 +19,8 @@ from blindmatch.validation import not_negative
 
 def pair_files(what: TaskOptions) -> list[Path]:
     """The files that are read."""
-    return [path for path in (what.known_pairs, what.forbidden_pairs, what.similarity) if path is not None]
+    given = (what.known_pairs, *(what.known_from or ()), what.forbidden_pairs, what.similarity)
+    return [path for path in given if path is not None]
 
 
 def pair_settings(what: TaskOptions, cost: float | None) -> dict[str, str]:
@@ -32,6 +33,8 @@ def pair_settings(what: TaskOptions, cost: float | None) -> dict[str, str]:
     if what.neighbors is not None:
         chosen["neighbors"] = what.neighbors
     chosen["known pairs"] = known or "none"
+    if what.known_from is not None:
+        chosen["known pairs of other items"] = ", ".join(path.name for path in what.known_from)
     if forbidden:
         chosen["forbidden pairs"] = forbidden
     if what.similarity is not None:
@@ -58,6 +61,7 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
         "metric": "euclidean" if given else metric_names(what.metric),
         "neighbors": neighbor_counts(what.neighbors),
         "known_pairs": _pairs("--known", what.known or (), what.known_pairs, source, target),
+        "known": None if what.known_from is None else tuple(load_embeddings(path).values for path in what.known_from),
         "forbidden_pairs": _pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
         "similarity": None if what.similarity is None else load_embeddings(what.similarity).values,
         "similarity_weight": what.similarity_weight,

@@ -82,7 +82,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
 def by_coordinates(task: Task, options: SolveOptions) -> bool:
     """Whether a match is so large that no assignment problem is built."""
     limit, large = as_seconds(options.time_limit, None), task.too_large
-    if options.start is None and min(task.sizes) > Auto().largest and not task.given_layers:
+    if options.start is None and task.known is None and min(task.sizes) > Auto().largest and not task.given_layers:
         large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
     return options.automatic and large
 

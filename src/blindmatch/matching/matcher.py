@@ -112,6 +112,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         Y: ArrayLike | Views,
         *,
         known_pairs: Iterable[tuple[int, int]] = (),
+        known: tuple[ArrayLike, ArrayLike] | None = None,
         forbidden_pairs: Iterable[tuple[int, int]] | ArrayLike = (),
         similarity: ArrayLike | None = None,
     ) -> BlindMatcher:
@@ -134,6 +135,7 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
             metric=self.metric,
             neighbors=self.neighbors,
             known_pairs=known_pairs,
+            known=known,
             forbidden_pairs=forbidden_pairs,
             similarity=similarity,
             similarity_weight=self.similarity_weight,

@@ -20,6 +20,7 @@ from blindmatch.geometry.views import Views
 from blindmatch.io.files import Arrays, read_npz, reading, write_atomically
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS
+from blindmatch.problem.known import LEARNERS, Known
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Price, Task
 from blindmatch.proof.certificate_file import FIELDS, certificate_arrays, certificate_of
@@ -27,7 +28,7 @@ from blindmatch.solvers.progress import Progress, Status
 from blindmatch.solving.result import Result
 from blindmatch.trust.prior import Count
 from blindmatch.trust.report import Assessment
-from blindmatch.validation import as_array
+from blindmatch.validation import as_array, not_negative
 
 _FORMAT = "blindmatch match 1"
 _PROOF, _TRUST = "certificate.", "assessment."  # prefixes of arrays
@@ -109,6 +110,8 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
         arrays |= {f"source{at or ''}": source, f"target{at or ''}": target}
     arrays |= {} if hints.forbidden is None else {"forbidden_pairs": hints.forbidden}
     arrays |= {} if hints.reward is None else {"similarity": hints.reward}
+    if task.known is not None:
+        arrays |= {"known_source": task.known.given[0], "known_target": task.known.given[1]}
     words = {
         "distortion": _distortion_words(task.distortion, kernels),
         "layers": [[_distortion_words(one, kernels) for one in task.distortions], task.weights] if layers else None,
@@ -116,6 +119,7 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
         "precomputed": kernels,
         "scale": "none" if task.scalings is None else task.scalings[0].scale,
         "known_pairs": [list(pair) for pair in hints.known],
+        "known": None if task.known is None else [task.known.learner, task.known.weight, task.known.right],
         "unmatched_cost": hints.unmatched_cost,
         "max_unmatched": None if hints.unmatched_cost is None else hints.max_unmatched,
         "source_names": task.source_names,
@@ -147,6 +151,7 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
         distortion=[_distortion_of(dict(one)) for one in distortions],
         scale=words["scale"],
         known_pairs=words["known_pairs"],
+        known=_known_of(arrays, words.get("known")),
         forbidden_pairs=arrays.get("forbidden_pairs", ()),
         similarity=arrays.get("similarity"),
         unmatched_cost=words["unmatched_cost"],
@@ -161,6 +166,18 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
     if not (all(0 <= price < np.inf for price in (*tried, found)) and tried == sorted(tried)):
         raise ValueError(f"price has the curve {shown(curve)}; expected prices of at least 0 in ascending order")
     return task.changed(price=Price(found, curve))
+
+
+def _known_of(arrays: Arrays, words: Any) -> Known | None:
+    """Known pairs of other items, and what was learned from them."""
+    if words is None:
+        return None
+    learner, weight, right = words
+    if learner not in ("", *LEARNERS):
+        raise ValueError(f"known has the learner {learner!r}; expected one of {', '.join(LEARNERS)}")
+    sides = arrays["known_source"], arrays["known_target"]
+    checked = Known.of(sides, (arrays["source"].shape[-1], arrays["target"].shape[-1]))
+    return replace(checked, learner=learner, weight=not_negative(weight, "known"), right=not_negative(right, "known"))
 
 
 def _viewed(columns: Any, words: Mapping[str, Any] | None) -> Any:

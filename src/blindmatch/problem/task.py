@@ -21,6 +21,7 @@ from blindmatch.geometry.views import Views, as_weights
 from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
+from blindmatch.problem.known import Known, as_known
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.sides import GivenSides
 from blindmatch.validation import FloatArray, IntArray
@@ -58,10 +59,11 @@ class Price:
 class Task:
     """Two sets to match, how they are compared, and what is known about the pairs.
 
-    The cost of a match is the distortion's loss, summed over all ordered pairs of matched items, plus two optional
+    The cost of a match is the distortion's loss, summed over all ordered pairs of matched items, plus optional
     terms::
 
         sum over matched i, k of loss(K[i, k], G[p[i], p[k]])
+        + 2 * sum over matched i and known pairs k of loss(K[i, k], G[p[i], k]), less a similarity learned from them
         - similarity_weight * sum over matched i of similarity[i, p[i]]
         + unmatched_cost * (number of unmatched sources + number of unmatched targets)
 
@@ -102,6 +104,11 @@ class Task:
         With `kernels`, only paths are available: along the edges of a sparse graph, or along nearest neighbours.
     known_pairs
         Pairs (source index, target index) that are known and must be kept.
+    known
+        Known pairs of *other* items: an array of other sources and an array of their partners, row i with row i. The
+        relations of the items to them count as relations inside the sets do. From four pairs on, a similarity is
+        learned from them too (by ridge regression in both directions, or by relative representations), with a weight;
+        both are chosen by cross-validation on the known pairs alone, and ``result.notes`` says what was chosen.
     forbidden_pairs
         Pairs that must not be used, or an (n, m) matrix of booleans that is True there.
     similarity, similarity_weight
@@ -136,6 +143,8 @@ class Task:
         How the columns of each side were scaled; None if they were not.
     columns
         The titles of the columns of each side, if it was a table.
+    known
+        The known pairs of other items, and what is learned from them; None if there are none.
     price
         The price that was suggested; None if it was given, or if there is none.
     views
@@ -166,6 +175,7 @@ class Task:
         metric: str | tuple[str, str] = "euclidean",
         neighbors: int | tuple[int, int] | None = None,
         known_pairs: Pairs = (),
+        known: tuple[ArrayLike, ArrayLike] | Known | None = None,
         forbidden_pairs: Pairs | ArrayLike = (),
         similarity: ArrayLike | None = None,
         similarity_weight: float = 1.0,
@@ -201,6 +211,10 @@ class Task:
         self.sides = self.given_sides
         if self.scalings is not None:
             self.sides = self.scalings[0].transform(self.sides[0]), self.scalings[1].transform(self.sides[1])
+        if known is not None and (self.precomputed or self.views != (None, None)):
+            raise ValueError(
+                "known is for two arrays of embeddings; kernels and Views have no relations to other items"
+            )
         if self.views != (None, None):
             self._join_views()
         if isinstance(unmatched_cost, str) and unmatched_cost != "auto":
@@ -219,6 +233,24 @@ class Task:
         own = [views.names if views else names for views, names in zip(self.views, given.names, strict=True)]
         self.source_names = _names(own[0] if source_names is None else source_names, self.sizes[0], "source_names")
         self.target_names = _names(own[1] if target_names is None else target_names, self.sizes[1], "target_names")
+        self.known = as_known(known, (self.given_sides[0].shape[1], self.given_sides[1].shape[1]))
+        if self.known is not None and not isinstance(known, Known):
+            self.known = self._learned()
+
+    def _learned(self) -> Known:
+        """The known pairs, with a similarity that is learned from them."""
+        assert self.known is not None
+        if self.too_large:
+            most = f"{UNEQUAL}, or {QUADRATIC} on both sides"
+            raise ValueError(f"known is given for {max(self.sizes)} items; it is used for up to {most}")
+        (n, m), (K, G), (X, Y) = self.sizes, self._joint, self.all_points
+        return self.known.learned(self.distortion, (K[n:, n:], G[m:, m:]), (X[n:], Y[m:]))
+
+    def _scaled_known(self, known: Known) -> tuple[FloatArray, FloatArray]:
+        source, target = known.given
+        if self.scalings is not None:
+            source, target = self.scalings[0].transform(source), self.scalings[1].transform(target)
+        return self.distortion.prepared(source), self.distortion.prepared(target)
 
     def _mean_layers(self) -> tuple[FloatArray, FloatArray]:
         """The mean relation of each side over all layers, for what looks at one relation: starts, points, figures."""
@@ -303,9 +335,17 @@ class Task:
         """SHA-256 of the data and of how they are compared: what an assessment is about."""
         hints = self.hints
         plain = (self.distortion, self.precomputed, hints.known, hints.unmatched_cost, hints.max_unmatched)
-        further = (self.distortions, self.weights) if self.given_layers else ()
+        further: tuple[Any, ...] = (self.distortions, self.weights) if self.given_layers else ()
+        others = () if self.known is None else self.known.given
+        further += () if self.known is None else (self.known.learner, self.known.weight)
         found = hashlib.sha256(repr(plain + further).encode())
-        for array in (*self.sides, hints.forbidden, hints.reward, *(K for pair in self.given_layers for K in pair)):
+        for array in (
+            *self.sides,
+            hints.forbidden,
+            hints.reward,
+            *(K for pair in self.given_layers for K in pair),
+            *others,
+        ):
             if array is not None:
                 found.update(repr((array.shape, array.dtype.str)).encode())
                 found.update(np.ascontiguousarray(array).data)
@@ -338,7 +378,28 @@ class Task:
     @cached_property
     def kernels(self) -> tuple[FloatArray, FloatArray]:
         """Both kernels on their common scale: what is compared. They are computed once."""
+        if self.known is not None:
+            return self._own(self._joint)
         return self.distortion.scaled(self.relations[0]), self.distortion.scaled(self.relations[1])
+
+    @cached_property
+    def _joint(self) -> tuple[FloatArray, FloatArray]:
+        """Both kernels of the items and, after them, the known items, on their common scale."""
+        first, second = (self.distortion.kernel_of(side, at) for at, side in enumerate(self.all_points))
+        return self.distortion.scaled(first), self.distortion.scaled(second)
+
+    def _own(self, kernels: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Kernels without the known items."""
+        (n, m), (K, G) = self.sizes, kernels
+        return K[:n, :n].copy(), G[:m, :m].copy()
+
+    @cached_property
+    def all_points(self) -> tuple[FloatArray, FloatArray]:
+        """The points and, after them, those of the known items: what an assessment resamples."""
+        if self.known is None:
+            return self.points
+        known = self._scaled_known(self.known)
+        return np.concatenate([self.points[0], known[0]]), np.concatenate([self.points[1], known[1]])
 
     @property
     def euclidean(self) -> bool:
@@ -349,6 +410,7 @@ class Task:
     def notes(self) -> tuple[str, ...]:
         """What was left out of tables or joined: views of many items, graphs of neighbours that are not connected."""
         notes = list(self.table_notes)
+        notes += [] if self.known is None else [self.known.text]
         if self.views != (None, None) and not self.precomputed:
             notes.append(f"more than {QUADRATIC} items: the views are concatenated, each scaled by its spread")
         for name, side, metric in zip(("source", "target"), self.sides, self.distortion.metrics, strict=True):
@@ -390,6 +452,8 @@ class Task:
 
         With other points, layers are replaced by their mean.
         """
+        if self.known is not None:
+            return self._informed_problem(source, target, dummies)
         if source is None and target is None:
             return self.hints.problem(self.layers, dummies)
         K = self.kernels[0] if source is None else self.kernel_of(source, 0)
@@ -400,17 +464,44 @@ class Task:
         """The kernel of points of the source (0) or the target (1), on the scale of `kernels`."""
         # The points of a precomputed kernel were made to have these relations: their own are Euclidean.
         own = replace(self.distortion, metric="euclidean", neighbors=None) if self.precomputed else self.distortion
-        return self.distortion.scaled(own.kernel(self.distortion.prepared(points), side))
+        kernel = self.distortion.scaled(own.kernel(self.distortion.prepared(points), side))
+        n = self.sizes[side]
+        return kernel if len(kernel) <= n else kernel[:n, :n].copy()
+
+    def _informed_problem(self, source: FloatArray | None, target: FloatArray | None, dummies: int | None) -> QAP:
+        """The problem with what known pairs of other items say, of the points or of others."""
+        if source is None and target is None:
+            return self._informed_hints.problem(self.layers, dummies)
+        given = list(self.all_points)
+        for at, points in enumerate((source, target)):
+            if points is not None:
+                whole = len(points) == len(given[at])
+                given[at] = points if whole else np.concatenate([points, given[at][self.sizes[at] :]])
+        first, second = (self.distortion.scaled(self.distortion.kernel(side, at)) for at, side in enumerate(given))
+        hints = self._hints_from((first, second), (given[0], given[1]))
+        return hints.problem([Layer(self.distortion, *self._own((first, second)))], dummies)
+
+    @cached_property
+    def _informed_hints(self) -> Hints:
+        """The hints, with what known pairs of other items say about each pair."""
+        return self.hints if self.known is None else self._hints_from(self._joint, self.all_points)
+
+    def _hints_from(self, kernels: tuple[FloatArray, FloatArray], points: tuple[FloatArray, FloatArray]) -> Hints:
+        assert self.known is not None
+        n, m = self.sizes
+        items, known = (points[0][:n], points[1][:m]), (points[0][n:], points[1][m:])
+        reward = -self.known.cost(self.distortion, kernels, items, known)
+        return replace(self.hints, reward=reward if self.hints.reward is None else reward + self.hints.reward)
 
     def enough_dummies(self, cost: float = 0.0, scale: float = 0.0) -> int:
         """How many dummies are enough if a match of this cost is known; `scale` is ``QAP.scale``."""
-        return self.hints.enough_dummies(self.least_loss, cost, scale)
+        return self._informed_hints.enough_dummies(self.least_loss, cost, scale)
 
     def of_size(self, size: int) -> tuple[QAP, float]:
         """The problem of `size` items a side, and the least cost of any match that it leaves out."""
         dummies = min(max(size - max(self.sizes), 0), self.hints.max_unmatched)
         problem = self.problem_with(dummies=dummies)
-        return problem, self.hints.cost_beyond(self.least_loss, dummies, problem.scale)
+        return problem, self._informed_hints.cost_beyond(self.least_loss, dummies, problem.scale)
 
     def reduced(self, permutation: IntArray) -> IntArray:
         """A permutation of items and dummies as the partner of each source, -1 if that is a dummy."""

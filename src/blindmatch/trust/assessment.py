@@ -135,7 +135,9 @@ class AssessmentPlan:
 
     def redraws(self, task: Task) -> tuple[Redraw, Redraw]:
         """How the points of source and target are drawn again."""
-        (source, target), (ours, theirs) = task.points, self.samples
+        ours, theirs = self.samples
+        source = (task.all_points if ours is None else task.points)[0]
+        target = (task.all_points if theirs is None else task.points)[1]
         return _redraw(source, ours, "source_samples"), _redraw(target, theirs, "target_samples")
 
 
@@ -214,7 +216,7 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     found = find_alternatives(task.problem, full, rows, schedule.part("alternatives"))
     stable = stability(folded, match, redraws, plan.resamples, schedule.part("resampling"))
     part = schedule.part("unrelated spaces", None if plan.proves_regret(task) else _LAST)
-    nulls = rotated(folded.points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
+    nulls = rotated(folded.all_points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
     test = significance(folded, nulls, plan.draws, part) if plan.null is not None or folded.has_points else None
     known = None
     if stable is not None and test is not None:
@@ -237,7 +239,7 @@ def _of_rows(values: FloatArray, rows: IntArray, n: int) -> FloatArray:
 
 def as_background(background: ArrayLike, task: Task, name: str = "background") -> Null:
     """Unrelated spaces from other items of the target's space."""
-    points, (n, d) = as_floats(background, name), task.points[1].shape
+    points, (n, d) = as_floats(background, name), task.all_points[1].shape
     if points.shape[1] != d or len(points) < n:
         raise ValueError(
             f"{name} has shape {points.shape}; expected at least {n} rows of {d} numbers, as the target has"

@@ -112,7 +112,7 @@ def _measured(task: Task, copy: FloatArray | None, part: Part) -> Measured | Non
     kernels = task.kernels if copy is None else (task.kernels[0], task.kernel_of(copy, 1))
     values = [found[1]]
     if max(task.sizes) >= BOTH and task.has_points:
-        points = task.points[0], task.points[1] if copy is None else copy
+        points = task.all_points[0], task.all_points[1] if copy is None else copy
         same = reproducibility(task, (redraw_gently(points[0]), redraw_gently(points[1])), RESAMPLES, part)
         if same is None:
             return None
