@@ -195,3 +195,29 @@ def test_an_assessment_takes_as_long_again_as_the_match(monkeypatch: pytest.Monk
     for words in (["-t", "6"], [], ["-t", "none"]):
         run("match", "a.npy", "b.npy", "--assess", *words)
     assert asked == [6.0, 60.0, 60.0]
+
+
+def test_a_log_without_a_file_is_printed():
+    done = run("solve", "nug5.dat", "--log", "--gap-limit", "0.5", "--pool-size", "3", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert len(found["pool"]["costs"]) == 3
+    assert "incumbent" in done.stderr
+    assert run("solve", "nug5.dat", "--log").exit_code == 0
+
+
+def test_an_assignment_is_one_line_or_rows():
+    assert "Locations of the facilities:" in run("solve", "nug5.dat").stdout
+    rows = run("solve", "nug5.dat", "--rows", "--maximize").stdout
+    assert "facility" in rows
+    assert "Locations" not in rows
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--gap-limit", "nan"), ("--node-limit", "0"), ("--pool-size", "0"), ("--work-limit", "-1")]
+)
+def test_impossible_limits_are_refused_in_one_line(option, value):
+    done = run("solve", "nug5.dat", option, value)
+    assert done.exit_code == 2
+    assert option in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

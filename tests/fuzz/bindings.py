@@ -131,6 +131,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Arguments]]] = {
         proof_limit=1 << 20,
         open_limit=1 << 20,
         node_limit=3,
+        cost_limit=0.0,
         symmetry=True,
         checkpoint="",
         checkpoint_interval=60.0,
@@ -160,7 +161,9 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Arguments]]] = {
     "SharedTree.save": lambda: method(shared_tree, "save", path=tempfile.mkdtemp() + "/tree"),
     "SharedTree.take": lambda: method(shared_tree, "take", count=1),
     "Stage.from_certificate": lambda: (_core.Stage.from_certificate, {"U": duals(), "V": duals()}),
-    "Target.__init__": lambda: constructor(_core.Target, tolerance=1e-6, granularity=0.0, noise=0.0),
+    "Target.__init__": lambda: constructor(
+        _core.Target, tolerance=1e-6, granularity=0.0, noise=0.0, gap=0.0, enough=1.0
+    ),
     "branch_and_bound": lambda: (
         _core.branch_and_bound,
         {"problem": problem(), "options": tree_options(), "initial": permutation(), "budget": budget()},

@@ -76,6 +76,10 @@ class _HelpWithExamples:
 class Command(_HelpWithExamples, TyperCommand):
     """A single command."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse; ``--log`` may stand without a file."""
+        return super().parse_args(ctx, with_bare_log(args))
+
 
 class Group(_HelpWithExamples, TyperGroup):
     """A group of commands."""
@@ -121,6 +125,21 @@ class Commands(Group):
             for name in self.list_commands(ctx):
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
+
+
+def with_bare_log(arguments: list[str]) -> list[str]:
+    """Arguments in which ``--log`` without a file is ``--log -``.
+
+    >>> with_bare_log(["nug12.dat", "--log", "--json"])
+    ['nug12.dat', '--log', '-', '--json']
+    """
+    whole: list[str] = []
+    for at, argument in enumerate(arguments):
+        whole.append(argument)
+        following = arguments[at + 1] if at + 1 < len(arguments) else "--"
+        if argument == "--log" and following.startswith("-") and following != "-":
+            whole.append("-")
+    return whole
 
 
 class Application(typer.Typer):

@@ -181,7 +181,9 @@ Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores 
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="Print the progress on stderr every second.", rich_help_panel=RUN)
 ]
-Log = Annotated[File, _option("FILE", "Append the progress to this file, every second.", RUN)]
+Log = Annotated[
+    File, _option("FILE", "Append the progress to this file, every second; without a file, print it on stderr.", RUN)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Certificate = Annotated[
     File, typer.Option("-c", "--certificate", metavar="FILE", help="Write the proof of the bound (.npz).")

@@ -23,7 +23,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
     read = [path for path in inputs if path is not None]
     seen: dict[str, Path] = {}
     for option, path in outputs.items():
-        if path is None:
+        if path is None or (option == "--log" and path == Path("-")):
             continue
         _check_place(option, path)
         if is_stream(path):  # a device or a pipe: nothing is overwritten

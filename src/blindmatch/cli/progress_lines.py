@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -17,6 +17,7 @@ from blindmatch.cli.console import plain
 if TYPE_CHECKING:
     from blindmatch.solvers.progress import Progress
 
+STDERR = Path("-")  # the file of --log that stands for stderr
 QUIET, OFTEN = 10.0, 1.0  # seconds between two lines
 
 
@@ -77,6 +78,7 @@ class ProgressLines:
 
     def __init__(self, listeners: list[Listener]) -> None:
         self._listeners, self._begin, self._clock = listeners, time.monotonic(), StepClock()
+        self._text, self._lock = "", threading.Lock()
 
     def step(self, name: str, done: int, total: int) -> None:
         """Write how many parts of a step are done."""
@@ -96,9 +98,16 @@ class ProgressLines:
     def _write_part(self, name: str, share: float, part: str) -> None:
         self._write(", ".join(filter(None, (name, part, left_of_step(self._clock.end(name, share))))))
 
+    def repeat(self) -> None:
+        """Write the last line again if it is time for one."""
+        if self._text:
+            self._write(self._text)
+
     def _write(self, text: str) -> None:
-        for listener in self._listeners:
-            listener.hear(time.monotonic() - self._begin, text)
+        with self._lock:
+            self._text = text
+            for listener in self._listeners:
+                listener.hear(time.monotonic() - self._begin, text)
 
 
 def moment_text(now: Progress) -> str:
@@ -114,6 +123,8 @@ def moment_text(now: Progress) -> str:
 @contextmanager
 def progress_lines(verbose: bool, log: Path | None) -> Iterator[ProgressLines | None]:
     """Write to stderr if it is no terminal or with `verbose`, and to the file `log`; None if to neither."""
+    if log == STDERR:
+        verbose, log = True, None
     with ExitStack() as stack:
         listeners = []
         if verbose or not (sys.stderr.isatty() or os.environ.get("BLINDMATCH_PROGRESS") == "0"):
@@ -122,7 +133,28 @@ def progress_lines(verbose: bool, log: Path | None) -> Iterator[ProgressLines | 
             file = stack.enter_context(log.open("a", encoding="utf-8"))
             listeners.append(Listener(file, OFTEN))
             listeners[-1].write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(sys.argv[1:])}")
-        yield ProgressLines(listeners) if listeners else None
+        lines = ProgressLines(listeners) if listeners else None
+        if lines is not None:
+            stack.enter_context(_every_second(lines.repeat))
+        yield lines
+
+
+@contextmanager
+def _every_second(call: Callable[[], object]) -> Iterator[None]:
+    """Call a function every second, from a thread of its own."""
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(OFTEN):
+            call()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextmanager
@@ -132,16 +164,5 @@ def ticking(what: str) -> Iterator[None]:
         if lines is None:
             yield
             return
-        done = threading.Event()
-
-        def tick() -> None:
-            while not done.wait(OFTEN):
-                lines.step(what, 0, 1)
-
-        thread = threading.Thread(target=tick, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
+        lines.step(what, 0, 1)
+        yield

@@ -23,6 +23,7 @@ from blindmatch.solvers.base import Capabilities
 from blindmatch.trust import Assessment
 from blindmatch.validation import FloatArray
 
+_LISTED = 40  # locations in the line of an assignment
 _SHORT = 12  # columns of a narrow terminal that a name gets before columns of the table are left out
 _BETWEEN = 3  # columns between two columns of a table
 _WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
@@ -36,8 +37,8 @@ def match_text(match: Match) -> list[object]:
     return [*([_pairs(match)] if result.pairs else []), *_unmatched_text(match), *_right(match), *sentences]
 
 
-def assignment_text(match: Match) -> list[object]:
-    """The assignment of a quadratic assignment problem, in the words of that field."""
+def assignment_text(match: Match, rows: bool = False) -> list[object]:
+    """The assignment of a quadratic assignment problem, in the words of that field; as a table with `rows`."""
     result, n = match.result, len(match.result.pairs)
     whole = f"{n} facilit{'y' if n == 1 else 'ies'}"
     cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
@@ -50,8 +51,18 @@ def assignment_text(match: Match) -> list[object]:
             f"Assignment of {whole}: cost {cost}, lower bound {bound} ({result.bound_name}), gap "
             f"{percent(result.gap)}; {seconds}, {ENDED[result.status]}."
         )
+    if result.maximum is not None:
+        found = found.replace("lower bound", "upper bound").replace(f"bound {bound}", f"bound {number(result.maximum)}")
     numbered = Text("Facilities and locations are numbered from 0; .sln files count from 1.")
-    lines = [_pairs(match, "facility", "location"), Text(found, style="bold"), numbered]
+    listed = [str(j) for j in result.permutation[:_LISTED].tolist()]
+    more = f" ... ({n} in all: --rows or --json)" if n > _LISTED else ""
+    assignment = Text(f"Locations of the facilities: {' '.join(listed)}{more}")
+    lines = [
+        _pairs(match, "facility", "location") if rows else assignment,
+        Text(found, style="bold"),
+        *([Text(repr(result.pool))] if result.pool is not None and len(result.pool) > 1 else []),
+        numbered,
+    ]
     return [*lines, Text(plain(result.message))] if result.message else [*lines]
 
 

@@ -32,14 +32,14 @@ ENDED = {
 
 
 def number(value: float | None) -> str:
-    """A number for people: seven digits are enough to compare, and a missing one is a dash.
+    """A number for people: integers in full, else seven digits are enough to compare; a missing one is a dash.
 
-    >>> number(1234.56789), number(None), number(578.0)
-    ('1234.568', '-', '578')
+    >>> number(1234.56789), number(None), number(578.0), number(21273196.0)
+    ('1234.568', '-', '578', '21273196')
     """
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:.7g}"
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.7g}"
 
 
 def lower_number(value: float | None) -> str:
@@ -50,6 +50,8 @@ def lower_number(value: float | None) -> str:
     """
     if value is None or not math.isfinite(value):
         return "-"
+    if value == round(value):
+        return number(value)
     return number(float(Context(prec=7, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))))
 
 
@@ -61,6 +63,8 @@ def upper_number(value: float) -> str:
     """
     if not math.isfinite(value):
         return "-"
+    if value == round(value):
+        return number(value)
     return number(float(Context(prec=7, rounding=ROUND_CEILING).create_decimal(repr(float(value)))))
 
 

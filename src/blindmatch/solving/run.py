@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.limits import Limits
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solving.log import RunLog, as_stream
 from blindmatch.solving.memory import fitting
 from blindmatch.solving.pool import Finds, as_pool_size, prove_pool
 from blindmatch.solving.result import Result, attach_result
@@ -69,6 +70,7 @@ def solve(
     work_limit: float | None = None,
     pool_size: int = 1,
     maximize: bool = False,
+    log: bool | TextIO = False,
 ) -> Result:
     """Solve a quadratic assignment problem.
 
@@ -108,6 +110,8 @@ def solve(
         and nothing else limits the run, all of them are proved to be the cheapest.
     maximize
         Look for the largest cost instead of the least one: ``result.upper_bound`` is then what is proved.
+    log
+        True prints a log as solvers do (``docs/operations-research.md`` explains it); or an open text file for it.
 
     The status of the result names the limit that ended the run.
 
@@ -134,8 +138,23 @@ def solve(
     pool_size = as_pool_size(pool_size, problem)
     if solution_limit is not None and solution_limit < pool_size:
         raise ValueError(f"solution_limit={solution_limit} ends a run before it has a pool of pool_size={pool_size}")
+    options: dict[str, Any] = {
+        "time_limit": time_limit,
+        "rng": rng,
+        "threads": threads,
+        "start": start,
+        "starts": starts,
+    }
+    stream = as_stream(log)
+    if stream is not None:
+        lines = RunLog(stream)
+        lines.begin(problem, chosen, threads, time_limit, limits)
+        options |= {**vars(limits), "pool_size": pool_size, "maximize": maximize}
+        with lines.ticking():
+            logged = solve(problem, chosen, callback=lines.heard_by(callback), **options)
+        lines.end(logged)
+        return logged
     if boolean(maximize, "maximize"):
-        options = {"time_limit": time_limit, "rng": rng, "threads": threads, "start": start, "starts": starts}
         return _maximized(problem, chosen, callback, limits, pool_size, options)
     finds = Finds(problem, pool_size)
     budget = Budget(time_limit, threads, callback, limits)
