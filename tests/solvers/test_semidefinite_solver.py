@@ -5,11 +5,12 @@ import pytest
 from qaplib import needs_qaplib, qaplib
 from sampled import sampled
 from scipy.linalg import null_space
-from strategies import random_problem, rng_of
+from strategies import optimum, random_problem, rng_of, slack
 
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.face import Equations, Face
+from blindmatch.solvers.lowrank import LowRankSplitting
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite import Semidefinite
 from blindmatch.solvers.splitting import Splitting
@@ -183,3 +184,38 @@ def test_integers_beyond_the_digits_of_float32(source, target, linear, constant)
     result = bm.solve(problem, "semidefinite", rng=0)
     best = bm.solve(problem, "brute-force").cost
     assert result.lower_bound <= best == result.cost
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "sum", "asymmetric"])
+def test_a_slack_of_low_rank_proves_true_bounds_on_any_number_of_threads(monkeypatch, kind):
+    problem = random_problem(5, 8, kind, linear=True, forbidden=0.1)
+    whole = bm.solve(problem, Semidefinite(rounds=3), rng=0, threads=1)
+    monkeypatch.setattr("blindmatch.solvers.semidefinite.LOW_RANK_ABOVE", 0)
+    bounds = []
+    for threads in (1, 3):
+        low = bm.solve(problem, Semidefinite(rounds=6), rng=0, threads=threads)
+        assert low.lower_bound <= optimum(problem) + slack(problem)
+        assert low.lower_bound >= whole.lower_bound - 0.3 * abs(whole.cost - whole.lower_bound) - 0.05 * problem.scale
+        bounds.append(low.lower_bound)
+    assert bounds[0] == bounds[1]
+
+
+def test_a_low_rank_projection_is_exact_for_its_directions():
+    """P = Q (s - level) Q + FF' lies in the face, has trace n + 1 and is not negative in the directions of F."""
+    problem = random_problem(2, 7)
+    allowed = np.ones((7, 7), dtype=bool)
+    allowed[0, 3] = allowed[5, 1] = False
+    splitting = LowRankSplitting(PairCosts(problem), allowed, 5.0, 1)
+    for _ in range(12):
+        splitting.project()
+        splitting.advance()
+    splitting.project()
+    dual = splitting.dual()
+    equations = Equations(allowed)
+    L = equations.times(np.eye(14))
+    P = splitting.s.astype(float) - splitting.level * np.eye(len(L)) + (dual.F @ dual.F.T) / splitting.beta
+    P -= (L @ dual.D.T + dual.D @ L.T) / splitting.beta
+    assert np.allclose(P @ L, 0, atol=1e-4)
+    assert np.trace(P) == pytest.approx(8, abs=1e-3)
+    U = np.linalg.qr(dual.F)[0]
+    assert np.linalg.eigvalsh(U.T @ (P + P.T) @ U / 2)[0] > -1e-3

@@ -19,6 +19,7 @@ from blindmatch.proof.stage_check import Effort
 from blindmatch.solvers.arrays import NUMPY, Arrays, TorchArrays
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
+from blindmatch.solvers.lowrank import LowRankSplitting
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite_node import Bounded, has_choice
@@ -30,9 +31,13 @@ from blindmatch.validation import BoolArray, at_least
 _ROUND = 20  # steps between two proofs
 _BETA = 1.5  # the first penalty, over n
 _FIX_SHARE = 0.03  # least share of the allowed pairs that a stage must rule out to be worth its check
+_LOW_RANK_FIX_SHARE = 0.12  # the same for large factors, of which a file should have few
+LOW_RANK_ABOVE = 1900  # pairs; for fewer, all eigenvalues are computed in each step
+_LOW_RANK_LOSS = 0.005  # share of the gap that may be lost by rounding a large factor, which makes files smaller
+_SLOW = 0.4  # a round that closes less than this share of the gap is slow: then more directions are used
 _STALL = 0.002  # a round that closes less than this share of the gap counts as lost
 _PATIENCE = 4  # lost rounds in a row that end the run
-_MOST_WORK = 1.4e13  # steps times the third power of the dimension: about half an hour
+_MOST_WORK = 1.4e14  # operations of all steps: about half an hour
 _PHASE = "semidefinite bound"
 _STEP_SECONDS = 1e-10  # of a step, over the third power of the dimension
 _FINE, _FINE_UP_TO = 1e-3, 1000  # steps in float64: for gaps below this share of the cost, up to this many pairs
@@ -120,16 +125,29 @@ class SemidefiniteRun:
             kept = start.kept(self.allowed)
             start = kept if has_choice(kept.allowed) else start
             self.allowed = start.allowed
-        cost = self.costs.centred_matrix(self.allowed)
-        if start is None:
-            self.splitting = Splitting(cost, self.allowed, _BETA * problem.n, arrays=arrays)
-        else:
-            self.splitting = Splitting.resumed(cost, start)
+        self.splitting = self._started(arrays) if start is None else self._resumed(start)
         self.maker = StageMaker(self.costs, self.allowed)
         self.slowest = 0.0  # seconds of the slowest of the latest steps
         self.proof_seconds = 0.0  # seconds that the last proof took
         self.check_seconds = 0.0  # seconds that the checker took for the stages that are kept
         self.message = ""
+
+    def _started(self, arrays: Arrays) -> Splitting:
+        beta = _BETA * self.problem.n
+        if arrays is NUMPY and self._is_large(self.allowed):
+            return LowRankSplitting(self.costs, self.allowed, beta, self.budget.threads)
+        return Splitting(self.costs.centred_matrix(self.allowed), self.allowed, beta, arrays=arrays)
+
+    def _resumed(self, start: SplittingState) -> Splitting:
+        if not self._is_large(start.allowed):
+            return Splitting.resumed(self.costs.centred_matrix(start.allowed), start)
+        splitting = LowRankSplitting(self.costs, start.allowed, start.beta, self.budget.threads)
+        splitting.Y, splitting.s = start.Y, start.Y + start.Z / np.float32(start.beta)
+        return splitting
+
+    @staticmethod
+    def _is_large(allowed: BoolArray) -> bool:
+        return int(allowed.sum()) > LOW_RANK_ABOVE
 
     @property
     def bound(self) -> float:
@@ -166,7 +184,7 @@ class SemidefiniteRun:
                 self.message = f"the semidefinite bound ended after {count * _ROUND} steps; a time_limit allows more"
                 return
             count += 1
-            work += _ROUND * float(self.splitting.face.dimension) ** 3
+            work += _ROUND * self.splitting.work
             before = self.bound
             with one_blas_thread():
                 if self._out_of_time:
@@ -188,7 +206,7 @@ class SemidefiniteRun:
                 self.splitting.refine(self.costs.centred_matrix(self.allowed))
                 lost = 0
             self.splitting.advance()
-            self.splitting.balance()
+            self.splitting.balance(slow=before < self.bound < self.target - (1 - _SLOW) * gap)
 
     def _float32_is_in_the_way(self, gap: float) -> bool:
         cost = abs(self.target)
@@ -215,7 +233,9 @@ class SemidefiniteRun:
         """Make a stage of the current dual, use what it proves, and drop the pairs that it rules out."""
         start = time.perf_counter()
         self._round_match()
-        stage = self.maker.stage(self.splitting.dual(), self.budget)
+        large, gap = isinstance(self.splitting, LowRankSplitting), self.target - self.bound
+        loss = _LOW_RANK_LOSS * gap if large and 0 < gap < math.inf else 0.0
+        stage = self.maker.stage(self.splitting.dual(), self.budget, loss)
         view = copy(self.view)
         check = time.perf_counter()
         view.use_proofs(Node(stages=(stage,)), self.effort)
@@ -223,7 +243,8 @@ class SemidefiniteRun:
         self.proof_seconds = time.perf_counter() - start + check  # twice, because `solve` checks the last stage again
         left = self._allowed(view)
         closed = view.bound >= self.target
-        if closed or left.sum() <= (1 - _FIX_SHARE) * self.allowed.sum():
+        share = _LOW_RANK_FIX_SHARE if large else _FIX_SHARE
+        if closed or left.sum() <= (1 - share) * self.allowed.sum():
             self.stages.append(stage)
             self.view = view
             self.check_seconds += check
@@ -238,8 +259,11 @@ class SemidefiniteRun:
         if not has_choice(left):
             self._prove_plainly()
             return
-        self.splitting.advance()
-        self.splitting.shrink(left)
+        if isinstance(self.splitting, LowRankSplitting) and not self._is_large(left):
+            self.splitting = self._resumed(self.splitting.state.kept(left))
+        else:
+            self.splitting.advance()
+            self.splitting.shrink(left)
         self.splitting.project()
 
     def _prove_plainly(self) -> None:

@@ -191,7 +191,12 @@ class Splitting:
         difference *= 2
         self.s += difference
 
-    def balance(self) -> None:
+    @property
+    def work(self) -> float:
+        """Operations of a step, over those of a product of matrices: an eigenvalue problem takes five of them."""
+        return 10 * float(self.face.dimension) ** 3
+
+    def balance(self, slow: bool = False) -> None:
         """Adjust the penalty so that both residuals stay of similar size: it lowers one and raises the other."""
         ratio = self.movement / max(self.residual * self.n, 1e-30)
         if ratio > _SOFTEN and self.beta > _SOFTEST:

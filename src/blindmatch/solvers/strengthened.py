@@ -19,20 +19,21 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.semidefinite import SemidefiniteRun, root_stages
+from blindmatch.solvers.semidefinite import LOW_RANK_ABOVE, SemidefiniteRun, root_stages
 from blindmatch.solvers.semidefinite_branching import Symmetry
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.semidefinite_tree import CHECKS, OpenNode, SemidefiniteTree
 from blindmatch.solvers.tasks import Tasks
 
-_SMALLEST, _LARGEST = 12, 64  # items; for fewer, the tree of level 1 is faster; for more, a step takes too long
+_SMALLEST, _LARGEST = 12, 104  # items; for fewer, the tree of level 1 is faster; for more, a step takes too long
 _LARGEST_TREE = 42  # items; with more pairs than they have, a node takes minutes, and Ctrl-C would wait too long
 _LARGE = 26  # items; with fewer, level 1 ends within seconds
 _SLOW = 0.1  # a report of level 1 that closes less than this share of the gap is slow
 _FEWEST = 3  # reports before level 1 may be ended: the first ones may come before it makes progress
 _FAR, _NEAR = 0.33, 0.03  # shares of the first gap: above the one, one slow report is enough; below the other, none
 _STEP = 1e-10  # seconds of a step, divided by the cube of the dimension
+_LOW_RANK_STEP = 1.5e-11  # the same with a slack of low rank
 _STEPS = 40  # number of steps for which there must be time
 _NODE_STEPS = 20  # approximate number of steps of a node
 _HERE = 4.0  # seconds to bound nodes in this process before any are sent to an executor
@@ -79,7 +80,7 @@ def worth_a_try(problem: QAP, budget: Budget) -> bool:
 
 
 def _step_seconds(problem: QAP) -> float:
-    return _STEP * float(problem.n - 1) ** 6
+    return (_LOW_RANK_STEP if problem.n**2 > LOW_RANK_ABOVE else _STEP) * float(problem.n - 1) ** 6
 
 
 def _node_seconds(problem: QAP) -> float:

@@ -1,0 +1,262 @@
+"""The splitting with a slack of low rank, for problems whose eigenvalue problem is too large.
+
+The point Y has a high rank on the way, but its dual slack does not: positivity is enforced in the r directions only in
+which s violates it most. They are corrected by one block Rayleigh-Ritz step per iteration, so that a step takes three
+products of (p + 1) x (p + 1) and (p + 1) x r matrices and no eigenvalue problem. With eigenvalues mu below the level,
+F = U sqrt(level - mu),
+
+    P(s) = Q (s - level) Q + FF'     (Q projects onto the face)
+
+is the exact projection onto {U'YU >= 0, trace Y = n + 1}. So the dual is valid whatever U is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import NDArray
+
+from blindmatch import _core
+from blindmatch.solvers.eigen import whole_spectrum
+from blindmatch.solvers.face import Equations
+from blindmatch.solvers.pair_costs import PairCosts
+from blindmatch.solvers.semidefinite_stage import SlackDual
+from blindmatch.solvers.splitting import Splitting, SplittingState
+from blindmatch.validation import BoolArray, FloatArray
+
+Float32s = NDArray[np.float32]
+
+_NEVER = 1e30  # cost of two pairs that exclude each other
+_PANEL = 500_000  # numbers of a panel of FF'
+_ROWS = 512  # of the products with s; constant, so that the result does not depend on the number of threads
+_RANK, _MOST_RANK = 0.08, 0.3  # the first and the largest number of directions, over the dimension of the face
+_MOST_NUMBERS = 10_000_000  # of a factor: 40 MB in the file of the proof, less where it compresses
+_GROWTH = 1.25  # of the number of directions
+_CHANGE, _SOFTEST = 1.7, 0.1  # the penalty is divided by the one after each round, down to the other times n
+_DEPENDENT = 3e-3  # columns whose part across all earlier ones is below this share of them depend on those
+
+
+class LowRankSplitting(Splitting):
+    """The iteration; `threads` work on panels of the matrices, and do not change the result."""
+
+    def __init__(self, costs: PairCosts, allowed: BoolArray, beta: float, threads: int) -> None:
+        self._costs, self._threads = costs, threads
+        super().__init__(np.empty((1 + int(allowed.sum()), 0)), allowed, beta)
+
+    def _set(self, cost: Any, allowed: BoolArray) -> None:
+        self.allowed, self._equations = allowed, Equations(allowed)
+        rows, columns = self._equations.rows, self._equations.columns
+        self._rows, self._columns = rows.astype(np.intc), columns.astype(np.intc)
+        p, n = len(rows), len(allowed)
+        ones = np.ones(p, np.float32)
+        self._L = scipy.sparse.csr_array(
+            (
+                np.concatenate([-np.ones(2 * n, np.float32), ones, ones]),
+                (
+                    np.concatenate([np.zeros(2 * n, np.intp), 1 + np.arange(p), 1 + np.arange(p)]),
+                    np.concatenate([np.arange(2 * n), rows, n + columns]),
+                ),
+            )
+        )
+        self._Lt = self._L.T.tocsr()
+        self._G = self._equations.G.astype(np.float32)
+        self.dimension = 1 + p - int(np.linalg.matrix_rank(self._equations.G, hermitian=True))
+        self._cost = np.zeros((p + 1, p + 1), np.float32)
+        for start in range(0, p, _ROWS):
+            part = np.arange(start, min(start + _ROWS, p))
+            block = self._costs.centred_rows(allowed, part)
+            block[(rows[part, None] == rows) != (columns[part, None] == columns)] = _NEVER
+            self._cost[1 + part, 1:] = block
+        self._U: Float32s | None = None
+        self.rank = min(self._most_rank, max(8, int(_RANK * self.dimension)))
+
+    def _scale_cost(self) -> None:
+        pass  # the pass over the matrices divides by the penalty
+
+    @property
+    def work(self) -> float:
+        """Operations of a step: three products."""
+        return 6.0 * len(self.s) ** 2 * self.rank
+
+    def balance(self, slow: bool = False) -> None:
+        """Lower the penalty: the residuals of so few directions say little. Use more directions if progress is slow."""
+        if self.beta > _SOFTEST * self.n:
+            self.soften(_CHANGE)
+        if slow:
+            self.rank = max(self.rank, min(self._most_rank, int(_GROWTH * self.rank)))
+
+    @property
+    def _most_rank(self) -> int:
+        return max(8, int(min(_MOST_RANK * self.dimension, _MOST_NUMBERS / len(self._cost))))
+
+    def project(self) -> None:
+        """P(s), as F, the level and the multipliers D of the equations."""
+        if self._U is None:
+            self._U = self._first_directions()
+            self._sums = (self._Lt @ self.s).T.astype(np.float64)
+        mu = self._correct()
+        n, d = self.n, self.dimension
+        inner = self._Lt @ self._sums
+        trace = float(np.diag(self.s).sum(dtype=np.float64)) - float((self._equations.G * inner).sum())
+        counts = np.arange(1, len(mu) + 1)
+        levels = (trace - np.cumsum(mu) - (n + 1)) / (d - counts)
+        below = np.flatnonzero(mu < levels)
+        k = int(below[-1]) + 1 if len(below) else 0
+        self.level = float(levels[k - 1]) if k else (trace - n - 1) / d
+        self._F = self._U[:, :k] * np.sqrt(self.level - mu[:k]).astype(np.float32)
+        self._D = self._equations.multipliers(self._sums, self.level)
+
+    def dual(self) -> SlackDual:
+        """The dual of this step."""
+        return SlackDual(np.sqrt(self.beta) * self._F.astype(np.float64), self.beta * self._D)
+
+    @property
+    def state(self) -> SplittingState:
+        """The current point and dual, after a projection."""
+        D = self._D.astype(np.float32)
+        multiplied = self._L @ D.T
+        Z = multiplied + multiplied.T
+        Z -= self._F @ self._F.T
+        Z[np.diag_indices(len(Z))] += self.level
+        Z *= self.beta
+        return SplittingState(self.allowed, self.Y, (Z + Z.T) / 2, self.beta)
+
+    def advance(self) -> None:
+        """The box, and the reflection, in one pass over panels of FF'."""
+        F, s, D = self._F, self.s, self._D.astype(np.float32)
+        side = len(s)
+        across, transposed = np.ascontiguousarray(F.T), np.ascontiguousarray(D.T)
+        sums = np.zeros(D.shape, np.float32)
+        first, diagonal, corner = self._borders()
+        old_first, old_diagonal, old_corner = s[0, 1:].copy(), np.diag(s)[1:].copy(), float(s[0, 0])
+        height = max(1, _PANEL // side)
+
+        def step(start: int) -> tuple[float, float]:
+            slack = F[start : start + height] @ across
+            return _core.box_step(
+                s, self.Y, self._cost, slack, D, transposed, self._rows, self._columns, sums, 1 / self.beta, start
+            )
+
+        norms = np.array(self._on_threads(step, range(0, side, height)))
+        index = np.arange(1, side)
+        costs = self._cost[index, index] / self.beta
+        arrow = np.clip((2 * (2 * first - old_first) + 2 * diagonal - old_diagonal - costs) / 3, 0, 1)
+        moved = 3 * float(((arrow - self.Y[0, 1:]) ** 2).sum())
+        residual = 2 * float(((arrow - first) ** 2).sum()) + float(((arrow - diagonal) ** 2).sum()) + (1 - corner) ** 2
+        s[0, 1:] = s[1:, 0] = old_first + 2 * (arrow - first)
+        s[index, index] = old_diagonal + 2 * (arrow - diagonal)
+        s[0, 0] = old_corner + 2 * (1 - corner)
+        self.Y[0, 1:] = self.Y[1:, 0] = self.Y[index, index] = arrow
+        self.residual = float(np.sqrt(norms[:, 0].sum() + residual))
+        self.movement = self.beta * float(np.sqrt(norms[:, 1].sum() + moved))
+        self._sums = sums.astype(np.float64)
+        self._sums[index, self._rows] += s[index, index]
+        self._sums[index, self.n + self._columns] += s[index, index]
+        self._sums[0] = (self._Lt[:, 1:] @ s[0, 1:]).astype(np.float64)
+        self._sums -= s[:, :1]
+
+    def _borders(self) -> tuple[Float32s, Float32s, float]:
+        """The projection's row 0, its diagonal and its corner."""
+        F, D, s, n = self._F, self._D, self.s, self.n
+        index, rows, columns = np.arange(1, len(s)), self._rows, self._columns
+        first = s[0, 1:] + D[1:].sum(axis=1) - D[0, rows] - D[0, n + columns] + F[1:] @ F[0]
+        diagonal = s[index, index] - self.level - 2 * (D[index, rows] + D[index, n + columns])
+        diagonal = diagonal + np.einsum("ij,ij->i", F[1:], F[1:])
+        corner = float(s[0, 0]) - self.level + 2 * float(D[0].sum()) + float(F[0] @ F[0])
+        return first.astype(np.float32), diagonal.astype(np.float32), corner
+
+    def soften(self, factor: float) -> None:
+        """Divide the penalty by a factor; Y and Z do not change."""
+        for start in range(0, len(self.s), _ROWS):
+            part = slice(start, start + _ROWS)
+            self.s[part] = self.Y[part] + (self.s[part] - self.Y[part]) * np.float32(factor)
+        self.beta /= factor
+        self._sums = (self._Lt @ self.s).T.astype(np.float64)
+
+    def shrink(self, allowed: BoolArray) -> None:
+        """Drop the pairs that are ruled out."""
+        index = np.concatenate(([0], 1 + np.flatnonzero(allowed[self.allowed])))
+        assert self._U is not None
+        U, rank = self._U[index], self.rank
+        self.s, self.Y = (np.ascontiguousarray(matrix[np.ix_(index, index)]) for matrix in (self.s, self.Y))
+        self._set(None, allowed)
+        self.rank = max(self.rank, min(rank, self._most_rank))
+        self._U = self._orthonormal(self._on_face(U))
+        self._sums = (self._Lt @ self.s).T.astype(np.float64)
+
+    def _first_directions(self) -> Float32s:
+        """Kronecker products of eigenvectors, where the costs are most positive; the steps correct them."""
+        n = self.n
+        A, B = max(self._costs.centred, key=lambda pair: float(np.linalg.norm(pair[0]) * np.linalg.norm(pair[1])))
+        values_a, vectors_a = np.linalg.eigh(_centred(A))
+        values_b, vectors_b = np.linalg.eigh(_centred(B))
+        order = np.argsort(-np.outer(values_a, values_b).ravel(), kind="stable")[: self.rank]
+        X = np.zeros((len(self.s), len(order)), np.float32)
+        X[1:] = vectors_a[self._rows][:, order // n] * vectors_b[self._columns][:, order % n]
+        return self._orthonormal(self._on_face(X))
+
+    def _correct(self) -> FloatArray:
+        """One block Rayleigh-Ritz step for the lowest eigenvectors of s on the face; their eigenvalues."""
+        U = self._U
+        assert U is not None
+        k = U.shape[1]
+        AU = self._on_face(self._product(self.s, U))
+        H = U.T @ AU
+        R = AU - U @ H
+        R = self._orthonormal(self._across(self._on_face(self._orthonormal(R)), U))
+        AR = self._on_face(self._product(self.s, R))
+        cross = U.T @ AR
+        own = R.T @ AR
+        small = np.block([[(H + H.T) / 2, cross], [cross.T, (own + own.T) / 2]])
+        values, E = whole_spectrum(np.ascontiguousarray(small, np.float32))
+        kept = min(self.rank, len(values))
+        E = np.ascontiguousarray(E[:, :kept])
+        self._U = self._orthonormal(self._on_face(self._product(U, E[:k]) + self._product(R, E[k:])))
+        return values[: self._U.shape[1]].astype(np.float64)
+
+    def _across(self, X: Float32s, U: Float32s) -> Float32s:
+        return X - U @ (U.T @ X)
+
+    def _on_face(self, X: Float32s) -> Float32s:
+        return np.asarray(X - self._L @ (self._G @ (self._Lt @ X)))
+
+    def _orthonormal(self, X: Float32s) -> Float32s:
+        """An orthonormal basis of the columns, in their order; QR where some depend on others."""
+        sizes = np.linalg.norm(X, axis=0)
+        X = X / np.maximum(sizes, 1e-30)
+        try:
+            L = np.linalg.cholesky((X.T @ X).astype(np.float64))
+            if np.diag(L).min() > _DEPENDENT:
+                return self._product(
+                    X, scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True).T.astype(np.float32)
+                )
+        except np.linalg.LinAlgError:
+            pass
+        return np.asarray(scipy.linalg.qr(X, mode="economic", check_finite=False)[0])
+
+    def _product(self, A: Float32s, B: Float32s) -> Float32s:
+        """A @ B, by panels of rows."""
+        result = np.empty((len(A), B.shape[1]), np.float32)
+
+        def multiply(start: int) -> None:
+            np.matmul(A[start : start + _ROWS], B, out=result[start : start + _ROWS])
+
+        self._on_threads(multiply, range(0, len(A), _ROWS))
+        return result
+
+    def _on_threads(self, work: Callable[[int], Any], starts: range) -> list[Any]:
+        if self._threads == 1 or len(starts) == 1:
+            return [work(start) for start in starts]
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(work, starts))
+
+
+def _centred(matrix: FloatArray) -> FloatArray:
+    symmetric = (matrix + matrix.T) / 2
+    means = symmetric.mean(axis=0)
+    return np.asarray(symmetric - means - means[:, None] + means.mean())
