@@ -51,7 +51,7 @@ class BranchAndBound(Solver):
         full disk does not stop the run; the message of the result reports it.
     semidefinite
         Use the doubly nonnegative bound (the solver `semidefinite`), at the root and at the nodes of a new tree, if the
-        first nodes of the level-1 tree do not close the gap and there is time for enough steps. This needs 12 to 64
+        first nodes of the level-1 tree do not close the gap and there is time for enough steps. This needs 12 to 104
         items, and a tree needs at most as many remaining pairs as 42 items have. A checkpoint of an earlier run on
         level 1 alone is resumed on level 1.
     swaps

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -33,6 +33,7 @@ _BETA = 1.5  # the first penalty, over n
 _FIX_SHARE = 0.03  # least share of the allowed pairs that a stage must rule out to be worth its check
 _LOW_RANK_FIX_SHARE = 0.12  # the same for large factors, of which a file should have few
 LOW_RANK_ABOVE = 1900  # pairs; for fewer, all eigenvalues are computed in each step
+LOW_RANK_BYTES = 36.0  # of memory for more pairs, over n^4
 _LOW_RANK_LOSS = 0.005  # share of the gap that may be lost by rounding a large factor, which makes files smaller
 _SLOW = 0.4  # a round that closes less than this share of the gap is slow: then more directions are used
 _STALL = 0.002  # a round that closes less than this share of the gap counts as lost
@@ -48,7 +49,7 @@ class Semidefinite(Solver):
     """The doubly nonnegative relaxation (positive semidefinite and nonnegative) by operator splitting.
 
     On real data it is far tighter than level 1, the bound of `dual-ascent`. A step takes an eigenvalue problem of size
-    (n - 1)^2 + 1.
+    (n - 1)^2 + 1 up to 43 items, and three products of matrices beyond (`lowrank.py`).
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class Semidefinite(Solver):
         max_size=120,
         cubic_memory=110,
         quartic_memory=120,
-        note="ours; the tightest bound, for n up to about 60",
+        note="ours; the tightest bound, for n up to about 100",
     )
 
     def __post_init__(self) -> None:
@@ -79,6 +80,12 @@ class Semidefinite(Solver):
             at_least(self.rounds, 1, "rounds")
         if self.device is not None and not isinstance(self.device, str):
             raise ValueError(f"device={self.device!r}; expected None or the name of a device of torch, such as 'cuda'")
+
+    def memory(self, problem: QAP) -> int:
+        """Bytes that a run takes at its peak: with a slack of low rank, a third."""
+        low_rank = self.device is None and problem.n**2 > LOW_RANK_ABOVE
+        can = replace(self.capabilities, quartic_memory=LOW_RANK_BYTES) if low_rank else self.capabilities
+        return can.memory(problem)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run level 1 without its linear program, then the splitting on the pairs that it does not rule out."""

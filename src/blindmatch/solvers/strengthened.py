@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from blindmatch.machine import one_blas_thread
+from blindmatch.machine import available_bytes, one_blas_thread
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.semidefinite import LOW_RANK_ABOVE, SemidefiniteRun, root_stages
+from blindmatch.solvers.semidefinite import LOW_RANK_ABOVE, LOW_RANK_BYTES, SemidefiniteRun, root_stages
 from blindmatch.solvers.semidefinite_branching import Symmetry
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
@@ -73,8 +73,9 @@ Tree = Callable[[QAP, Budget, np.random.Generator, int | None, Patience | None],
 
 
 def worth_a_try(problem: QAP, budget: Budget) -> bool:
-    """Whether there is time for enough steps of the splitting."""
-    if not _SMALLEST <= problem.n <= _LARGEST:
+    """Whether there is time for enough steps of the splitting, and memory for the matrices of a large one."""
+    n = problem.n
+    if not _SMALLEST <= n <= _LARGEST or (n**2 > LOW_RANK_ABOVE and LOW_RANK_BYTES * n**4 > available_bytes()):
         return False
     return _STEPS * _step_seconds(problem) <= budget.remaining
 
