@@ -13,6 +13,7 @@ from blindmatch.geometry.views import Views as Views
 from blindmatch.matching.choice import choose_relation as choose_relation
 from blindmatch.matching.classifier import BlindClassifier as BlindClassifier
 from blindmatch.matching.match import match as match
+from blindmatch.matching.match_columns import match_columns as match_columns
 from blindmatch.matching.matcher import BlindMatcher as BlindMatcher
 from blindmatch.matching.projection import project as project
 from blindmatch.matching.saved import load as load

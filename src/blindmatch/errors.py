@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import cache
 
 
 class SolverUnavailable(ImportError):  # noqa: N818 (the public name)
@@ -18,6 +19,26 @@ def shown(value: object, longest: int = 100) -> str:
     """
     text = " ".join(repr(value).split())
     return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+@cache
+def pip_install(extra: str) -> str:
+    """The command that adds an extra, for how blindmatch was installed: a release, a folder, a file or a repository."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from json import loads
+    from urllib.parse import unquote, urlparse
+
+    try:
+        origin = loads(distribution("blindmatch").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = str(origin.get("url", ""))
+    if url.startswith("file://"):
+        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+        return f"pip install {editable}'{unquote(urlparse(url).path)}[{extra}]'"
+    if "vcs_info" in origin:
+        return f"pip install 'blindmatch[{extra}] @ {origin['vcs_info'].get('vcs', 'git')}+{url}'"
+    return f"pip install 'blindmatch[{extra}]'"
 
 
 def unknown_name(argument: str, value: object, known: Iterable[str]) -> ValueError:

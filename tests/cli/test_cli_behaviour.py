@@ -337,3 +337,20 @@ def test_the_gap_of_a_proved_match_that_costs_nothing() -> None:
     assert (found["status"], found["gap"]) == ("optimal", 0.0)
     assert abs(found["cost"]) < 1e-9
     assert "Gap 0 %." in run("match", "x.npy", "x.npy").stdout.decode()
+
+
+def test_rarely_used_options_are_shown_on_demand() -> None:
+    short, whole = run("match", "--help").stdout.decode(), run("match", "--help-all").stdout.decode()
+    assert len(short.splitlines()) < 100 < len(whole.splitlines())
+    assert "match --help-all" in short
+    assert "--similarity-weight" in whole
+    assert "--similarity-weight" not in short.partition("Examples:")[0]
+    assert "--unmatched-cost" in short
+
+
+def test_doctor_tells_what_a_report_of_a_fault_needs() -> None:
+    import json
+
+    found = json.loads(run("doctor", "--json").stdout)
+    assert {"blindmatch", "Python", "numpy", "processors", "AVX2", "free memory", "BLAS (threads)", "GPU"} <= set(found)
+    assert found["extra files"] in ("installed", "lacks pyarrow", "lacks safetensors", "lacks safetensors, pyarrow")

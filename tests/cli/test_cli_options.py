@@ -182,7 +182,7 @@ def test_pictures_from_the_folder_of_classes():
 
 
 def test_the_help_of_match_is_in_groups():
-    text = run("match", "--help").stdout
+    text = run("match", "--help-all").stdout
     places = [text.index(word) for word in ("--distortion", "--report", "--seed", "--known", "--truth")]
     assert places == sorted(places)
 

@@ -12,16 +12,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
-from blindmatch.cli.options import expanded
+from blindmatch.cli.options import RARE, RUN, expanded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # All commands, in the order in which a new user needs them. Each is a file in `commands`.
 PANELS = {
-    "Match": ("demo", "match", "classify", "align", "compare", "subsets"),
+    "Match": ("demo", "match", "match-columns", "classify", "align", "compare", "subsets"),
     "Check": ("verify", "assess", "report"),
     "Make embeddings": ("embed", "models"),
-    "Research": ("solve", "solvers", "experiment"),
+    "Assignment problems": ("solve", "solvers"),
+    "About": ("doctor", "experiment"),
 }
 EXIT_CODES = {
     0: "done",
@@ -40,6 +41,8 @@ Examples:
   [bold]blindmatch solve nug12.dat --time-limit 60[/bold]           a quadratic assignment problem
 """
 
+
+_MANY = 20  # options of a command whose rarely used ones are not shown at first
 
 _USAGE: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of the copy that typer brings along
 _declared: dict[str, Application] = {}  # by the files in `commands`
@@ -74,7 +77,34 @@ class _HelpWithExamples:
 
 
 class Command(_HelpWithExamples, TyperCommand):
-    """A single command."""
+    """A single command; the help of one with many options shows the rarely used ones only if it is asked to."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._rare = [one for one in self.params if getattr(one, "rich_help_panel", None) == RUN or one.name in RARE]
+        if len(self.params) <= _MANY:
+            self._rare = []
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Show the whole help if it is asked for."""
+        if self._rare and "--help-all" in args:
+            ctx.meta["all options"] = True
+            self.format_help(ctx, ctx.make_formatter())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help page, without what is rarely used unless all of it is wanted."""
+        hidden = [] if ctx.meta.get("all options") else [one for one in self._rare if not getattr(one, "hidden", False)]
+        for one in hidden:
+            one.hidden = True  # type: ignore[attr-defined]
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for one in hidden:
+                one.hidden = False  # type: ignore[attr-defined]
+        if hidden:
+            output().print(f"{len(hidden)} more options: {ctx.command_path} --help-all\n", highlight=False)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse; ``--log`` may stand without a file."""
@@ -113,7 +143,7 @@ class Commands(Group):
         """The command of that name, in its panel; None if there is none."""
         panel = next((title for title, names in PANELS.items() if name in names), None)
         if panel is not None and name not in self.commands:
-            import_module(f"blindmatch.cli.commands.{name}")
+            import_module(f"blindmatch.cli.commands.{name.replace('-', '_')}")
             command: Any = typer.main.get_command(_declared[name])
             command.name, command.rich_help_panel = name, panel
             self.commands[name] = command
@@ -163,7 +193,7 @@ def command(*examples: str, note: str = "") -> Callable[[Function], Function]:
     """Declare the command of a file in `commands`: a function of the same name."""
 
     def declared(function: Function) -> Function:
-        own = _declared[function.__name__] = Application(add_completion=False)
+        own = _declared[function.__name__.replace("_", "-")] = Application(add_completion=False)
         return own.command(*examples, note=note)(function)
 
     return declared

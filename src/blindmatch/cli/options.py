@@ -27,6 +27,11 @@ _IMAGES = (
 )
 PAIRS = "Options for what is known about the pairs"
 RUN = "Options for the run"
+# Options of other groups that 'match --help' shows only with --help-all.
+RARE = (
+    *("known_pairs", "forbid", "forbidden_pairs", "similarity", "similarity_weight", "max_unmatched", "prior"),
+    *("prior_from", "candidates", "certificate", "source_names", "target_names", "source_images", "target_images"),
+)
 FILES = ".npy, .npz, .safetensors, .parquet, .csv, .tsv, .jsonl, .xlsx, .db (SQLite), .h5ad"
 
 
@@ -236,7 +241,6 @@ class TaskOptions:
             "What to do about missing cells, which are refused otherwise: drop (their rows), median (of the column), "
             "distance (over the cells that both rows have). With --metric precomputed: path (the shortest path over "
             "other items) or mean (of what is known of both items).",
-            RUN,
         ),
     ] = None
     weights: Annotated[

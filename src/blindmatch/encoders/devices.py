@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.encoders.registry import Model
-from blindmatch.errors import unknown_name
+from blindmatch.errors import pip_install, unknown_name
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 IMAGES_AT_A_TIME = 4  # on the CPU
@@ -46,7 +46,7 @@ def require(module: str, extra: str = "encoders") -> Any:
                 " for the default models, 'blindmatch[encoders]' for the others; "
                 "see 'blindmatch embed export --help' to run a model without torch"
             )
-        raise ImportError(f"{module} is not installed: pip install 'blindmatch[{extra}]'{others}") from None
+        raise ImportError(f"{module} is not installed: {pip_install(extra)}{others}") from None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

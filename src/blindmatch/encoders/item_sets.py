@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.errors import first_line
+from blindmatch.errors import first_line, pip_install
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -67,7 +67,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError("reading images needs Pillow: pip install 'blindmatch[encoders]'") from None
+        raise ImportError(f"reading images needs Pillow: {pip_install('encoders')}") from None
     return Image
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from blindmatch.encoders.item_sets import TextSet
-from blindmatch.errors import unknown_name
+from blindmatch.errors import pip_install, unknown_name
 from blindmatch.io.files import reading, text_of
 from blindmatch.io.table_files import parquet_table
 
@@ -132,8 +132,7 @@ def _from_timm(wanted: set[str]) -> dict[str, tuple[str, str]]:
         from timm.data import ImageNetInfo
     except (ImportError, RuntimeError):
         raise ImportError(
-            "definitions need WordNet 3.0 (Debian: apt-get install wordnet-base) or timm: "
-            "pip install 'blindmatch[encoders]'"
+            f"definitions need WordNet 3.0 (Debian: apt-get install wordnet-base) or timm: {pip_install('encoders')}"
         ) from None
     info = ImageNetInfo("imagenet-1k")
     entries = {}

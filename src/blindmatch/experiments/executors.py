@@ -17,7 +17,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-from blindmatch.errors import unknown_name
+from blindmatch.errors import pip_install, unknown_name
 from blindmatch.experiments.worker import start_local_worker
 from blindmatch.machine import usable_cores
 from blindmatch.validation import at_least
@@ -134,7 +134,7 @@ def _dask_client(address: str, timeout: float) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise ImportError("--engine dask needs distributed: pip install 'blindmatch[dask]'") from None
+        raise ImportError(f"--engine dask needs distributed: {pip_install('dask')}") from None
     try:
         client: Any = Client(address, timeout=timeout, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
@@ -243,7 +243,7 @@ class ArrayExecutor(Executor):
         try:
             import submitit
         except ImportError:
-            raise ImportError("--engine slurm needs submitit: pip install 'blindmatch[slurm]'") from None
+            raise ImportError(f"--engine slurm needs submitit: {pip_install('slurm')}") from None
         self._executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster)
         own = {"name": "blindmatch", "cpus_per_task": 1, "tasks_per_node": 1, "slurm_array_parallelism": parallel}
         self._executor.update_parameters(**{**own, **options})

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from blindmatch.errors import unknown_name
+from blindmatch.errors import pip_install, unknown_name
 from blindmatch.io.files import reading, refuse_bomb
 
 SUFFIX = ".h5ad"
-_INSTALL = "pip install 'blindmatch[cells]'"
+_INSTALL = pip_install("cells")
 
 
 def split_key(path: str | Path) -> tuple[Path, str | None]:

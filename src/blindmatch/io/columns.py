@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,33 @@ def rows_of(table: Table, *, categories: bool = False, gaps: bool = False) -> Na
     )
 
 
-def _column(table: Table, place: int, writing: Writing, gaps: bool) -> TableColumn:
+@dataclass(frozen=True, eq=False)
+class DataColumn:
+    """A column as data: numbers, or codes of its texts, nan where a cell is missing."""
+
+    title: str
+    values: FloatArray
+    text: bool
+    examples: tuple[str, ...]  # the first few different cells
+
+
+def data_columns(table: Table) -> list[DataColumn]:
+    """Every column of a table but an index that counts its rows; a column that is not all numbers is text."""
+    texts = (cell for column in table.columns for cell in column if isinstance(cell, str))
+    writing, found = Writing.of(texts, table.delimiter), []
+    for place, cells in enumerate(table.columns):
+        column = _column(table, place, writing, gaps=True, dates=True)
+        if column.counts_rows or (column.index and place in table.index):
+            continue
+        text = column.numbers is None or column.numbers.ndim != 1
+        filled = (str(cell) for cell in cells if cell is not None and str(cell).lower() not in NOTHING)
+        some = tuple(islice(dict.fromkeys(filled), 3))
+        values = _codes(column) if text or column.numbers is None else column.numbers
+        found.append(DataColumn(column.heading or str(place), values, text, some))
+    return found
+
+
+def _column(table: Table, place: int, writing: Writing, gaps: bool, dates: bool = False) -> TableColumn:
     """One column: what its cells stand for, and what is wrong if they should be numbers and are not."""
     cells, heading = table.columns[place], "" if table.titles is None else table.titles[place]
     unnamed = UNNAMED.fullmatch(heading) is not None
@@ -149,7 +175,7 @@ def _column(table: Table, place: int, writing: Writing, gaps: bool) -> TableColu
     if lists := [cell for cell in cells if isinstance(cell, list | tuple | np.ndarray)]:
         return TableColumn(title, (), _stacked(heading, lists, len(cells)), False, heading=heading)
     # Dates in the first column tell the rows apart, as in a time series.
-    values = numbers_of(cells, writing, dates=place > 0)
+    values = numbers_of(cells, writing, dates=dates or place > 0)
     bad = [row for row, value in enumerate(values) if value is None]
     if bad and not any(isinstance(cells[row], str) for row in bad) and title not in ROLES and not (place == 0 or index):
         return TableColumn(title, cells, None, False, fault="other", heading=heading)

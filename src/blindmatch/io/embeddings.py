@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from blindmatch.errors import unknown_name
 from blindmatch.io.arrays import read_arrays
 from blindmatch.io.cells import read_cells, split_key
-from blindmatch.io.columns import Table, rows_of
+from blindmatch.io.columns import DataColumn, Table, data_columns, rows_of
 from blindmatch.io.files import Arrays, read_npy
 from blindmatch.io.table_files import DATABASES, EXCEL, frame_cells, read_table, record_cells, split_part
 from blindmatch.validation import FloatArray, as_floats
@@ -85,13 +85,35 @@ def as_embeddings(given: Any, name: str, *, missing: str | None = None, categori
         return given
     if isinstance(given, str | Path):
         return load_embeddings(given, missing=missing, categories=categories)
-    records = isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(row, dict) for row in given)
-    table = record_cells(given) if records else frame_cells(given)
+    table = record_cells(given) if _is_records(given) else frame_cells(given)
     if table is not None:
         return _of_table(table, name, None, missing, categories)
     if missing is None:
         return Embeddings(as_floats(given, name))
     return _completed(Embeddings(as_floats(given, name, finite=False)), name, missing, "")
+
+
+def table_columns(given: Any, name: str) -> list[DataColumn]:
+    """The columns of a table, whatever it is given as, in which nothing is left out but an index."""
+    table = None
+    if isinstance(given, str | Path):
+        (path, part), name = split_part(given), str(given)
+        arrays = path.suffix.lower() in (".npy", ".npz", ".safetensors", ".h5ad") or path.suffix.lower() not in SUFFIXES
+        given, table = (load_embeddings(given).values, None) if arrays else (given, read_table(path, part))
+    elif _is_records(given):
+        table = record_cells(given)
+    else:
+        table = frame_cells(given)
+    if table is None:
+        table = Table(None, list(as_floats(given, name, finite=False).T), None)
+    columns = data_columns(table)
+    if not columns or len(columns[0].values) < 3:
+        raise ValueError(f"{name} has {len(columns)} columns; expected a table with columns, and three rows or more")
+    return columns
+
+
+def _is_records(given: Any) -> bool:
+    return isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(row, dict) for row in given)
 
 
 def load_embeddings(

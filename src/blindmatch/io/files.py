@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.errors import first_line
+from blindmatch.errors import first_line, pip_install
 
 Arrays = dict[str, NDArray[Any]]
 UNPACKED = 1 << 28  # bytes that any file may unpack to
@@ -197,4 +197,4 @@ def file_digest(path: str | Path, kind: str = "sha256") -> str:
 
 def missing_package(path: str | Path, package: str, extra: str = "files") -> ImportError:
     """The error for a file type that needs a package."""
-    return ImportError(f"{path}: this file type needs the package {package}: pip install 'blindmatch[{extra}]'")
+    return ImportError(f"{path}: this file type needs the package {package}: {pip_install(extra)}")

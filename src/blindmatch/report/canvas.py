@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from blindmatch.errors import pip_install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -21,6 +23,6 @@ def new_axes(columns: int, size: tuple[float, float]) -> list[Axes]:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'blindmatch[plot]'") from None
+        raise ImportError(f"plots need matplotlib: {pip_install('plot')}") from None
     _, axes = pyplot.subplots(1, columns, figsize=size, squeeze=False, layout="constrained")
     return list(axes[0])

@@ -6,6 +6,8 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from blindmatch.errors import pip_install
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -37,7 +39,7 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
         except ValueError as error:
             raise ValueError(f"{name}: {error}; expected a picture") from None
         except ImportError:
-            raise ImportError("pictures in a report need Pillow: pip install 'blindmatch[plot]'") from None
+            raise ImportError(f"pictures in a report need Pillow: {pip_install('plot')}") from None
     for side in _SIDES:
         small = {item: _jpeg(_shrunk(image, side)) for item, image in images.items()}
         if 4 / 3 * sum(map(len, small.values())) + 30 * len(small) <= room:  # as data addresses in base64

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from blindmatch.errors import pip_install
 from blindmatch.solvers.base import Dependency
 from blindmatch.solvers.eigen import Spectrum, responsively, upper_spectrum, whole_spectrum
 
-TORCH = Dependency("torch", "pip install 'blindmatch[gpu]'")
+TORCH = Dependency("torch", pip_install("gpu"))
 
 
 class Arrays:

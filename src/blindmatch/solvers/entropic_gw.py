@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from blindmatch.errors import pip_install
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.relaxation import assignment, barycentre, random_start
 from blindmatch.validation import FloatArray, at_least, positive
 
 Method = Literal["entropic", "proximal", "bapg", "conditional-gradient"]
-_POT = Dependency("ot", "pip install 'blindmatch[ot]'")
+_POT = Dependency("ot", pip_install("ot"))
 _CHUNK = 10  # POT iterations between two tests whether the plan still changes
 _STAGE_SECONDS = 1e-7  # of an iteration, over n^3: what the work limit counts with
 _FEW = 300  # items; with more of them, the clock is looked at after each iteration

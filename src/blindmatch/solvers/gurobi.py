@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from blindmatch.errors import SolverUnavailable
+from blindmatch.errors import SolverUnavailable, pip_install
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
@@ -18,7 +18,7 @@ from blindmatch.solvers.relaxation import assignment
 from blindmatch.validation import not_negative
 
 Model = Literal["linear", "quadratic"]
-GUROBI = Dependency("gurobipy", "pip install 'blindmatch[gurobi]'")
+GUROBI = Dependency("gurobipy", pip_install("gurobi"))
 _TOO_LARGE = 10010  # GRB.Error.SIZE_LIMIT_EXCEEDED
 _NO_LICENCE = 10009
 

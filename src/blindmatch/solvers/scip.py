@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from blindmatch.errors import pip_install
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import MOST_STEPS, Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
@@ -15,7 +16,7 @@ from blindmatch.solvers.mip import CentredCost
 from blindmatch.solvers.relaxation import assignment
 from blindmatch.validation import IntArray, not_negative
 
-PYSCIPOPT = Dependency("pyscipopt", "pip install 'blindmatch[scip]'")
+PYSCIPOPT = Dependency("pyscipopt", pip_install("scip"))
 
 
 @dataclass(frozen=True)
