@@ -85,14 +85,6 @@ class Command(_HelpWithExamples, TyperCommand):
         if len(self.params) <= _MANY:
             self._rare = []
 
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Show the whole help if it is asked for."""
-        if self._rare and "--help-all" in args:
-            ctx.meta["all options"] = True
-            self.format_help(ctx, ctx.make_formatter())
-            ctx.exit()
-        return super().parse_args(ctx, args)
-
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help page, without what is rarely used unless all of it is wanted."""
         hidden = [] if ctx.meta.get("all options") else [one for one in self._rare if not getattr(one, "hidden", False)]
@@ -107,7 +99,11 @@ class Command(_HelpWithExamples, TyperCommand):
             output().print(f"{len(hidden)} more options: {ctx.command_path} --help-all\n", highlight=False)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse; ``--log`` may stand without a file."""
+        """Parse; ``--log`` may stand without a file, and ``--help-all`` shows the whole help."""
+        if self._rare and "--help-all" in args:
+            ctx.meta["all options"] = True
+            self.format_help(ctx, ctx.make_formatter())
+            ctx.exit()
         return super().parse_args(ctx, with_bare_log(args))
 
 
