@@ -44,8 +44,7 @@ def _machine() -> dict[str, str]:
     import numpy as np  # noqa: F401 (its BLAS must be loaded to be listed)
     from threadpoolctl import threadpool_info
 
-    from blindmatch.machine import usable_cores
-    from blindmatch.solving.memory import available_bytes
+    from blindmatch.machine import available_bytes, usable_cores
 
     libraries = {f"{one['internal_api']} {one.get('version')} ({one['num_threads']})" for one in threadpool_info()}
     flags = Path("/proc/cpuinfo")

@@ -62,5 +62,5 @@ def match_columns(
     match = Match(replace(found, title=title, settings={**settings, "command": command_line()}).sealed())
     answer = Answer(match, outputs)
     if plan is not None:
-        answer.assess(None, lambda: assess_with_progress(match.result, plan, solving))
+        answer.assess(None, lambda: assess_with_progress(match.result, plan, solving, solving.assess_seconds))
     answer.finish()
