@@ -151,6 +151,11 @@ def test_results_show_themselves() -> None:
     assert frame["target"].tolist() == result.permutation.tolist()
     assert frame["confidence"].tolist() == trust.confidence.tolist()
     assert frame["source"][0] == "<b>0"
+    problem = result.task.problem
+    assert "<td>items</td><td>12</td>" in problem._repr_html_()
+    found = bm.best_subsets(X, Y, size=4, k=2, engine="exact")
+    assert repr(found).startswith("Subsets(2 subsets, proved to be the cheapest. No subset costs less than")
+    assert f"<td>{', '.join(map(str, found.subsets[0]))}</td>" in found._repr_html_()
 
 
 def edited(path: Path, words: dict) -> None:

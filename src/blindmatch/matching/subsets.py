@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.views import Views
 from blindmatch.matching.subset_engines import ENGINES, SubsetTask
+from blindmatch.notebook import html_table
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Budget
@@ -45,6 +47,22 @@ class Subsets:
     lower_bound: float | None
     status: SubsetStatus
     engine: str
+
+    @property
+    def _verdict(self) -> str:
+        bound = "" if self.lower_bound is None else f" No subset costs less than {self.lower_bound:.7g}."
+        proof = {"optimal": "proved to be the cheapest", "heuristic": "found by search, without a proof"}
+        ended = proof.get(self.status, f"the best so far ({self.status})")
+        return f"{len(self.subsets)} subsets, {ended}.{bound}"
+
+    def __repr__(self) -> str:
+        best = f" costs={[float(f'{cost:.4g}') for cost in self.costs[:3]]}" if self.subsets else ""
+        return f"Subsets({self._verdict}{best}, engine={self.engine!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, then the first subsets."""
+        items = [", ".join(map(str, subset)) for subset in self.subsets]
+        return f"<p><b>{escape(self._verdict)}</b></p>{html_table({'cost': self.costs.tolist(), 'items': items})}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blindmatch.notebook import html_table
 from blindmatch.problem.exact_sums import sum_of_products
 from blindmatch.validation import (
     BoolArray,
@@ -251,6 +252,13 @@ class QAP:
         if partners.min() < 0:
             raise ValueError(f"{name}={array.tolist()} leaves a source without a target")
         return np.concatenate([partners, np.setdiff1d(np.arange(self.n), partners)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what it is, then its numbers."""
+        forbidden = 0 if self.forbidden is None else int(self.forbidden.sum())
+        rows = {"items": self.n, "factor pairs": len(self.factors), "symmetric": self.symmetric}
+        rows |= {"linear term": bool(self.linear.any()), "forbidden pairs": forbidden, "constant": self.constant}
+        return f"<p><b>Quadratic assignment problem</b></p>{html_table({'': [*rows], 'value': [*rows.values()]})}"
 
     def objective(self, permutation: ArrayLike) -> float:
         """Cost of a permutation: source i is paired with target permutation[i].
