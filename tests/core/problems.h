@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -32,11 +31,10 @@ inline Problem grid_problem(int n, std::uint64_t seed) {
 
 // The optimum by trying every permutation, and the cheapest cost through each pair.
 struct Enumerated {
-    double optimum = std::numeric_limits<double>::infinity();
+    double optimum = kInfinity;
     std::vector<double> through;
 
-    explicit Enumerated(const Problem& problem)
-        : through(problem.n * problem.n, std::numeric_limits<double>::infinity()) {
+    explicit Enumerated(const Problem& problem) : through(problem.n * problem.n, kInfinity) {
         std::vector<int> permutation(problem.n);
         std::iota(permutation.begin(), permutation.end(), 0);
         do {

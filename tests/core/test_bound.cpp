@@ -48,7 +48,7 @@ TEST_CASE("no bound of a sweep is above the optimum, of all permutations or thro
         ThreadPool pool(2);
         Stop stop;
         Bounder bounder(problem, std::vector<std::uint8_t>(49, 0), nullptr, pool, stop);
-        double before = -std::numeric_limits<double>::infinity();
+        double before = -kInfinity;
         for (int round = 0; round < 3; ++round) {
             REQUIRE(bounder.sweep(stop));
             bounder.prove_and_fix(kIntegers.of(truth.optimum), 1.0, stop);

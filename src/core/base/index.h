@@ -1,9 +1,12 @@
-// Places in row-major matrices: products of ints that need 64 bits.
+// Infinity, and places in row-major matrices: products of ints that need 64 bits.
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace blindmatch {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The size of a matrix, or the start of its row `rows`.
 template <class Row, class Width>

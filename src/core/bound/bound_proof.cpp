@@ -13,7 +13,6 @@
 namespace blindmatch {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRounding = std::numeric_limits<double>::epsilon();  // twice the unit roundoff: generous throughout
 
 constexpr double kGrace = 0.03;  // seconds

@@ -34,6 +34,6 @@ struct Proof {
 // leader'_ij = leader_ij + 1/2 sum_k min_l R bounds the cost by the assignment problem of leader', whose column duals
 // are `beta`. Where `stage.beta` is empty it is computed and stored there. Nothing is returned if `stop` has come and
 // the proof would make the caller late.
-std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop);
+[[nodiscard]] std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop);
 
 }  // namespace blindmatch

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/index.h"
 
 namespace blindmatch {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Duals scaled_duals(const ScaledProblem& problem, const Stage& stage) {
     Duals duals(problem.n);

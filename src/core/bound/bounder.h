@@ -23,9 +23,9 @@ class Bounder {
             Stop& stop);
 
     // One sweep and the leader's assignment problem; false if `stop` cut it short.
-    bool sweep(Stop& stop, bool redistribute = true);
+    [[nodiscard]] bool sweep(Stop& stop, bool redistribute = true);
     // `iterations` of the first-order method, then one sweep that makes its duals feasible; false as above.
-    bool relax(int iterations, const std::vector<int>& permutation, Stop& stop);
+    [[nodiscard]] bool relax(int iterations, const std::vector<int>& permutation, Stop& stop);
     std::size_t relaxation_bytes() const { return RltLp::bytes(problem_.n, sweeps_.forbidden()); }
 
     // Proves the current duals. Forbids every pair that cannot be in a permutation that costs less than `target`,

@@ -45,7 +45,7 @@ struct BoundResult {
 
 // `initial` is the first incumbent; empty: a few local searches find one. `report` is called from the calling thread.
 // The result does not depend on the number of threads unless `stop` cut it short.
-BoundResult dual_ascent(const Problem& problem, const DualAscentOptions& options, std::vector<int> initial, Stop& stop,
-                        const BoundReport& report = {});
+[[nodiscard]] BoundResult dual_ascent(const Problem& problem, const DualAscentOptions& options,
+                                      std::vector<int> initial, Stop& stop, const BoundReport& report = {});
 
 }  // namespace blindmatch

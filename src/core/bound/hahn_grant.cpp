@@ -210,7 +210,8 @@ bool HahnGrant::sweep(Stop& stop) {
 void HahnGrant::solve_leader() {
     Lap& lap = workers_.front().lap;
     const int n = problem_.n;
-    lap.solve(leader_.data(), n, method_, epsilon_);
+    // Nothing is forbidden here, so an assignment exists.
+    static_cast<void>(lap.solve(leader_.data(), n, method_, epsilon_));
     offer(lap.row_to_col());  // Alg. 2, l. 7
     gain_ = lap.dual_sum();
     bound_ += gain_;
@@ -242,7 +243,7 @@ void HahnGrant::solve_subproblem(int i, int j, int worker) {
     Worker& w = workers_[worker];
     costs_->gather(i, j, w.matrix.data());
     int* warm = warm_.data() + cell(i, j, n) * n;
-    w.lap.solve(w.matrix.data(), m, method_, epsilon_, warm);  // Alg. 1, l. 13; Alg. 2, l. 13
+    static_cast<void>(w.lap.solve(w.matrix.data(), m, method_, epsilon_, warm));  // Alg. 1, l. 13; Alg. 2, l. 13
     const double *u = w.lap.u(), *v = w.lap.v();
     std::copy(w.lap.row_to_col(), w.lap.row_to_col() + m, warm);
     for (int k = 0, row = 0; k < n; ++k)
@@ -275,7 +276,7 @@ void HahnGrant::offer(const int* permutation) {
 std::vector<double> HahnGrant::column_duals() {
     const int n = problem_.n;
     Lap& lap = workers_.front().lap;
-    lap.solve(leader_.data(), n);
+    static_cast<void>(lap.solve(leader_.data(), n));
     std::vector<double> beta = beta_;
     for (int j = 0; j < n; ++j) beta[j] += lap.v()[j];
     return beta;

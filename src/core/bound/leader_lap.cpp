@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "base/index.h"
 #include "lap/lap.h"
 
 namespace blindmatch {
@@ -19,7 +19,7 @@ double forbid_too_large(std::vector<double>& leader) {
         if (std::abs(x) <= kTooLarge) {
             largest = std::max(largest, std::abs(x));
         } else {
-            x = std::numeric_limits<double>::infinity();
+            x = kInfinity;
         }
     }
     return largest;

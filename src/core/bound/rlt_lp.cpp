@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "base/index.h"
 #include "bound/leader_lap.h"
@@ -15,7 +14,7 @@ namespace {
 constexpr float kNoVariable = -1e6f;  // as a V: makes the gradient of a y that does not exist huge, so it stays zero
 constexpr double kStep = 0.95;        // of the largest step for which the iteration converges
 constexpr double kLongest = 0.15;     // restart after this share of all iterations
-constexpr double kBalance = 0.7;      // of the measured ratio of dual to primal moves
+constexpr double kMoveBalance = 0.7;  // of the measured ratio of dual to primal moves
 // Range of the primal weight. Once rounding in float32 is all that moves the duals (or y), their ratio says nothing and
 // the weight would run away, to zero or infinity; beyond this range one side only moves by its rounding errors anyway.
 constexpr double kLeastWeight = 1e-6, kMostWeight = 1e4;
@@ -111,7 +110,7 @@ std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
 
 void RltLp::start(const Duals& duals, const std::vector<int>& permutation, double trust) {
     const std::size_t plane = area(n_, stride_);
-    std::vector<double> leader(area(n_, n_), std::numeric_limits<double>::infinity());
+    std::vector<double> leader(area(n_, n_), kInfinity);
     for (int i = 0; i < n_; ++i) {
         Row& row = rows_[i];
         for (int s : row.active) {
@@ -326,7 +325,7 @@ void RltLp::restart() {
             dual += n_ * squared_distance(row.v.data(), row.v_anchor.data(), row.v.size());
         }
         if (primal > 1e-20 && dual > 1e-20 && std::isfinite(dual / primal)) {
-            const double balanced = std::sqrt(weight_ * kBalance * std::sqrt(dual / primal));
+            const double balanced = std::sqrt(weight_ * kMoveBalance * std::sqrt(dual / primal));
             weight_ = std::clamp(balanced, kLeastWeight, kMostWeight);
         }
     }

@@ -1,8 +1,8 @@
 #include "bound/sweeps.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "base/index.h"
 #include "bound/leader_lap.h"
 
 namespace blindmatch {
@@ -295,7 +295,7 @@ bool Sweeps::visit(const int* batch, int count, Stop& stop) {
 }
 
 std::vector<double> Sweeps::charged_leaders() {
-    std::vector<double> leaders(area(n_, n_), std::numeric_limits<double>::infinity());
+    std::vector<double> leaders(area(n_, n_), kInfinity);
     pool_.run(n_, [&](int i, int worker) {
         for (int j = 0; j < n_; ++j) {
             const std::size_t pair = cell(i, j, n_);
@@ -327,7 +327,7 @@ Stage Sweeps::stage(float factor) const {
 void Sweeps::close() {
     std::vector<double> leader = leader_;
     for (std::size_t pair = 0; pair < leader.size(); ++pair) {
-        if (forbidden_[pair]) leader[pair] = std::numeric_limits<double>::infinity();
+        if (forbidden_[pair]) leader[pair] = kInfinity;
     }
     const LeaderDuals duals = solve_leader(std::move(leader), n_);
     assignment_ = duals.assignment;

@@ -26,11 +26,11 @@ class Sweeps {
     // the Gilmore-Lawler bound in O(n^3), with duals in the middle of their ranges. Needs a single factor.
     void start_by_sorting(Stop& stop);
     // False, and nothing changes, if a dual is NaN or larger than kLargestDual.
-    bool start_from(Duals duals);
+    [[nodiscard]] bool start_from(Duals duals);
 
     // False if `stop` ended it early; the duals are sound but the bound is not refreshed. `redistribute` gives what the
     // leaders hold back to the pair costs first.
-    bool sweep(Stop& stop, bool redistribute = true);
+    [[nodiscard]] bool sweep(Stop& stop, bool redistribute = true);
 
     // Solves the leader's assignment problem, moves its value to the bound.
     void close();

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/index.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {
@@ -21,7 +22,7 @@ BLINDMATCH_KERNEL bool row_minima(const LapMatrix& c, double limit, double* u) {
     Columns odd{};
     for (int i = 0; i < c.n; ++i) {
         const double* row = c.row(i);
-        Values least = broadcast(kLapInfinity);
+        Values least = broadcast(kInfinity);
         for_each_vector(c.n, [&](int j) {
             const Values x = load(row + j);
             least = smaller(x, least);
@@ -52,16 +53,16 @@ bool check_costs(LapWork& work, const LapMatrix& c) {
         for (int i = 0; i < c.n; ++i) {
             for (int j = 0; j < c.n; ++j) {
                 const double x = c(i, j);
-                if (!(std::abs(x) <= limit) && x != kLapInfinity) refuse(i, j, x);
+                if (!(std::abs(x) <= limit) && x != kInfinity) refuse(i, j, x);
             }
         }
     }
-    return !odd || std::none_of(work.u.begin(), work.u.begin() + c.n, [](double x) { return x == kLapInfinity; });
+    return !odd || std::none_of(work.u.begin(), work.u.begin() + c.n, [](double x) { return x == kInfinity; });
 }
 
 // The same problem with dummy rows and columns that can only be paired with each other, at no cost.
 LapMatrix enlarge(LapWork& work, const LapMatrix& c) {
-    std::fill(work.padded.begin(), work.padded.end(), kLapInfinity);
+    std::fill(work.padded.begin(), work.padded.end(), kInfinity);
     for (int i = 0; i < kLapLanes; ++i) {
         if (i < c.n) {
             std::copy_n(c.row(i), c.n, work.padded.begin() + i * kLapLanes);

@@ -25,8 +25,8 @@ class Lap {
     //             It changes the speed and the choice among optima, never the value. May be row_to_col() itself.
     // balance     jonker_volgenant only: rounds, O(n^2) each, that move the duals from an extreme point towards the
     //             middle of the optimal ones. An ascent that subtracts them gets much further with 1 than with 0.
-    bool solve(const double* cost, int n, LapMethod method = LapMethod::jonker_volgenant, double epsilon = 0.0,
-               const int* warm = nullptr, int balance = 1);
+    [[nodiscard]] bool solve(const double* cost, int n, LapMethod method = LapMethod::jonker_volgenant,
+                             double epsilon = 0.0, const int* warm = nullptr, int balance = 1);
 
     // Results of the last solve. With every method the duals are feasible: u_i + v_j <= cost[i][j] to rounding, because
     // u_i = min_j (cost[i][j] - v_j) is computed last. So dual_sum() = sum u + sum v is a lower bound on every

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/index.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {
@@ -14,11 +15,11 @@ namespace {
 using namespace lap_kernels;
 
 constexpr int kBidsPerRow = 50;  // then paths take over
-constexpr int kPatience = 2;     // an assignment that took more than this times n bids was a war: the other side's turn
+constexpr int kWar = 2;          // an assignment that took more than this times n bids was a war: the other side's turn
 
 // The two smallest of c_ij - u_i over the rows i.
 TwoSmallest two_smallest_rows(const LapMatrix& c, const double* u, int j) {
-    TwoSmallest best{kLapInfinity, kLapInfinity, 0};
+    TwoSmallest best{kInfinity, kInfinity, 0};
     for (int i = 0; i < c.n; ++i) {
         const double x = c(i, j) - u[i];
         if (x < best.first) {
@@ -33,7 +34,7 @@ TwoSmallest two_smallest_rows(const LapMatrix& c, const double* u, int j) {
 // What the bidder is left with: as much as its second choice would give, less epsilon. A bidder with one choice only
 // overbids by epsilon alone, which keeps everything finite.
 double price(const TwoSmallest& best, double epsilon) {
-    return (best.second < kLapInfinity ? best.second : best.first) + epsilon;
+    return (best.second < kInfinity ? best.second : best.first) + epsilon;
 }
 
 // One row bids. True: it got a free column; otherwise the row that it displaced takes its place in the queue.
@@ -76,12 +77,12 @@ bool bid_for_row(LapWork& work, const LapMatrix& c, double epsilon, int& row_cou
 // Between what rounding would swallow and the scale of the costs, beyond which only precision is lost. Zero if the
 // costs are zero or denormal.
 double sane_epsilon(const LapMatrix& c, double epsilon) {
-    double least = kLapInfinity, most = -kLapInfinity;
+    double least = kInfinity, most = -kInfinity;
     for (int i = 0; i < c.n; ++i) {
         for (int j = 0; j < c.n; ++j) {
             const double x = c(i, j);
             least = x < least ? x : least;
-            most = x > most && x < kLapInfinity ? x : most;
+            most = x > most && x < kInfinity ? x : most;
         }
     }
     const double scale = std::max({most - least, most, -least});
@@ -92,7 +93,7 @@ double sane_epsilon(const LapMatrix& c, double epsilon) {
 bool every_column_allowed(const LapMatrix& c) {
     for (int j = 0; j < c.n; ++j) {
         int i = 0;
-        while (i < c.n && c(i, j) == kLapInfinity) ++i;
+        while (i < c.n && c(i, j) == kInfinity) ++i;
         if (i == c.n) return false;
     }
     return true;
@@ -114,7 +115,7 @@ BLINDMATCH_KERNEL bool lap_auction(LapWork& work, const LapMatrix& c, double eps
         const bool assigned =
             forward ? bid_for_column(work, c, epsilon, row_count) : bid_for_row(work, c, epsilon, row_count);
         if (!assigned) continue;
-        if (bid - last > kPatience * c.n) forward = !forward;
+        if (bid - last > kWar * c.n) forward = !forward;
         last = bid;
     }
     if (row_count == 0) return true;

@@ -1,6 +1,7 @@
 // Shortest augmenting paths by Dijkstra's method on the reduced costs (Jonker & Volgenant 1987, section 3).
 #include <algorithm>
 
+#include "base/index.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {
@@ -15,7 +16,7 @@ BLINDMATCH_INLINE Nearest start(LapWork& work, const double* row, int r, int n) 
     std::int64_t* previous = work.previous.data();
     const double* v = work.v.data();
     const Columns from = Columns{} + r;
-    Values least = broadcast(kLapInfinity);
+    Values least = broadcast(kInfinity);
     Columns at{};
     for_each_vector(n, [&](int j) {
         const Values y = load(v + j);
@@ -37,7 +38,7 @@ BLINDMATCH_INLINE Nearest relax(LapWork& work, const double* row, int i, double 
     const double* open_v = work.open_v.data();
     std::int64_t* previous = work.previous.data();
     const Columns from = Columns{} + i;
-    Values least = broadcast(kLapInfinity);
+    Values least = broadcast(kInfinity);
     Columns at{};
     for_each_vector(n, [&](int j) {
         const Values path = (load(row + j) - load(open_v + j)) + offset;
@@ -70,15 +71,15 @@ BLINDMATCH_INLINE bool augment_row(LapWork& work, const LapMatrix& c, int r) {
     double radius = nearest.value;
     int count = 0, sink;
     while (true) {
-        if (nearest.value == kLapInfinity) return false;
+        if (nearest.value == kInfinity) return false;
         radius = std::max(radius, nearest.value);  // rounding must not let it shrink
         sink = nearest_free_column(work, nearest.value);
         if (sink >= 0) break;
         const int j = nearest.column, i = work.col_to_row[j];
         work.reached[count] = j;
         work.reached_distance[count++] = radius;
-        work.open_v[j] = -kLapInfinity;
-        work.distance[j] = kLapInfinity;
+        work.open_v[j] = -kInfinity;
+        work.distance[j] = kInfinity;
         nearest = relax(work, c.row(i), i, radius - work.u[i], c.n);
     }
     for (int k = 0; k < count; ++k) {

@@ -3,6 +3,7 @@
 // middle.
 #include <algorithm>
 
+#include "base/index.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {
@@ -15,8 +16,8 @@ using namespace lap_kernels;
 BLINDMATCH_INLINE void room_to_rise(LapWork& work, const LapMatrix& c) {
     const double* v = work.v.data();
     double* column_room = work.distance.data();
-    std::fill_n(column_room, c.n, kLapInfinity);
-    const Values nothing = broadcast(kLapInfinity);
+    std::fill_n(column_room, c.n, kInfinity);
+    const Values nothing = broadcast(kInfinity);
     for (int i = 0; i < c.n; i += kLapRows) {
         const double* row[kLapRows] = {};
         Values u[kLapRows] = {}, least[kLapRows] = {};
@@ -53,7 +54,7 @@ BLINDMATCH_KERNEL void lap_balance(LapWork& work, const LapMatrix& c, int rounds
         for (int i = 0; i < c.n; ++i) {
             const int j = work.row_to_col[i];
             const double row_room = work.reached_distance[i], column_room = work.distance[j];
-            if (row_room == kLapInfinity || column_room == kLapInfinity) continue;
+            if (row_room == kInfinity || column_room == kInfinity) continue;
             const double shift = 0.5 * (row_room - column_room);
             work.u[i] += shift;
             work.v[j] -= shift;

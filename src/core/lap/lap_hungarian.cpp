@@ -2,6 +2,7 @@
 // baseline of the paper. The duals move at every step of the search, as in the textbooks.
 #include <algorithm>
 
+#include "base/index.h"
 #include "lap/lap_work.h"
 
 namespace blindmatch {
@@ -11,11 +12,11 @@ namespace {
 // can).
 int grow_tree(LapWork& work, const LapMatrix& c, int r) {
     std::vector<double>& slack = work.distance;  // of each column, to the rows of the tree
-    std::fill_n(slack.begin(), c.n, kLapInfinity);
+    std::fill_n(slack.begin(), c.n, kInfinity);
     std::fill_n(work.rows.begin(), c.n, 0);  // 1 = the column is in the tree
     int count = 0;
     for (int i = r;;) {
-        double least = kLapInfinity;
+        double least = kInfinity;
         int nearest = -1;
         for (int j = 0; j < c.n; ++j) {
             if (work.rows[j]) continue;

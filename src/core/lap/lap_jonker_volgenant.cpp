@@ -1,6 +1,7 @@
 // Jonker & Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment problems", 1987.
 #include <algorithm>
 
+#include "base/index.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {
@@ -13,7 +14,7 @@ using namespace lap_kernels;
 BLINDMATCH_INLINE bool reduce_columns(LapWork& work, const LapMatrix& c) {
     double* v = work.v.data();
     std::int64_t* best_row = work.previous.data();
-    std::fill_n(v, c.n, kLapInfinity);
+    std::fill_n(v, c.n, kInfinity);
     std::fill_n(best_row, c.n, 0);
     for (int i = 0; i < c.n; ++i) {
         const double* row = c.row(i);
@@ -30,7 +31,7 @@ BLINDMATCH_INLINE bool reduce_columns(LapWork& work, const LapMatrix& c) {
     }
     std::fill_n(work.reached.data(), c.n, 0);
     for (int j = c.n - 1; j >= 0; --j) {
-        if (v[j] == kLapInfinity) return false;
+        if (v[j] == kInfinity) return false;
         const int i = static_cast<int>(best_row[j]);
         if (work.reached[i]++ == 0) work.assign(i, j);
     }
@@ -43,7 +44,7 @@ BLINDMATCH_INLINE void transfer_reductions(LapWork& work, const LapMatrix& c) {
     for (int i = 0; i < c.n; ++i) {
         if (work.reached[i] != 1) continue;
         const TwoSmallest best = two_smallest(c.row(i), work.v.data(), c.n);
-        if (best.second < kLapInfinity) work.v[work.row_to_col[i]] -= best.second - best.first;
+        if (best.second < kInfinity) work.v[work.row_to_col[i]] -= best.second - best.first;
     }
 }
 
@@ -65,7 +66,7 @@ BLINDMATCH_INLINE int reduce_rows(LapWork& work, const LapMatrix& c, int count, 
             const double* row = c.row(i);
             TwoSmallest best = two_smallest(row, work.v.data(), c.n);
             const double lower = work.v[best.column] - (best.second - best.first);
-            const bool gains = lower < work.v[best.column] && lower > -kLapInfinity && steps > 0;
+            const bool gains = lower < work.v[best.column] && lower > -kInfinity && steps > 0;
             if (gains) {
                 work.v[best.column] = lower;
             } else if (const int j = tight_free_column(work, row, best.first); j >= 0) {
@@ -108,7 +109,7 @@ BLINDMATCH_INLINE bool cold_start(LapWork& work, const LapMatrix& c) {
 // Row minima, then column minima of what is left, and the pairs of the previous assignment that are tight.
 BLINDMATCH_INLINE bool warm_start(LapWork& work, const LapMatrix& c, const int* warm) {
     double* v = work.v.data();
-    std::fill_n(v, c.n, kLapInfinity);
+    std::fill_n(v, c.n, kInfinity);
     for (int i = 0; i < c.n; i += kLapRows) {
         const double* row[kLapRows] = {};
         Values u[kLapRows] = {};
@@ -123,7 +124,7 @@ BLINDMATCH_INLINE bool warm_start(LapWork& work, const LapMatrix& c, const int* 
         });
     }
     for (int j = 0; j < c.n; ++j) {
-        if (v[j] == kLapInfinity) return false;
+        if (v[j] == kInfinity) return false;
     }
     for (int i = 0; i < c.n; ++i) {
         const int j = warm[i];

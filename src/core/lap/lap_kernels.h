@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/index.h"
 #include "base/simd.h"
 #include "lap/lap_work.h"
 
@@ -53,7 +54,7 @@ BLINDMATCH_INLINE Nearest nearest_lane(const Values& values, const Columns& colu
 
 // min_j (row_j - v_j)
 BLINDMATCH_INLINE double row_minimum(const double* row, const double* v, int n) {
-    Values least = broadcast(kLapInfinity);
+    Values least = broadcast(kInfinity);
     for_each_vector(n, [&](int j) { least = smaller(load(row + j) - load(v + j), least); });
     return smallest_lane<double>(least);
 }
@@ -65,7 +66,7 @@ struct TwoSmallest {
 
 // The two smallest of row_j - v_j, at different columns.
 BLINDMATCH_INLINE TwoSmallest two_smallest(const double* row, const double* v, int n) {
-    Values first = broadcast(kLapInfinity), second = first;
+    Values first = broadcast(kInfinity), second = first;
     Columns at{}, columns = columns_from(0);
     const auto visit = [&](const Values& x) {
         const Columns less = x < first;
@@ -78,10 +79,10 @@ BLINDMATCH_INLINE TwoSmallest two_smallest(const double* row, const double* v, i
     if (j < n) {  // seen twice, an element would be its own runner-up: hide the overlap
         columns = columns_from(n - kLapLanes);
         const Values x = load(row + n - kLapLanes) - load(v + n - kLapLanes);
-        visit(columns < j ? broadcast(kLapInfinity) : x);
+        visit(columns < j ? broadcast(kInfinity) : x);
     }
     const Nearest best = nearest_lane(first, at);
-    double runner_up = kLapInfinity;
+    double runner_up = kInfinity;
     for (int t = 0; t < kLapLanes; ++t) {
         const double x = at[t] == best.column ? second[t] : first[t];
         runner_up = x < runner_up ? x : runner_up;

@@ -3,14 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "base/index.h"
 
 namespace blindmatch {
-
-inline constexpr double kLapInfinity = std::numeric_limits<double>::infinity();
 
 struct LapMatrix {
     const double* data;

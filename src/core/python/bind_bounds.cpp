@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <limits>
 #include <optional>
 
 #include "bound/bounder.h"
@@ -240,8 +239,7 @@ void bind_bounds(nb::module_& m) {
             Bounder bounder(problem, std::vector<std::uint8_t>(all, 0), nullptr, pool, total);
             std::vector<double> seconds;
             const std::clock_t start = std::clock();
-            for (int sweep = 0; sweep < count; ++sweep) {
-                bounder.sweep(total);
+            for (int sweep = 0; sweep < count && bounder.sweep(total); ++sweep) {
                 seconds.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
             }
             return seconds;

@@ -11,14 +11,14 @@ namespace blindmatch {
 namespace {
 
 // Measured on QAPLIB and on Gromov-Wasserstein instances; results change little within a factor of two of any of these.
-constexpr int kPatience = 10;  // a tabu search ends after this times n swaps without a new best
-constexpr double kTenure = 5;  // longest tabu tenure, over n
+constexpr int kTabuPatience = 10;  // a tabu search ends after this times n swaps without a new best
+constexpr double kTenure = 5;      // longest tabu tenure, over n
 constexpr int kPopulation = 15;
 constexpr int kPopulationOfLarge = 8, kLarge = 75;  // from this size on, where each search takes long
 constexpr int kStale = 30;                          // children without a new best until the population is renewed
 constexpr int kLargestStart = 2000;  // no Gilmore-Lawler start above this size: no clock interrupts its assignment
 
-struct Shared {
+struct Team {
     const Problem& problem;
     const TabuOptions& options;
     Stop& stop;
@@ -31,7 +31,7 @@ struct Shared {
 template <class Real>
 class Stream {
  public:
-    Stream(Shared& shared, std::int64_t index)
+    Stream(Team& shared, std::int64_t index)
         : shared_(shared),
           problem_(shared.problem),
           n_(problem_.n),
@@ -105,7 +105,7 @@ class Stream {
         }
     }
 
-    // Robust tabu search until n * kPatience swaps have brought nothing new. Leaves its best in local_.
+    // Robust tabu search until n * kTabuPatience swaps have brought nothing new. Leaves its best in local_.
     bool improve(const std::vector<int>& start) {
         const bool usable = table_.reset(start, shared_.stop);
         save();
@@ -116,7 +116,7 @@ class Stream {
         tick_ = 0;
         double cost = local_.cost, lowest = cost;
         bool unsaved = false, go_on = true;
-        for (int since = 0; since < kPatience * n_ && (go_on = may_continue()); ++since) {
+        for (int since = 0; since < kTabuPatience * n_ && (go_on = may_continue()); ++since) {
             const auto swap = table_.best(expiry_.data(), tick_, static_cast<Real>(lowest - cost) - table_.noise());
             if (unsaved && !(swap.delta < 0)) {  // a local optimum: saving it on the way down would be in vain
                 save();
@@ -221,7 +221,7 @@ class Stream {
         }
     }
 
-    Shared& shared_;
+    Team& shared_;
     const Problem& problem_;
     const int n_;
     const std::size_t size_;  // of the population
@@ -240,7 +240,7 @@ class Stream {
 };
 
 template <class Real>
-SearchResult run(Shared& shared) {
+SearchResult run(Team& shared) {
     const TabuOptions& options = shared.options;
     const std::int64_t streams =
         options.iterations > 0 ? std::max<std::int64_t>(1, options.streams) : std::max(1, options.threads);
@@ -264,7 +264,7 @@ SearchResult run(Shared& shared) {
 }  // namespace
 
 SearchResult tabu(const Problem& problem, const TabuOptions& options, Stop& stop, const Progress& progress) {
-    Shared shared{.problem = problem, .options = options, .stop = stop, .incumbent = Incumbent(progress)};
+    Team shared{.problem = problem, .options = options, .stop = stop, .incumbent = Incumbent(progress)};
     Random random(options.seed);
     if (random_feasible(problem, random).empty()) return shared.incumbent.result(true);
     SearchResult result = SwapTable<float>::exact(problem) ? run<float>(shared) : run<double>(shared);

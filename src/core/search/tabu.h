@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "base/index.h"
 #include "base/problem.h"
 #include "base/stop.h"
 #include "search/two_opt.h"
@@ -17,7 +17,7 @@ struct TabuOptions {
     std::int64_t iterations =
         0;  // swaps that a stream may make; 0: until `stop`, and then one stream runs on each thread
     int threads = 1;
-    double target = -std::numeric_limits<double>::infinity();  // stop as soon as a cost is at most this
+    double target = -kInfinity;  // stop as soon as a cost is at most this
     // Stream r begins at initial[r], if that is feasible; else stream 0 at gilmore_lawler_start, the others at random.
     std::vector<std::vector<int>> initial;
 };

@@ -23,7 +23,6 @@ namespace {
 // Checkpoints take at most a tenth of the time, and 4 MB a second on average.
 constexpr double kCheckpointPause = 10.0, kCheckpointRate = 4e6;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Nodes that may be worked on at the same time. A constant: which nodes are taken, and what is known by then, must not
 // depend on the number of threads.
 constexpr std::size_t kTurns = 32;

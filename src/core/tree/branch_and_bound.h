@@ -35,17 +35,18 @@ struct TreeResult : TreeState {
     std::string checkpoint_error = {};  // why the last attempt to write the checkpoint failed; empty: it did not
 };
 
-// With a checkpoint, what a run knows is kept in that file, and the next run with the same problem goes on from there.
-// Whoever has the result safe removes it. That it cannot be written is told in the result and stops nothing. The result
-// does not depend on the number of threads unless `stop` cut it short; `report` is called from the calling thread.
-TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
-                            Stop& stop, const BoundReport& report = {});
+// With a checkpoint, the run keeps its state in that file, and the next run on the same problem continues from it. The
+// caller removes the file once it has saved the result. If the file cannot be written, `checkpoint_error` says why and
+// the run continues. The result does not depend on the number of threads unless `stop` cut it short; `report` is called
+// from the calling thread.
+[[nodiscard]] TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options,
+                                          std::vector<int> initial, Stop& stop, const BoundReport& report = {});
 
 // The symmetries that a run with these options uses; none if it uses none.
 std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options);
 
 // Works on the open nodes of `state` until `options.node_limit` of them are bounded, `stop` says so, or none is left.
-// Returns what is known and open then.
-TreeState grow(const Problem& problem, const BranchAndBoundOptions& options, TreeState state, Stop& stop);
+// Returns the tree as it is then.
+[[nodiscard]] TreeState grow(const Problem& problem, const BranchAndBoundOptions& options, TreeState state, Stop& stop);
 
 }  // namespace blindmatch

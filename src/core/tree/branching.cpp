@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "base/index.h"
 
 namespace blindmatch {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSidePower = 4.0;
 
 // How uneven the costs of one side are: standard deviation over mean, counted from the smallest entry.

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "search/two_opt.h"
 
 namespace blindmatch {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kNodeSweeps = 30;
 
 // A node with one permutation left: its cost is its bound, whatever digits the duals have.

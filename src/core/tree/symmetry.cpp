@@ -11,9 +11,9 @@ namespace {
 constexpr std::int64_t kMostSteps = 200000;
 
 // Depth-first search for permutations that keep one side of every factor and the linear costs.
-class Search {
+class SymmetrySearch {
  public:
-    Search(const Problem& problem, bool of_rows, int limit, std::vector<Symmetry>& found)
+    SymmetrySearch(const Problem& problem, bool of_rows, int limit, std::vector<Symmetry>& found)
         : problem_(problem),
           of_rows_(of_rows),
           limit_(limit),
@@ -91,8 +91,8 @@ class Search {
 
 std::vector<Symmetry> find_symmetries(const Problem& problem, int limit) {
     std::vector<Symmetry> found;
-    Search(problem, true, limit, found).run();
-    Search(problem, false, limit, found).run();
+    SymmetrySearch(problem, true, limit, found).run();
+    SymmetrySearch(problem, false, limit, found).run();
     return found;
 }
 

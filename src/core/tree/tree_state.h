@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/index.h"
 #include "base/problem.h"
 #include "bound/bound_proof.h"
 #include "bound/target.h"
@@ -34,8 +34,8 @@ struct TreeState {
     bool root_done = false;  // false: only the root's duals (the last stage of proof[0]) and the incumbent count
     std::vector<int> permutation;
     double cost = 0.0;
-    double root_bound = -std::numeric_limits<double>::infinity();
-    double closed_bound = std::numeric_limits<double>::infinity();  // of everything that needs no further work
+    double root_bound = -kInfinity;
+    double closed_bound = kInfinity;  // of everything that needs no further work
     std::int64_t nodes = 0, next_id = 0;
     bool proof_dropped = false;
     std::vector<ProofNode> proof = {};  // the root first; empty if it was dropped
