@@ -256,7 +256,7 @@ class QAP:
     def _repr_html_(self) -> str:
         """What a notebook shows: what it is, then its numbers."""
         forbidden = 0 if self.forbidden is None else int(self.forbidden.sum())
-        rows = {"items": self.n, "factor pairs": len(self.factors), "symmetric": self.symmetric}
+        rows: dict[str, object] = {"items": self.n, "factor pairs": len(self.factors), "symmetric": self.symmetric}
         rows |= {"linear term": bool(self.linear.any()), "forbidden pairs": forbidden, "constant": self.constant}
         return f"<p><b>Quadratic assignment problem</b></p>{html_table({'': [*rows], 'value': [*rows.values()]})}"
 
