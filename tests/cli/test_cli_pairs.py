@@ -247,3 +247,22 @@ def test_help_teaches_by_examples(command):
     done = run(command, "--help")
     assert done.exit_code == 0
     assert f"blindmatch {command}" in done.stdout.partition("Examples:")[2]
+
+
+def test_known_pairs_of_other_items(files):
+    X, Y = files
+    np.save("x.npy", X[5:]), np.save("y.npy", Y[5:])
+    np.save("a.npy", X[:5]), np.save("b.npy", Y[:5])
+    found = answer("match", "a.npy", "b.npy", "--known-from", "x.npy", "y.npy")
+    assert found["cost"] == pytest.approx(bm.match(X[:5], Y[:5], known=(X[5:], Y[5:]), rng=0).cost)
+    assert "5 known pairs of other items" in found["message"]
+    np.save("y.npy", Y[6:])
+    assert (
+        "--known-from has 5 sources and 4 targets"
+        in run("match", "a.npy", "b.npy", "--known-from", "x.npy", "y.npy").stderr
+    )
+
+
+def test_nobody_answers_in_a_pipe(files):
+    assert "--ask needs a terminal" in run("match", "a.npz", "b.npz", "--ask", "--known-pairs", "new.csv").stderr
+    assert not Path("new.csv").exists()

@@ -119,3 +119,13 @@ def test_one_pair_constant_columns_and_more_pairs_than_items() -> None:
     assert many.known.learner
     constant = bm.Task(X[:5], Y[:5], known=(X[5:6] * np.ones((1, 1)), Y[5:6]))
     assert isinstance(constant.known, Known)
+
+
+def test_the_confidence_counts_hidden_pairs_by_itself() -> None:
+    X, Y = spaces(30, noise=0.1)
+    trust = bm.match(X[:6], Y[:6], known=(X[6:], Y[6:]), rng=0).assess(draws=19, resamples=5, regret=False, rng=0)
+    assert trust.prior_count is not None
+    assert trust.prior_count.pairs == 24
+    assert trust.prior == trust.prior_count.share > 0.8
+    stated = bm.match(X[:6], Y[:6], known=(X[6:], Y[6:]), rng=0)
+    assert stated.assess(prior=0.3, draws=19, resamples=5, regret=False, rng=0).prior == 0.3

@@ -10,6 +10,7 @@ from typing import Any
 SET_BY = {
     "rng": ("seed", "random_state"),
     "known_pairs": ("known", "known_pairs"),
+    "known": ("known_from",),
     "forbidden_pairs": ("forbid", "forbidden_pairs"),
     "X": ("images", "source"),
     "Y": ("classes", "target"),

@@ -261,6 +261,40 @@ class Result:
         plan = AssessmentPlan.of(task, (source_samples, target_samples), background, prior, draws, resamples, regret)
         return assess_result(self, plan, Schedule.of(rng, threads, time_limit, callback))
 
+    def ask(
+        self,
+        k: int = 5,
+        *,
+        time_limit: float | None = 20.0,
+        rng: int | np.random.Generator | None = 0,
+        threads: int | None = None,
+    ) -> list[tuple[int, list[int]]]:
+        """The k sources whose partners a person should tell first, each with two or three likely targets.
+
+        Near-optimal matches disagree on some items more than on others. The first question is the one whose answer
+        rules out most of them, the second the one that adds most to the first. Give the answers back as `known_pairs`.
+
+        Parameters
+        ----------
+        k
+            The number of questions; fewer if fewer pairs are open.
+        time_limit
+            Seconds for the search of other matches.
+        rng, threads
+            As in ``bm.solve``.
+
+        Examples
+        --------
+        >>> import numpy as np, blindmatch as bm
+        >>> square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [5.0, 7.0]])
+        >>> result = bm.match(square, square[::-1], rng=0)
+        >>> [source for source, candidates in result.ask(1)][0] in (1, 2)  # 0 and 3 are at other distances from 4
+        True
+        """
+        from blindmatch.trust.questions import questions
+
+        return questions(self, at_least(k, 1, "k"), time_limit=time_limit, rng=rng, threads=threads)
+
     def report(
         self,
         path: str | Path,

@@ -19,7 +19,7 @@ from blindmatch.trust.alternatives import Alternatives, find_alternatives, inter
 from blindmatch.trust.confidence import features, probability
 from blindmatch.trust.large import assess_large
 from blindmatch.trust.null import Null, from_background, rotated
-from blindmatch.trust.prior import KnownPairs, Prior, as_prior, refuse_prior
+from blindmatch.trust.prior import KnownPairs, Prior, as_prior, count_hidden, refuse_prior
 from blindmatch.trust.report import Assessment
 from blindmatch.trust.search import Part
 from blindmatch.trust.significance import Significance, significance
@@ -49,6 +49,9 @@ def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> A
         if isinstance(prior, KnownPairs):
             count = prior.count(task, schedule.part("known pairs"))
             prior = count.share
+        elif prior is None and task.known is not None:
+            count = count_hidden(task, schedule.part("known pairs"))
+            prior = None if count is None else count.share
         problem, evidence = task.problem, gather(match, task, plan, schedule)
     found, test, rows = evidence.found, evidence.test, evidence.rows
     extra = found.without - found.cost

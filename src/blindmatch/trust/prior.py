@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
 from blindmatch.problem.distortion import as_sides
+from blindmatch.problem.known import FEWEST
 from blindmatch.problem.task import Task
 from blindmatch.trust.search import Part, search
 from blindmatch.validation import FloatArray, IntArray
@@ -101,6 +102,33 @@ class KnownPairs:
         ]
         hints = replace(task.hints, known=(), forbidden=None, reward=None)
         return task.changed(sides=(sides[0], sides[1]), hints=hints)
+
+
+def count_hidden(task: Task, part: Part) -> Count | None:
+    """Hide some of the known pairs of other items among the items, match all, and count how many come back.
+
+    The others stay known, and the match is larger than the real one: the share is a little too low. None if too few
+    pairs are known to hide some, or if the deadline leaves no time.
+    """
+    known = task.known
+    if known is None or known.count < 2 * FEWEST:
+        return None
+    (n, m), right, hidden = task.sizes, 0, 0
+    size = max(1, min(known.count // 5, max(n, m)))
+    for fold in np.array_split(part.rng.permutation(known.count), min(_DRAWS, known.count // size)):
+        rest = np.setdiff1d(np.arange(known.count), fold)
+        sides = zip(task.all_points, (n, m), strict=True)
+        points = [np.concatenate([own[:count], own[count + fold]]) for own, count in sides]
+        others = replace(known, given=(known.given[0][rest], known.given[1][rest]))
+        sizes = n + len(fold), m + len(fold)
+        hints = replace(task.hints, sizes=sizes, known=(), forbidden=None, reward=None, excess=None)
+        found = search(task.changed(sides=(points[0], points[1]), hints=hints, known=others).problem, part)
+        if found is None:
+            break
+        right += int((found[0][n : n + len(fold)] == m + np.arange(len(fold))).sum())
+        hidden += len(fold)
+        part.progress(min(1.0, hidden / known.count))
+    return Count(right, hidden) if hidden else None
 
 
 def as_prior(value: Prior | None, task: Task, name: str = "prior") -> float | KnownPairs | None:

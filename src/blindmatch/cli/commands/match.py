@@ -18,6 +18,7 @@ from blindmatch.cli.app import command
     "blindmatch match a.parquet b.csv --distortion cka --report report.html",
     "blindmatch match a.npy b.npy --assess --save match.npz",
     "blindmatch match dino.npy+clip.npy mpnet.npy+glove.npy",
+    "blindmatch match a.npz b.npz --ask --known-pairs answers.csv",
     "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
     "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
     "blindmatch match words.npy mots.npy --candidates 5 --output partners.csv",
@@ -43,6 +44,14 @@ def match(
             help="Write the partner of each source and its confidence (.csv), or add them to SOURCE (.h5ad).",
         ),
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask",
+            help="Ask which pairs are right, the most telling first, and match again after each answer. "
+            "Needs a terminal. Answers go into the file of --known-pairs: the same command goes on from there.",
+        ),
+    ] = False,
     candidates: Annotated[
         int,
         typer.Option(
@@ -61,6 +70,7 @@ def match(
         solve_with_progress,
     )
     from blindmatch.cli.console import complain
+    from blindmatch.cli.dialogue import ask_and_match, check_dialogue
     from blindmatch.cli.inputs import TaskInput, command_line, read_start
     from blindmatch.cli.items import check_items
     from blindmatch.cli.outputs import check_partners, write_partners
@@ -68,6 +78,7 @@ def match(
     from blindmatch.trust.prior import refuse_prior
 
     check_items(items, outputs.report)
+    check_dialogue(ask, outputs.json, what.known_pairs)
     inputs, options = TaskInput(source, target, what, items), solve_options(solving, checkpoint)
     others = {"--output": output, "--checkpoint": checkpoint, "--log": solving.log}
     check_answer(outputs, options.solver, others, [*inputs.paths, start])
@@ -86,6 +97,9 @@ def match(
         refuse_prior(trust.prior_from, max(task.sizes), "--prior-from")
     plan = plan_of(trust, task) if assesses else None
     found = solve_with_progress(partial(match_task, task), options, solving)
+    if ask:
+        again = partial(solve_with_progress, options=replace(options, start=None), given=solving)
+        found = ask_and_match(found, lambda task: again(partial(match_task, task)), what.known_pairs)
     match = inputs.match(found, {**solving.settings, "command": command_line()})
     ranking = found.ranking
     best = found.candidates(min(candidates, ranking.most)) if candidates and ranking is not None else None
