@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import sqlite3
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -87,6 +89,23 @@ def safetensors() -> bytes:
     return save({"embeddings": VALUES, "labels": np.arange(4)}, metadata={"names": json.dumps(NAMES)})
 
 
+def spreadsheet() -> bytes:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for name, row in zip(NAMES, VALUES.tolist(), strict=True):
+        book.active.append([name, *row])
+    return written("e.xlsx", book.save)
+
+
+def database() -> bytes:
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE towns(name, x REAL, y REAL, z REAL)")
+    base.executemany("INSERT INTO towns VALUES(?, ?, ?, ?)", [(n, *row) for n, row in zip(NAMES, VALUES, strict=True)])
+    base.commit()
+    return base.serialize()
+
+
 def npy(array: np.ndarray) -> bytes:
     file = io.BytesIO()
     np.save(file, array)
@@ -117,6 +136,7 @@ def targets() -> dict[str, Target]:
         ["name,x,y,z", *(f"{n},{row[0]},{row[1]},{row[2]}" for n, row in zip(NAMES, VALUES, strict=True))]
     )
     result = bm.solve(gw_problem(0, 5), "dual-ascent", rng=0)
+    lines = b"".join(b'{"name": "n%d", "x": %d, "y": 0.5}\n' % (row, row) for row in range(4))
     toml = b'seeds = 3\n[small-scale]\nseeds = 5\n[larger-scale]\nx = [1, 2.5, "a"]\ny = {a = 1979-05-27}\n'
     return {
         "npy": Target("e.npy", [npy(VALUES), npy(VALUES.astype(">f2"))], load_embeddings),
@@ -125,6 +145,10 @@ def targets() -> dict[str, Target]:
         "parquet": Target("e.parquet", parquet(), load_embeddings),
         "csv": Target("e.csv", [table.encode()], load_embeddings),
         "tsv": Target("e.tsv", [table.replace(",", "\t").encode("utf-8-sig")], load_embeddings),
+        "jsonl": Target("e.jsonl", [lines], load_embeddings),
+        "csv.gz": Target("e.csv.gz", [gzip.compress(table.encode(), mtime=0)], load_embeddings),
+        "xlsx": Target("e.xlsx", [spreadsheet()], load_embeddings),
+        "db": Target("e.db", [database()], load_embeddings),
         "dat": Target("p.dat", [f"6\n\n{numbers}\n".encode()], load_problem),
         "problem npz": Target("p.npz", [npz(source_cost=A, target_cost=B, linear=problem.linear)], load_problem),
         "sln": Target("p.sln", [b"6 578\n 2 1 4 3 6 5\n"], qaplib.read_sln),
@@ -139,6 +163,6 @@ def targets() -> dict[str, Target]:
 
 
 NAMES_OF_TARGETS = (
-    *("npy", "npz", "safetensors", "parquet", "csv", "tsv", "dat", "problem npz", "sln", "dd", "certificate"),
-    *("alignment", "saved match", "settings", "manifest npz", "manifest safetensors"),
+    *("npy", "npz", "safetensors", "parquet", "csv", "tsv", "jsonl", "csv.gz", "xlsx", "db", "dat", "problem npz"),
+    *("sln", "dd", "certificate", "alignment", "saved match", "settings", "manifest npz", "manifest safetensors"),
 )

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -137,6 +138,39 @@ def run_lengths(rows: int) -> bytes:
     return file.getvalue()
 
 
+def copies_of_a_text(rows: int) -> bytes:
+    """A parquet file in which a dictionary holds one long text."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["x" * 1_000_000]))
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"name": names, "x": np.arange(rows) / 7}), file, compression="zstd")
+    return file.getvalue()
+
+
+def computed_cells() -> bytes:
+    """A database with a column that it computes: 50 MB in each row."""
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE t(a, b GENERATED ALWAYS AS (hex(zeroblob(25000000))) VIRTUAL)")
+    base.executemany("INSERT INTO t(a) VALUES(?)", [(row,) for row in range(100)])
+    return base.serialize()
+
+
+def distant_row() -> bytes:
+    """A spreadsheet with a cell in row 2,000,000,000."""
+    from openpyxl import Workbook
+
+    book, sound, file = Workbook(), io.BytesIO(), io.BytesIO()
+    book.active.append([1, 2])
+    book.save(sound)
+    with zipfile.ZipFile(sound) as old, zipfile.ZipFile(file, "w") as new:
+        for name in old.namelist():
+            far = b'<row r="2000000000"><c r="A2000000000"><v>1</v></c></row></sheetData>'
+            new.writestr(name, old.read(name).replace(b"</sheetData>", far))
+    return file.getvalue()
+
+
 def many_members(count: int) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -164,6 +198,10 @@ HOSTILE = {
     "3 GB announced": ("npy", lambda: announcing((20_000, 20_000), pack=False), "shorter than its header"),
     "negative shape": ("npz", lambda: announcing((-5, 3)), "e.npz"),
     "parquet of equal rows": ("parquet", lambda: run_lengths(60_000_000), "would unpack to"),
+    "copies of a text": ("parquet", lambda: copies_of_a_text(200_000), "would unpack to"),
+    "a key for each row": ("jsonl", lambda: b"".join(b'{"k%d": 1}\n' % row for row in range(30_000)), "different keys"),
+    "computed cells": ("db", computed_cells, "too big"),
+    "a distant row": ("xlsx", distant_row, "1,048,576 lines"),
     "nested metadata": ("safetensors", lambda: nested_names(200_000), "not a readable"),
     "overlapping tensors": ("safetensors", lambda: tensors([4, 4], 2**40), "not a"),
     "tensor too large": ("safetensors", lambda: tensors([2**31, 2**31], 64), "not a"),

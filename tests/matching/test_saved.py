@@ -184,6 +184,7 @@ def edited(path: Path, words: dict) -> None:
         ({"assessment.prior_count": {"right": -1, "pairs": 3}}, "right"),
         ({"assessment.p_value": float("nan")}, "p_value"),
         ({"assessment.better": -1.0}, "better"),
+        ({"assessment.z": float("-inf")}, "z=-inf"),
     ],
 )
 def test_impossible_words_are_refused_by_name(tmp_path: Path, words: dict, named: str) -> None:

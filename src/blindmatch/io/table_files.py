@@ -23,7 +23,9 @@ from blindmatch.io.files import RATIO, UNPACKED, missing_package, reading, refus
 EXCEL, DATABASES = (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
 _SEPARATOR = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # Excel reads such a first line, and does not show it
 _PAGE = re.compile(r"\s*<(!doctype html|html)\b", re.IGNORECASE)
-_CELLS = UNPACKED // 8  # that a spreadsheet or a database may have
+_CELLS = UNPACKED // 8  # that a table may have
+_LINES = 1 << 20  # that Excel can show
+_LONGEST = 1 << 20  # bytes of a cell in a database
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
@@ -126,8 +128,8 @@ def _filled(rows: Iterable[Sequence[Any]]) -> list[tuple[int, list[Any]]]:
     for line, row in enumerate(rows, 1):
         last = max((place for place, cell in enumerate(row) if cell not in (None, "")), default=-1)
         cells += 1 + last
-        if cells > _CELLS or line > _CELLS:
-            raise ValueError(f"it has more than {_CELLS:,} cells")
+        if cells > _CELLS or line > _LINES:
+            raise ValueError(f"it has more than {_CELLS:,} cells, or more than {_LINES:,} lines")
         if last >= 0:
             kept.append((line, [cell.strip() if isinstance(cell, str) else cell for cell in row[: last + 1]]))
     return kept
@@ -139,11 +141,18 @@ def _database(path: Path, part: str | None) -> Table:
         path.open("rb").close()
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as base:
             base.execute("PRAGMA trusted_schema=OFF")
+            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)  # a column can be computed by the database
             known = base.execute("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'")
             name = _chosen(path, part, [str(row[0]) for row in known], "table")
             found = base.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))  # nosec B608: it has this table
             titles = [str(column[0]) for column in found.description]
-            rows = found.fetchmany(_CELLS // len(titles) + 1)
+            rows, total = [], 0
+            for row in found:
+                rows.append(row)
+                total += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+                if len(rows) * len(titles) > _CELLS:
+                    break
+                refuse_bomb(total, path.stat().st_size)
     if not rows or len(rows) * len(titles) > _CELLS:
         raise ValueError(f"{path}: {name!r} has {len(rows)} rows; expected up to {_CELLS // len(titles):,}, and one")
     return Table(titles, [list(column) for column in zip(*rows, strict=True)], range(1, len(rows) + 1))
@@ -168,6 +177,9 @@ def _json_lines(path: Path) -> Table:
             raise ValueError(f"{path}: line {line} holds {shown(row, 60)}; expected an object such as {{'x': 1}}")
     if not rows:
         raise ValueError(f"{path}: it is empty")
+    titles = {title for _, row in rows for title in row}
+    if len(titles) * len(rows) > _CELLS:
+        raise ValueError(f"{path}: {len(rows)} rows with {len(titles)} different keys; expected up to {_CELLS:,} cells")
     return record_cells([row for _, row in rows], [line for line, _ in rows])
 
 
@@ -229,8 +241,30 @@ def parquet_table(path: Path) -> Any:
     with reading(path, ".parquet"):
         path.open("rb").close()  # raises the usual error if the file is missing
         file = parquet.ParquetFile(str(path))
-        refuse_bomb(_decoded_bytes(file.metadata), path.stat().st_size)
+        size, groups = path.stat().st_size, [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+        columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+        # Run-length encoding can hide any number of values, and a dictionary any number of copies of a text.
+        refuse_bomb(sum(max(8 * each.num_values, each.total_uncompressed_size) for each in columns), size)
+        texts = sorted({each.path_in_schema for each in columns if each.physical_type == "BYTE_ARRAY"})
+        if texts:
+            coded = parquet.ParquetFile(str(path), read_dictionary=texts).read(columns=texts)
+            refuse_bomb(sum(_text_bytes(chunk) for column in coded.columns for chunk in column.chunks), size)
         return file.read()
+
+
+def _text_bytes(array: Any) -> int:
+    """The size of the texts of an Arrow array, each as often as it occurs."""
+    from pyarrow import compute, types
+
+    kind = array.type
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _text_bytes(array.flatten())
+    if types.is_struct(kind):
+        return sum(map(_text_bytes, array.flatten()))
+    if not types.is_dictionary(kind) or str(kind.value_type).removeprefix("large_") not in ("string", "binary"):
+        return 0
+    lengths = compute.binary_length(array.dictionary).take(array.indices)
+    return int(compute.sum(compute.cast(lengths, "int64")).as_py() or 0)
 
 
 def arrow_cells(table: Any, *, file: bool = True) -> Table:
@@ -255,9 +289,3 @@ def _arrow_cells(column: Any) -> Any:
     if types.is_integer(column.type) or types.is_floating(column.type):
         return column.to_numpy(zero_copy_only=False)
     return column.to_pylist()
-
-
-def _decoded_bytes(metadata: Any) -> int:
-    """The decoded size of a parquet file at 8 bytes per value: run-length encoding can hide any number of values."""
-    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
-    return sum(8 * group.column(index).num_values for group in groups for index in range(group.num_columns))

@@ -268,6 +268,9 @@ def _name(words: Mapping[str, Any], key: str) -> str:
 
 def _assessment_of(arrays: Arrays, words: Mapping[str, Any], file: str) -> Assessment:
     values = {name: arrays.get(_TRUST + name) for name in _ARRAYS} | {name: words[name] for name in _SCALARS}
+    for name in _SCALARS:
+        if isinstance(words[name], float) and not np.isfinite(words[name]):
+            raise ValueError(f"{name}={words[name]}; expected a finite number")
     counts = {name: words[name] for name in ("draws", "support")} | dict(words["prior_count"] or {})
     for name, value in counts.items():
         if value is not None and (not isinstance(value, int) or value < 0):
