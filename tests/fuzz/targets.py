@@ -21,8 +21,8 @@ from blindmatch.experiments.protocol import Settings, make_settings, read_config
 from blindmatch.io import qaplib
 from blindmatch.io.arrays import read_arrays
 from blindmatch.io.embeddings import load_embeddings
+from blindmatch.problem import dd
 from blindmatch.problem.files import load_problem
-from blindmatch.solvers import dd
 
 VALUES = np.arange(12.0).reshape(4, 3) / 8
 NAMES = ["cat", "dog", "été", "<b>"]

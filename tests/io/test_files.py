@@ -222,7 +222,7 @@ def test_problem_from_npz() -> None:
     ("name", "content", "message"),
     [
         ("a.npz", npz(source_cost=np.eye(3)), "no array target_cost in it; it holds source_cost"),
-        ("b.npz", npz(source_cost=np.eye(3), target_cost=np.eye(4)), r"target_cost has shape \(4, 4\)"),
+        ("b.npz", npz(source_cost=np.eye(4), target_cost=np.eye(3)), r"target_cost has shape \(3, 3\)"),
         ("c.npz", npz(source_cost=np.eye(3), target_cost=np.eye(3), constant=np.zeros(2)), "constant has shape"),
         (
             "liner.npz",
@@ -231,7 +231,7 @@ def test_problem_from_npz() -> None:
         ),
         ("d.dat", b"3 1 2", "d.dat: n=3 needs 18 numbers"),
         ("x.npz", npz(embeddings=np.eye(3)), "it holds embeddings; 'blindmatch match' and bm.match take embeddings"),
-        ("e.txt", b"3 1 2", "unknown kind of problem file '.txt'"),
+        ("e.xyz", b"3 1 2", "unknown kind of problem file '.xyz'"),
     ],
 )
 def test_bad_problems(name: str, content: bytes, message: str) -> None:

@@ -21,7 +21,7 @@ PANELS = {
     "Match": ("demo", "match", "match-columns", "classify", "align", "compare", "subsets"),
     "Check": ("verify", "assess", "report"),
     "Make embeddings": ("embed", "models"),
-    "Assignment problems": ("solve", "solvers"),
+    "Assignment problems": ("solve", "convert", "solvers"),
     "About": ("doctor", "experiment"),
 }
 EXIT_CODES = {

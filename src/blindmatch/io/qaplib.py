@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -9,17 +11,40 @@ import numpy as np
 from blindmatch.io.files import text_of, write_atomically
 from blindmatch.validation import FloatArray, IntArray
 
+_COMMENT = re.compile(r"(#|%|//).*")
+_TITLE = re.compile(r"\A(\s*(#|%|//|(?!nan|inf)[a-z]).*\n)+", re.IGNORECASE)  # lines of words before the first number
 _LIMIT = 10_000  # a larger size means a broken or hostile file
 
 
-def read_dat(path: str | Path) -> tuple[FloatArray, FloatArray]:
-    """Return the two matrices of a ``.dat`` file: cost(p) = sum_ik A[i, k] B[p[i], p[k]]."""
-    numbers = _numbers(path)
+def read_dat(path: str | Path) -> tuple[FloatArray, ...]:
+    """Return the matrices of a ``.dat`` file: cost(p) = sum_ik A[i, k] B[p[i], p[k]], and L[i, p[i]] if there is an L.
+
+    Files in the wild have a best known cost after the size, comments (after #, % or //, or words before the first
+    number), or a third matrix, the linear term.
+    """
+    lines = _lines(path)
+    numbers = np.concatenate([np.zeros(0), *lines])
     n = _size(numbers, path)
-    if len(numbers) != 1 + 2 * n * n:
-        raise ValueError(f"{path}: n={n} needs {2 * n * n} numbers after it, found {len(numbers) - 1}")
-    A, B = numbers[1:].reshape(2, n, n)
-    return A, B
+    found = len(numbers) - 1
+    best = [len(line) for line in lines[:2]] == [1, 1] or len(lines[0]) == 2
+    for count in (2, 3):
+        if found in (count * n * n, count * n * n + best):
+            return tuple(numbers[len(numbers) - count * n * n :].reshape(count, n, n))
+    raise ValueError(
+        f"{path}: n={n} needs {2 * n * n} numbers after it, or {3 * n * n} with a linear term (one more with a best "
+        f"known cost), found {found}"
+    )
+
+
+def write_dat(path: str | Path, matrices: Iterable[FloatArray]) -> None:
+    """Write matrices as a ``.dat`` file; integers without a decimal point, other numbers with all their digits."""
+    blocks = [[" ".join(_digits(value) for value in row) for row in matrix.tolist()] for matrix in matrices]
+    text = "\n\n".join([str(len(blocks[0])), *("\n".join(rows) for rows in blocks)]) + "\n"
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def _digits(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
 
 
 def read_sln(path: str | Path) -> tuple[float, IntArray]:
@@ -45,17 +70,25 @@ def write_sln(path: str | Path, cost: float, permutation: IntArray) -> None:
 
 
 def _numbers(path: str | Path) -> FloatArray:
+    return np.concatenate([np.zeros(0), *_lines(path)])
+
+
+def _lines(path: str | Path) -> list[FloatArray]:
+    """The numbers of each line that has any."""
     try:
-        text = text_of(path, "ascii")
+        text = text_of(path)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
+    text = _COMMENT.sub("", _TITLE.sub("", text))
     try:
-        numbers = np.array([float(word) for word in text.replace(",", " ").split()])
+        rows = [words for line in text.replace(",", " ").splitlines() if (words := line.split())]
+        lines = [np.array([float(word) for word in words]) for words in rows]
     except ValueError as error:
         raise ValueError(f"{path}: {str(error)[:200]}") from None
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{path}: holds {numbers[~np.isfinite(numbers)][0]}; every number must be finite")
-    return numbers
+    for numbers in lines:
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"{path}: holds {numbers[~np.isfinite(numbers)][0]}; every number must be finite")
+    return lines
 
 
 def _size(numbers: FloatArray, path: str | Path) -> int:

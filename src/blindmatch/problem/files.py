@@ -1,17 +1,23 @@
-"""Read quadratic assignment problems from files."""
+"""Read and write quadratic assignment problems."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from blindmatch.errors import unknown_name
-from blindmatch.io.files import read_npz
-from blindmatch.io.qaplib import read_sln
+from blindmatch.io.files import read_npz, reading, text_of, write_atomically
+from blindmatch.io.qaplib import read_sln, write_dat
+from blindmatch.problem.dd import write_dd
+from blindmatch.problem.linearization import write_lp, write_mps
 from blindmatch.problem.qap import QAP
 from blindmatch.validation import IntArray
 
+_READ, _WRITTEN = (".dat", ".txt", ".json", ".npz"), (".dat", ".json", ".npz", ".dd", ".lp", ".mps")
 _PROBLEM = ("source_cost", "target_cost", "linear", "constant", "forbidden")  # arrays of a problem
 
 
@@ -36,17 +42,21 @@ def load_problem(path: str | Path) -> QAP:
     Parameters
     ----------
     path
-        A QAPLIB ``.dat`` file, or an ``.npz`` file with the arrays ``source_cost`` and ``target_cost`` and optionally
-        ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others.
+        A QAPLIB file, ``.dat`` or ``.txt``; or ``.npz`` or ``.json`` with ``source_cost`` and ``target_cost`` and
+        optionally ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others. Matrices with
+        three axes are the factors of a sum.
     """
     suffix = Path(path).suffix.lower()
-    if Path(path).is_dir() and suffix not in (".dat", ".npz"):
-        raise ValueError(f"{path}: it is a folder; expected a file, .dat (QAPLIB) or .npz")
-    if suffix == ".dat":
+    if Path(path).is_dir() and suffix not in _READ:
+        raise ValueError(f"{path}: it is a folder; expected a file, .dat (QAPLIB), .json or .npz")
+    if suffix in (".dat", ".txt"):
         return QAP.from_qaplib(path)
-    if suffix != ".npz":
-        raise ValueError(f"{path}: unknown kind of problem file {suffix!r}; expected .dat (QAPLIB) or .npz")
-    arrays = read_npz(path)
+    if suffix not in _READ:
+        written = "; problems are written in this format, not read" if suffix in _WRITTEN else ""
+        raise ValueError(
+            f"{path}: unknown kind of problem file {suffix!r}; expected .dat (QAPLIB), .json or .npz{written}"
+        )
+    arrays = read_npz(path) if suffix == ".npz" else _read_json(path)
     missing = [name for name in ("source_cost", "target_cost") if name not in arrays]
     if missing:
         found = ", ".join(arrays) or "nothing"
@@ -56,12 +66,52 @@ def load_problem(path: str | Path) -> QAP:
         for name in arrays:
             if name not in _PROBLEM:
                 raise unknown_name("array", name, _PROBLEM)
-        return QAP(
-            arrays["source_cost"],
-            arrays["target_cost"],
-            arrays.get("linear"),
-            arrays.get("constant", 0.0),  # type: ignore[arg-type]  # a 0-d array; QAP checks and converts it
-            forbidden=arrays.get("forbidden"),
-        )
+        factors: Any = [(arrays["source_cost"], arrays["target_cost"])]
+        if all(np.ndim(matrix) == 3 for pair in factors for matrix in pair):
+            factors = list(zip(*factors[0], strict=True))
+        # The constant is a 0-d array, which QAP checks and converts.
+        given: Any = {name: arrays[name] for name in ("linear", "constant", "forbidden") if name in arrays}
+        return QAP.from_factors(factors, **given) if len(factors) > 1 else QAP(*factors[0], **given)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def save_problem(path: str | Path, problem: QAP) -> None:
+    """Write a problem: ``.dat`` (QAPLIB), ``.json``, ``.npz``, ``.dd`` (graph matching), ``.lp`` or ``.mps``."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in _WRITTEN:
+        raise ValueError(f"{path}: unknown kind of problem file {suffix!r}; expected one of {', '.join(_WRITTEN)}")
+    writers = {".dd": write_dd, ".lp": write_lp, ".mps": write_mps}
+    if suffix in writers:
+        writers[suffix](path, problem)
+        return
+    if suffix == ".dat":
+        if len(problem.factors) > 1 or problem.forbidden is not None or problem.constant or problem.sources < problem.n:
+            lacking = "a sum of factor pairs, forbidden pairs, a constant or unequal sizes"
+            raise ValueError(f"{path}: a .dat file cannot hold {lacking}; .json and .npz can")
+        write_dat(path, [*problem.factors[0], *([problem.linear] if problem.linear.any() else [])])
+        return
+    arrays = _arrays(problem)
+    if suffix == ".npz":
+        write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
+    else:
+        text = json.dumps({name: array.tolist() for name, array in arrays.items()})
+        write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def _arrays(problem: QAP) -> dict[str, Any]:
+    n, many = problem.sources, len(problem.factors) > 1
+    source, target = (np.stack(side) for side in zip(*problem.factors, strict=True))
+    arrays = {"source_cost": source[:, :n, :n] if many else source[0, :n, :n]}
+    arrays |= {"target_cost": target if many else target[0]}
+    arrays |= {"linear": problem.linear[:n]} if problem.linear.any() else {}
+    arrays |= {"constant": np.array(problem.constant)} if problem.constant else {}
+    return arrays | ({} if problem.forbidden is None else {"forbidden": problem.forbidden[:n]})
+
+
+def _read_json(path: str | Path) -> Mapping[str, Any]:
+    with reading(path, "JSON"):
+        values = json.loads(text_of(path))
+        if not isinstance(values, dict):
+            raise ValueError("expected an object with source_cost and target_cost")
+    return values

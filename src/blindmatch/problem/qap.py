@@ -164,10 +164,11 @@ class QAP:
 
     @classmethod
     def from_qaplib(cls, path: str | Path) -> QAP:
-        """Read a QAPLIB ``.dat`` file."""
+        """Read a QAPLIB ``.dat`` file; a third matrix is the linear term."""
         from blindmatch.io.qaplib import read_dat
 
-        return cls(*read_dat(path))
+        source_cost, target_cost, *linear = read_dat(path)
+        return cls(source_cost, target_cost, linear[0] if linear else None)
 
     def _set(
         self,
@@ -259,6 +260,17 @@ class QAP:
         rows: dict[str, object] = {"items": self.n, "factor pairs": len(self.factors), "symmetric": self.symmetric}
         rows |= {"linear term": bool(self.linear.any()), "forbidden pairs": forbidden, "constant": self.constant}
         return f"<p><b>Quadratic assignment problem</b></p>{html_table({'': [*rows], 'value': [*rows.values()]})}"
+
+    def save(self, path: str | Path) -> Path:
+        """Write the problem for other programs.
+
+        The ending decides: ``.dat`` (QAPLIB), ``.json``, ``.npz``, ``.dd`` (graph matching), or ``.lp`` and ``.mps``:
+        the linearisation of Adams and Johnson as a mixed-integer program, for up to 40 items.
+        """
+        from blindmatch.problem.files import save_problem
+
+        save_problem(path, self)
+        return Path(path)
 
     def objective(self, permutation: ArrayLike) -> float:
         """Cost of a permutation: source i is paired with target permutation[i].

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from blindmatch.problem import dd
 from blindmatch.problem.qap import QAP
-from blindmatch.solvers import dd
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.validation import IntArray, at_least
@@ -25,7 +25,7 @@ _MARGIN = 1e-9  # times the model's scale: messages accumulate rounding errors
 class MPOpt(Solver):
     """The graph-matching solver that the paper compares with.
 
-    The model has n^4 / 2 edges, each a Python object: n = 40 takes about a gigabyte. `solvers/dd.py` writes the
+    The model has n^4 / 2 edges, each a Python object: n = 40 takes about a gigabyte. `problem/dd.py` writes the
     same model as a file for libmpopt's command line.
 
     Parameters

@@ -50,9 +50,7 @@ class LimitOptions:
     "blindmatch solve nug20.dat --engine dask --address tcp://host:8786 --checkpoint run.tree",
 )
 def solve(
-    problem: Annotated[
-        Path, typer.Argument(metavar="PROBLEM", help=".dat (QAPLIB), or .npz with source_cost and target_cost.")
-    ],
+    problem: Annotated[Path, typer.Argument(metavar="PROBLEM", help="A problem: .dat or .txt (QAPLIB), .json, .npz.")],
     solving: opt.SolverOptions,
     limits: LimitOptions,
     outputs: opt.OutputOptions,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from strategies import all_permutations, problems, random_problem
 
-from blindmatch.solvers.dd import from_qap, read_dd, write_dd
+from blindmatch.problem.dd import from_qap, read_dd, write_dd
 
 SMALL = """c a comment
 p 2 3 3 1
