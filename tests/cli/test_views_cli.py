@@ -61,3 +61,19 @@ def test_compare_a_folder(files, tmp_path):
         assert [row["one"] for row in json.loads(out.stdout)] == ["a", "a", "b"]
     assert (folder / "t.csv").read_text(encoding="utf-8").splitlines()[0].startswith("one,other,items,cka")
     assert "expected a folder" in run("compare", folder / "a.npy", code=2).stderr
+
+
+def test_graphs_with_edges_between_them(tmp_path):
+    edges = [("a", "b", 2), ("b", "c", 1), ("c", "a", 5), ("a", "d", 3)]
+    for name, end in (("left", "1"), ("right", "2")):
+        lines = [f"{u}{end},{v}{end},{w}" for u, v, w in edges]
+        (tmp_path / f"{name}.csv").write_text("\n".join([*lines, f"e{end}", f"f{end}"]), encoding="utf-8")
+    (tmp_path / "all.csv").write_text("e1,a2,2\ne2,a1,2\na1,b1,9\n", encoding="utf-8")
+    files = [tmp_path / "left.csv", tmp_path / "right.csv", "--graph"]
+    out = json.loads(run("match", *files, "--edge-weights", "log", "--crossed", tmp_path / "all.csv", "--json").stdout)
+    pairs = {pair["source_name"]: pair["target_name"] for pair in out["pairs"]}
+    assert pairs == {f"{node}1": f"{node}2" for node in "abcdef"}  # the edge between tells e and f apart
+    layers = [f"{tmp_path}/{name}.csv+{tmp_path}/{name}.csv" for name in ("left", "right")]
+    assert json.loads(run("match", *layers, "--graph", "--weights", "1,2", "--json").stdout)["status"] == "optimal"
+    (tmp_path / "none.csv").write_text("x,y\n", encoding="utf-8")
+    assert "no edge leads" in run("match", *files, "--crossed", tmp_path / "none.csv", code=2).stderr

@@ -11,15 +11,21 @@ from numpy.typing import ArrayLike
 
 from blindmatch.cli.options import TaskOptions
 from blindmatch.errors import unknown_name
+from blindmatch.geometry.graphs import graph_layers
 from blindmatch.geometry.relations import RULES, fill_missing
 from blindmatch.geometry.views import Views
-from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings
+from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings, split_parts
 from blindmatch.validation import FloatArray, as_array
 
 
 def load_side(path: Path, what: TaskOptions, at: int) -> Embeddings:
     """Read the source (0) or the target (1)."""
     rule, told = what.missing, ""
+    if what.graph:
+        files = split_parts(path)
+        matrices, nodes = graph_layers(files, str(path))
+        parts = tuple(zip([file.stem for file in files], matrices, strict=True))
+        return Embeddings(matrices[0], nodes, parts=parts if len(parts) > 1 else ())
     if what.metric != "precomputed":
         if rule in RULES:
             raise ValueError(f"--missing {rule} is for --metric precomputed; expected {', '.join(MISSING)} for tables")

@@ -247,6 +247,18 @@ class TaskOptions:
         str | None,
         _option("W,W", "With --metric precomputed and several files a side: how much each layer counts.", RUN),
     ] = None
+    graph: Annotated[
+        bool,
+        typer.Option(
+            "--graph",
+            help="The files are lists of edges: from,to or from,to,weight on each line. Several layers: a.csv+b.csv.",
+            rich_help_panel=RUN,
+        ),
+    ] = False
+    edge_weights: Annotated[
+        str, typer.Option(metavar="HOW", help="Weights of edges: none, log, binary or ranks.", rich_help_panel=RUN)
+    ] = "none"
+    crossed: Annotated[File, _option("FILE", "With --graph: the edges between the two sides, in a list.", RUN)] = None
     scale: Scale = "none"
     standardize: Standardize = True
     known: Annotated[Words, _option("S:T", "A known pair, by name or index; repeatable.", PAIRS)] = None

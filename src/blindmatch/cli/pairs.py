@@ -11,15 +11,16 @@ from typing import Any
 
 from blindmatch.cli.gaps import kernels_of, metric_names
 from blindmatch.cli.options import TaskOptions
-from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.geometry.graphs import adjacency, read_edges
+from blindmatch.io.embeddings import Embeddings, load_embeddings, split_parts
 from blindmatch.io.files import text_of
 from blindmatch.problem.task import Task
-from blindmatch.validation import not_negative
+from blindmatch.validation import FloatArray, not_negative
 
 
 def pair_files(what: TaskOptions) -> list[Path]:
     """The files that are read."""
-    given = (what.known_pairs, *(what.known_from or ()), what.forbidden_pairs, what.similarity)
+    given = (what.known_pairs, *(what.known_from or ()), what.forbidden_pairs, what.similarity, what.crossed)
     return [path for path in given if path is not None]
 
 
@@ -49,12 +50,14 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
     """Read the files about pairs, look names up, and check everything."""
     if not_negative(what.similarity_weight, "--similarity-weight") != 1.0 and what.similarity is None:
         raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
-    given = what.metric == "precomputed"
+    given = what.metric == "precomputed" or what.graph
     options: dict[str, Any] = {
         "source": None if given else source,
         "target": None if given else target,
         "kernels": kernels_of(source, target) if given else None,
         "weights": layer_weights(what.weights),
+        "crossed": [_between(path, source, target) for path in split_parts(what.crossed)] if what.crossed else None,
+        "edge_weights": what.edge_weights,
         "distortion": what.distortion,
         "standardize": what.standardize,
         "scale": what.scale,
@@ -71,6 +74,17 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
         "max_unmatched": what.max_unmatched,
     }
     return Task(**options)
+
+
+def _between(path: Path, source: Embeddings, target: Embeddings) -> tuple[FloatArray, FloatArray]:
+    """The edges from sources to targets, and back, of a list of edges; edges within a side are passed over."""
+    if source.names is None or target.names is None:
+        raise ValueError(f"--crossed {path}: the items need names, as those of --graph have them")
+    edges = read_edges(path)
+    found = adjacency(edges, source.names, target.names), adjacency(edges, target.names, source.names)
+    if not (found[0].any() or found[1].any()):
+        raise ValueError(f"--crossed {path}: no edge leads from a source to a target, or back")
+    return found
 
 
 def relation(metric: str, neighbors: str | None) -> dict[str, Any]:

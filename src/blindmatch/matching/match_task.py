@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from blindmatch.matching.match_crossed import match_crossed
 from blindmatch.matching.match_large import in_haste, match_large
 from blindmatch.matching.price import suggested_price
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
@@ -59,10 +60,10 @@ def match_task(task: Task, options: SolveOptions) -> Result:
     if by_coordinates(task, options):
         given = [*(["start"] if options.start is not None else []), *options.limits.given]
         for name in [*given, *(["pool_size"] if options.pool_size > 1 else [])]:
-            raise ValueError(f"{name} cannot be used for {max(task.sizes)} items, which are matched by coordinates")
-        result = match_large(
+            raise ValueError(f"{name} cannot be used for {max(task.sizes)} items, which are not matched by a solver")
+        result = (match_crossed if task.crossed else match_large)(
             task,
-            time_limit=as_seconds(options.time_limit, None),
+            time_limit=as_seconds(options.time_limit, 60.0 if task.crossed else None),
             rng=as_generator(options.rng),
             callback=options.callback,
             threads=options.threads,
@@ -82,7 +83,8 @@ def match_task(task: Task, options: SolveOptions) -> Result:
 def by_coordinates(task: Task, options: SolveOptions) -> bool:
     """Whether a match is so large that no assignment problem is built."""
     limit, large = as_seconds(options.time_limit, None), task.too_large
-    if options.start is None and task.known is None and min(task.sizes) > Auto().largest and not task.given_layers:
+    whole = task.known is None and not (task.given_layers or task.crossed)  # of one relation, and nothing else
+    if options.start is None and whole and min(task.sizes) > Auto().largest:
         large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
     return options.automatic and large
 

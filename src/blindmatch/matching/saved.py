@@ -108,6 +108,8 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
     arrays: Arrays = {}
     for at, (source, target) in enumerate(layers or [task.given_sides]):
         arrays |= {f"source{at or ''}": source, f"target{at or ''}": target}
+    for at, term in enumerate(task.crossed):
+        arrays |= {f"there{at}": term.given[0], f"back{at}": term.given[1]}
     arrays |= {} if hints.forbidden is None else {"forbidden_pairs": hints.forbidden}
     arrays |= {} if hints.reward is None else {"similarity": hints.reward}
     if task.known is not None:
@@ -117,6 +119,7 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
         "layers": [[_distortion_words(one, kernels) for one in task.distortions], task.weights] if layers else None,
         "views": [v and {"widths": v.widths, "weights": v.weights.tolist(), "labels": v.labels} for v in views],
         "precomputed": kernels,
+        "crossed": len(task.crossed),
         "scale": "none" if task.scalings is None else task.scalings[0].scale,
         "known_pairs": [list(pair) for pair in hints.known],
         "known": None if task.known is None else [task.known.learner, task.known.weight, task.known.right],
@@ -148,6 +151,7 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
         *(() if words["precomputed"] else sides),
         kernels=layers or (tuple(sides) if words["precomputed"] else None),
         weights=weights,
+        crossed=[(arrays[f"there{at}"], arrays[f"back{at}"]) for at in range(words["crossed"])] or None,
         distortion=[_distortion_of(dict(one)) for one in distortions],
         scale=words["scale"],
         known_pairs=words["known_pairs"],

@@ -13,7 +13,7 @@ _EQUAL = 1e-6  # relative to the largest relation; distances of equal points hav
 
 def tie_notes(task: Task) -> list[str]:
     """What a proof of optimality does not say: which pairings cost the same as the one found."""
-    if max(task.sizes) > _LARGEST or task.hints.reward is not None or task.known is not None or len(task.layers) > 1:
+    if max(task.sizes) > _LARGEST or task.hints.reward is not None or task.known is not None or task.folded is not task:
         return []
     all_are_matched = task.sizes[0] == task.sizes[1] and task.hints.unmatched_cost is None
     notes = []

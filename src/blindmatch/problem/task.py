@@ -15,13 +15,17 @@ from numpy.typing import ArrayLike
 from blindmatch.errors import shown
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
+from blindmatch.geometry.graphs import EDGE_WEIGHTS
 from blindmatch.geometry.metrics import Metric
 from blindmatch.geometry.scaling import classical_scaling
 from blindmatch.geometry.views import Views, as_weights
+from blindmatch.problem.crossed import LARGEST as MOST_CROSSED
+from blindmatch.problem.crossed import as_crossed
 from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.known import Known, as_known
+from blindmatch.problem.layers import as_layers, layer_pairs, one_each, with_nodes
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.sides import GivenSides
 from blindmatch.validation import FloatArray, IntArray
@@ -76,10 +80,18 @@ class Task:
         of its own; if n > m every target is used, and ``permutation[i] == -1`` marks a source without a partner.
     kernels
         Instead of embeddings: (n, n) and (m, m) matrices of relations, for example distances, or the sparse adjacency
-        matrices of two graphs. ``bm.fill_missing`` fills in missing relations (nan). Several relations that correspond
-        are layers, a list of such pairs: the cost is the weighted sum of their losses.
+        matrices of two graphs, networkx graphs, or paths of lists of edges. ``bm.fill_missing`` fills in missing
+        relations (nan). Several relations that correspond are layers, a list of such pairs: the cost is the weighted
+        sum of their losses.
     weights
         How much each layer counts; by default 1.
+    crossed
+        Relations between the sides, for two halves of one graph: (n, n) from source i to target j, and (n, n) from
+        target j to source i; of layers, a list of such pairs. The squared differences of ``there[i, p[k]]`` and
+        ``back[p[i], k]`` are added to the cost. Up to 24 items the match is proved; more are searched.
+    edge_weights
+        What is done to the weights of graphs first, those of `kernels` and of `crossed`: "none"; "log", of one plus the
+        weight; "binary", whether there is an edge; "ranks", the rank among the edges.
     distortion
         "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. A
         name may have options: "gaussian:bandwidth=0.48". For layers also a list, with one for each.
@@ -168,6 +180,8 @@ class Task:
         *,
         kernels: Kernels | Sequence[Kernels] | None = None,
         weights: ArrayLike | None = None,
+        crossed: Sequence[Any] | None = None,
+        edge_weights: str = "none",
         distortion: str | Distortion | Sequence[str | Distortion] = "gw",
         standardize: bool = True,
         scale: str = "none",
@@ -186,10 +200,11 @@ class Task:
     ) -> None:
         self.views = Views.of(source), Views.of(target)
         source, target = (one.columns if one else side for one, side in zip(self.views, (source, target), strict=True))
+        kernels, nodes = with_nodes(kernels, edge_weights)
         given = GivenSides.read(source, target, kernels, scale, metric, missing)
         self.columns, self.table_notes = given.columns, given.notes
-        pairs = _layer_pairs(kernels)
-        distortions = _one_each(distortion, len(pairs or "1"))
+        pairs = layer_pairs(kernels)
+        distortions = one_each(distortion, len(pairs or "1"))
         self.distortions = tuple(as_distortion(one, standardize, given.metric, neighbors) for one in distortions)
         self.weights = tuple(as_weights(weights, len(distortions), "layers").tolist())
         if weights is not None and pairs is None:
@@ -201,7 +216,7 @@ class Task:
             self.distortions = (replace(self.distortions[0], metric="euclidean", neighbors=None),)
         self.distortion = self.distortions[0]
         self.precomputed = kernels is not None
-        self.given_layers = _as_layers(pairs, self.distortions)
+        self.given_layers = as_layers(pairs, self.distortions)
         if pairs is None:
             points = (None, None) if self.precomputed and given.incomplete else given.values
             self.given_sides = as_sides(*points, kernels, self.distortion.metrics)  # type: ignore[arg-type]
@@ -230,7 +245,13 @@ class Task:
             unmatched_cost=0.0 if isinstance(unmatched_cost, str) else unmatched_cost,
             max_unmatched=max_unmatched,
         )
+        layers = list(zip(self.distortions, self.weights, strict=True))
+        self.crossed = as_crossed(crossed, self.sizes, layers, EDGE_WEIGHTS[edge_weights])
+        if crossed is not None and not (unmatched_cost is None and known is None):
+            which = "known" if unmatched_cost is None else "unmatched_cost"
+            raise ValueError(f"{which} does not go with crossed: expected relations alone, and all items matched")
         own = [views.names if views else names for views, names in zip(self.views, given.names, strict=True)]
+        own = [names if theirs is None else theirs for names, theirs in zip(own, nodes, strict=True)]
         self.source_names = _names(own[0] if source_names is None else source_names, self.sizes[0], "source_names")
         self.target_names = _names(own[1] if target_names is None else target_names, self.sizes[1], "target_names")
         self.known = as_known(known, (self.given_sides[0].shape[1], self.given_sides[1].shape[1]))
@@ -316,8 +337,8 @@ class Task:
 
     @cached_property
     def folded(self) -> Task:
-        """The task with the mean relation of its layers; the task itself if there are none."""
-        return self.changed(given_layers=()) if self.given_layers else self
+        """The task with the mean relation of its layers, without relations between the sides."""
+        return self.changed(given_layers=(), crossed=()) if self.given_layers or self.crossed else self
 
     def changed(self, **attributes: Any) -> Task:
         """The same task with other attributes, which are not checked."""
@@ -336,16 +357,12 @@ class Task:
         hints = self.hints
         plain = (self.distortion, self.precomputed, hints.known, hints.unmatched_cost, hints.max_unmatched)
         further: tuple[Any, ...] = (self.distortions, self.weights) if self.given_layers else ()
-        others = () if self.known is None else self.known.given
+        further += ("crossed",) if self.crossed else ()
         further += () if self.known is None else (self.known.learner, self.known.weight)
         found = hashlib.sha256(repr(plain + further).encode())
-        for array in (
-            *self.sides,
-            hints.forbidden,
-            hints.reward,
-            *(K for pair in self.given_layers for K in pair),
-            *others,
-        ):
+        more = [K for pair in self.given_layers for K in pair] + [M for one in self.crossed for M in one.given]
+        more += [] if self.known is None else list(self.known.given)
+        for array in (*self.sides, hints.forbidden, hints.reward, *more):
             if array is not None:
                 found.update(repr((array.shape, array.dtype.str)).encode())
                 found.update(np.ascontiguousarray(array).data)
@@ -354,6 +371,8 @@ class Task:
     @property
     def too_large(self) -> bool:
         """Whether the assignment problem is too large to be built."""
+        if self.crossed and self.sizes[0] > MOST_CROSSED:
+            return True
         size = max(self.sizes) + self.hints.max_unmatched
         one_factor = self.sizes[0] == self.sizes[1] == size and not self.given_layers
         return size > (QUADRATIC if one_factor else UNEQUAL)
@@ -455,7 +474,10 @@ class Task:
         if self.known is not None:
             return self._informed_problem(source, target, dummies)
         if source is None and target is None:
-            return self.hints.problem(self.layers, dummies)
+            inner = self.hints.problem(self.layers, dummies)
+            for term in self.crossed:
+                inner = term.added_to(inner)
+            return inner
         K = self.kernels[0] if source is None else self.kernel_of(source, 0)
         G = self.kernels[1] if target is None else self.kernel_of(target, 1)
         return self.hints.problem([Layer(self.distortion, K, G)], dummies)
@@ -517,34 +539,6 @@ class Task:
             alone, most = int((partners < 0).sum()), self.problem.n - self.sizes[1]
             raise ValueError(f"{name} leaves {alone} sources unmatched; with these arguments at most {most} can be")
         return full
-
-
-def _layer_pairs(kernels: Any) -> list[Any] | None:
-    """The pairs of kernels of layers; None if there is one pair of kernels, or none."""
-    first = kernels[0] if isinstance(kernels, list | tuple) and kernels else None
-    if not isinstance(first, list | tuple) or not first or np.ndim(first[0]) < 2:
-        return None
-    return list(kernels)
-
-
-def _as_layers(pairs: list[Any] | None, distortions: Sequence[Distortion]) -> tuple[tuple[FloatArray, FloatArray], ...]:
-    """The relations of each layer, checked: all of the same sizes."""
-    layers: list[tuple[FloatArray, FloatArray]] = []
-    for at, (pair, distortion) in enumerate(zip(pairs or (), distortions, strict=False)):
-        layers.append(as_sides(None, None, pair, distortion.metrics, f"kernels[{at}]"))
-        sizes, first = (tuple(map(len, each)) for each in (layers[at], layers[0]))
-        if sizes != first:
-            raise ValueError(f"kernels[{at}] relates {sizes} items and kernels[0] {first}; expected the same items")
-    return tuple(layers)
-
-
-def _one_each(distortion: Any, count: int) -> list[Any]:
-    """A distortion for each layer."""
-    if not isinstance(distortion, list | tuple):
-        return [distortion] * count
-    if len(distortion) != count:
-        raise ValueError(f"distortion has {len(distortion)} items; expected one, or {count}: one for each layer")
-    return list(distortion)
 
 
 def _scalings(

@@ -19,6 +19,7 @@ from blindmatch.cli.app import command
     "blindmatch match a.npy b.npy --assess --save match.npz",
     "blindmatch match dino.npy+clip.npy mpnet.npy+glove.npy",
     "blindmatch match a.npz b.npz --ask --known-pairs answers.csv",
+    "blindmatch match left.csv right.csv --graph --edge-weights log --crossed all.csv",
     "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
     "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
     "blindmatch match words.npy mots.npy --candidates 5 --output partners.csv",

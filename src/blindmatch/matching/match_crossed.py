@@ -1,0 +1,152 @@
+"""Search for a match with edges between the sides, where there are too many items for an assignment problem.
+
+Frank-Wolfe steps over doubly stochastic matrices (FAQ, Vogelstein et al. 2015; with edges between the sides, Pedigo et
+al. 2023), then pairwise exchanges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blindmatch.machine import one_blas_thread
+from blindmatch.problem.crossed import Crossed
+from blindmatch.problem.qap import QAP, FactorPair
+from blindmatch.problem.task import Task
+from blindmatch.solvers.base import Budget, Callback
+from blindmatch.solvers.dual_ascent import DualAscent
+from blindmatch.solvers.progress import Status
+from blindmatch.solvers.relaxation import assignment, barycentre, random_start
+from blindmatch.solving.result import Result, attach_result
+from blindmatch.solving.run import solve
+from blindmatch.validation import FloatArray, IntArray
+
+_RESTARTS = 100
+_STEPS, _SMALL = 40, 0.01  # of Frank-Wolfe: the most, and a step so short (times sqrt(n)) that it is the last
+_SEARCHING = 0.6  # of the time limit; what is left is for the bound
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """sum <A, P B P'> + <L, P> + sum tr(there' P back P) over matrices P, without its constant."""
+
+    factors: Sequence[FactorPair]
+    linear: FloatArray
+    crossed: Sequence[FactorPair]
+
+    @classmethod
+    def of(cls, inner: QAP, terms: Sequence[Crossed]) -> Landscape:
+        """Of the relations inside both sides and between them."""
+        crossed = [((-2.0 if term.squared else -1.0) * term.there, term.back) for term in terms]
+        return cls(inner.factors, inner.linear, crossed)
+
+    def gradient(self, P: FloatArray) -> FloatArray:
+        """The derivative at P."""
+        total = self.linear
+        for A, B in self.factors:
+            total = total + A @ P @ B.T + A.T @ P @ B
+        for there, back in self.crossed:
+            total = total + back.T @ P.T @ there + there @ P.T @ back.T
+        return np.asarray(total)
+
+    def curvature(self, D: FloatArray) -> float:
+        """The quadratic part at D."""
+        inside = sum(float(((A @ D @ B.T) * D).sum()) for A, B in self.factors)
+        return inside + sum(float(((there @ D.T) * (D @ back)).sum()) for there, back in self.crossed)
+
+    def descended(self, P: FloatArray, budget: Budget) -> IntArray:
+        """Frank-Wolfe from P, then the nearest permutation."""
+        n = len(P)
+        for _ in range(_STEPS):
+            if budget.stopped:
+                break
+            gradient = self.gradient(P)
+            D = -P
+            D[np.arange(n), assignment(gradient)] += 1.0
+            slope, bend = float((gradient * D).sum()), self.curvature(D)
+            length = min(1.0, -slope / (2 * bend)) if bend > 0 else float(slope + bend < 0)
+            P = P + length * D
+            if length * np.linalg.norm(D) < _SMALL * np.sqrt(n):
+                break
+        return assignment(-P)
+
+    def exchanged(self, p: IntArray, budget: Budget) -> IntArray:
+        """The best exchange of two partners, again and again, as long as it lowers the cost."""
+        p, rows = p.copy(), np.arange(len(p))
+        while not budget.stopped:
+            P = np.zeros((len(p), len(p)))
+            P[rows, p] = 1.0
+            change = _both(self.gradient(P)[:, p])
+            for there, back in self.crossed:
+                change += _both(there[:, p]) * _both(back[p])
+            for A, B in self.factors:
+                change += _both(A) * _both(B[np.ix_(p, p)])
+            r, s = np.unravel_index(int(np.argmin(change)), change.shape)
+            if not change[r, s] < -1e-9 * float(np.abs(change).max()):
+                break
+            p[[r, s]] = p[[s, r]]
+        return p
+
+
+def _both(matrix: FloatArray) -> FloatArray:
+    """M_rs + M_sr - M_rr - M_ss."""
+    own = np.diagonal(matrix)
+    return np.asarray(matrix + matrix.T - own - own[:, None])
+
+
+def match_crossed(
+    task: Task,
+    *,
+    time_limit: float | None,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+    threads: int | None = None,
+) -> Result:
+    """The best of several starts; the bound is that of the relations inside both sides, since no loss is negative."""
+    if task.hints.known or task.hints.forbidden is not None:
+        raise ValueError(
+            f"crossed is given for {task.sizes[0]} items, and so are known or forbidden pairs: one of them"
+        )
+    n, plain = task.sizes[0], task.changed(crossed=())
+    inner, rows, columns = plain.problem, rng.permutation(n), rng.permutation(n)
+    # In any order of the items: where assignments tie, the order would decide.
+    terms = [term.permuted(rows, columns) for term in task.crossed]
+    landscape = Landscape.of(inner.permuted(rows, columns), terms)
+    budget = Budget(None if time_limit is None else _SEARCHING * time_limit, threads, callback)
+    done = 0
+    with budget.interruptible(), one_blas_thread():
+        for number in range(_RESTARTS):
+            start = random_start(n, rng) if number else barycentre(n)
+            p = np.empty(n, dtype=np.intp)
+            p[rows] = columns[landscape.exchanged(landscape.descended(start, budget), budget)]
+            budget.offer(p, inner.objective(p) + sum(term.cost(p) for term in task.crossed))
+            done += 1
+            if not budget.report(None, None, done):
+                break
+    best = budget.best or (0.0, rng.permutation(n))
+    cost = inner.objective(best[1]) + sum(term.cost(best[1]) for term in task.crossed)
+    status: Status = "heuristic" if done == _RESTARTS else budget.stop_status
+    bound, name = None, ""
+    if all(term.squared for term in task.crossed) and not budget.interrupted:
+        left = None if time_limit is None else max(time_limit - budget.seconds, 1e-3)
+        found = solve(inner, DualAscent(), time_limit=left, rng=0, threads=threads)
+        bound, name = found.lower_bound, found.bound_name
+        status = found.status if found.status == "interrupted" else status
+    note = f"{n} items with relations between the sides: searched, and the bound is that of the relations within them"
+    result = Result(
+        permutation=best[1],
+        cost=cost,
+        lower_bound=None if bound is None else min(bound, cost),
+        status=status,
+        solver="crossed search",
+        seconds=budget.seconds,
+        trace=tuple(budget.trace),
+        notes=(note,),
+        bound_name=name,
+    )
+    if budget.error is not None:
+        attach_result(budget.error, result)
+        raise budget.error
+    return result

@@ -1,0 +1,166 @@
+"""Graphs as people have them, and edges between the two sides."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import blindmatch as bm
+from blindmatch.geometry.graphs import read_edges, weighed
+from blindmatch.matching.match_crossed import Landscape
+from blindmatch.solvers.base import Budget
+
+
+def halves(seed, n, noise=0.0):
+    """Two halves of a random directed graph with integer weights, the edges between them, and the true partners."""
+    rng = np.random.default_rng(seed)
+    inside, across = (rng.poisson(1.0, (n, n)) * (rng.random((n, n)) < 0.4) for _ in range(2))
+    noisy = lambda M: np.maximum(M + (rng.random((n, n)) < noise) * rng.integers(-1, 2, (n, n)), 0).astype(float)  # noqa: E731
+    p = rng.permutation(n)
+    A, B, there, back = noisy(inside), noisy(inside), noisy(across), noisy(across)
+    return A, B[np.ix_(p, p)], there[:, p], back[p], np.argsort(p)
+
+
+def direct(A, B, there, back, p):
+    return ((A - B[np.ix_(p, p)]) ** 2).sum() + ((there[:, p] - back[p]) ** 2).sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_crossed_term_is_proved_against_enumeration(seed, tmp_path):
+    A, B, there, back, _ = halves(seed, 5, noise=0.5)
+    result = bm.match(kernels=(A, B), crossed=(there, back), standardize=False, rng=0)
+    costs = [direct(A, B, there, back, list(p)) for p in itertools.permutations(range(5))]
+    assert result.status == "optimal"
+    assert result.cost == pytest.approx(min(costs), abs=1e-9)
+    assert result.cost == pytest.approx(direct(A, B, there, back, result.permutation), abs=1e-9)
+    assert result.verify() <= min(costs) + 1e-9
+    again = bm.load(result.save(tmp_path / "m.npz"))
+    assert (again.cost, again.verify(), again.task.digest) == (result.cost, result.verify(), result.task.digest)
+
+
+def test_no_bound_of_the_crossed_term_is_above_its_exact_cost():
+    rng = np.random.default_rng(0)
+    A, B, there, back = rng.random((4, 4, 4))
+    task = bm.Task(kernels=(A, B), crossed=(there, back))
+    term = task.crossed[0]
+    for p in itertools.islice(itertools.permutations(range(4)), 0, 24, 5):
+        inner = task.changed(crossed=()).problem
+        exact = sum(
+            (Fraction(float(term.there[i, p[k]])) - Fraction(float(term.back[p[i], k]))) ** 2
+            for i in range(4)
+            for k in range(4)
+        )
+        low = sum(
+            Fraction(float(M[i, k])) * Fraction(float(N[p[i], p[k]]))
+            for M, N in task.problem.factors[len(inner.factors) :]
+            for i in range(4)
+            for k in range(4)
+        )
+        low += Fraction(task.problem.constant) - Fraction(inner.constant)
+        assert low <= exact
+        assert exact - low < Fraction(1, 10**12)
+        assert task.problem.objective(p) == pytest.approx(inner.objective(p) + float(exact), rel=1e-12)
+
+
+def test_with_hints_layers_and_weights():
+    A, B, there, back, truth = halves(7, 6)
+    C, D, along, against, _ = halves(8, 6)
+    order = np.argsort(truth)
+    D, along, against = D[np.ix_(order, order)], along[:, order], against[order]
+    task = bm.Task(
+        kernels=[(A, B), (C, D)], weights=[1, 0.3], crossed=[(there, back), (along, against)], standardize=False,
+        known_pairs=[(0, int(truth[0]))],
+    )  # fmt: skip
+    p = bm.match(task, rng=0).permutation
+    assert p[0] == truth[0]
+    expected = direct(A, B, there, back, p) + 0.3 * direct(C, D, along, against, p)
+    assert task.problem.objective(p) == pytest.approx(expected, abs=1e-9)
+    assert bm.match(kernels=(A, B), crossed=(there, back), distortion="inner-product", rng=0).status == "optimal"
+
+
+def test_many_items_are_searched_with_a_bound_and_the_derivative_is_right(tmp_path):
+    A, B, there, back, truth = halves(3, 30, noise=0.05)
+    result = bm.match(kernels=(A, B), crossed=(there, back), rng=0, time_limit=20)
+    assert (result.permutation == truth).all()
+    assert 0 <= result.lower_bound <= result.cost
+    assert "searched" in result.notes[0]
+    assert bm.load(result.save(tmp_path / "m.npz")).cost == pytest.approx(result.cost)
+    task = bm.Task(kernels=(A, B), crossed=(there, back))
+    landscape = Landscape.of(task.changed(crossed=()).problem, task.crossed)
+    rng = np.random.default_rng(0)
+    P, D = rng.random((2, 30, 30))
+    value = lambda X: landscape.curvature(X) + (landscape.linear * X).sum()  # noqa: E731
+    step = value(P + 1e-3 * D) - value(P - 1e-3 * D)
+    assert step / 2e-3 == pytest.approx((landscape.gradient(P) * D).sum(), rel=1e-6)
+    p = landscape.exchanged(rng.permutation(30), Budget())
+    cost = lambda q: direct(*(term.copy() for term in (A, B, there, back)), q)  # noqa: E731
+    assert cost(p) > cost(truth) or (p == truth).all()
+    with pytest.raises(ValueError, match="up to 24"):
+        bm.match(kernels=(A, B), crossed=(there, back), solver="tabu")
+
+
+def test_networkx_graphs_and_lists_of_edges(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    one = networkx.DiGraph()
+    one.add_weighted_edges_from([("a", "b", 2), ("b", "c", 1), ("c", "a", 5), ("a", "d", 3)])
+    two = networkx.relabel_nodes(one, {"a": "z", "b": "y", "c": "x", "d": "w"})
+    two = networkx.DiGraph(two.reverse().reverse())
+    result = bm.match(kernels=(one, two), rng=0)
+    pairs = {result.task.source_names[i]: result.task.target_names[j] for i, j in result.pairs}
+    assert pairs == {"a": "z", "b": "y", "c": "x", "d": "w"}
+    path = tmp_path / "edges.csv"
+    path.write_text("from,to,n\na,b,2\nb,c,1\nc,a,4\nc,a,1\na,d,3\n", encoding="utf-8")
+    task = bm.Task(kernels=(str(path), two))
+    assert task.source_names == ("a", "b", "c", "d")
+    assert (task.sides[0] == networkx.to_numpy_array(one)).all()  # edges that repeat are added up
+    undirected = networkx.Graph([("a", "b"), ("b", "c"), ("c", "c")])
+    assert bm.Task(kernels=(undirected, undirected)).sides[0].tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
+    with pytest.raises(ValueError, match="other nodes than the first"):
+        bm.Task(kernels=[(one, two), (networkx.relabel_nodes(one, {"a": "q"}), two)])
+    sparse = bm.Task(kernels=[(csr_array(np.eye(3)), csr_array(np.eye(3)))] * 2)
+    assert len(sparse.layers) == 2
+
+
+def test_weights_of_edges():
+    M = np.array([[0.0, 3.0], [7.0, 0.0]])
+    assert weighed(M, "log", "M") == pytest.approx(np.log1p(M))
+    assert weighed(M, "binary", "M").tolist() == [[0, 1], [1, 0]]
+    assert weighed(M, "ranks", "M").tolist() == [[0, 0.5], [1, 0]]
+    task = bm.Task(kernels=(M, M), edge_weights="log", crossed=(M, M))
+    assert task.sides[0] == pytest.approx(np.log1p(M))
+    assert task.crossed[0].given[0] == pytest.approx(np.log1p(M))
+    with pytest.raises(ValueError, match="did you mean 'log'"):
+        bm.Task(kernels=(M, M), edge_weights="lg")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "no edge"), ("a,b,1\na,b,c,d\n", "edge 2"), ("a,b,1\nb,c,x\n", "edge 2"), ("a\nb\n", "no edge")],
+)
+def test_bad_lists_of_edges_are_named(tmp_path, text, words):
+    path = tmp_path / "e.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=words):
+        read_edges(path)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"crossed": np.eye(3)}, "expected two matrices"),
+        ({"crossed": (np.eye(3), np.eye(4))}, r"crossed\[1\] has shape \(4, 4\)"),
+        ({"crossed": (np.eye(3), np.eye(3)), "distortion": "kl"}, "expected 'gw' or 'inner-product'"),
+        ({"crossed": (np.eye(3), np.eye(3)), "unmatched_cost": 1.0}, "unmatched_cost"),
+        ({"crossed": [(np.eye(3), np.eye(3))] * 2}, "one for each layer"),
+    ],
+)
+def test_bad_crossed_terms_are_named(more, words):
+    with pytest.raises(ValueError, match=words):
+        bm.match(kernels=(np.eye(3), np.eye(3)), **more)
+
+
+def test_unequal_sizes_have_no_crossed_term():
+    with pytest.raises(ValueError, match="equal numbers"):
+        bm.match(kernels=(np.eye(3), np.eye(4)), crossed=(np.eye(3), np.eye(3)))
