@@ -335,3 +335,16 @@ def test_tables_with_units_are_mapped_to_the_units_of_the_other_side(tmp_path):
             bm.BlindAligner.load(tmp_path / "bad.npz")
     with pytest.raises(ValueError, match="scale='lg' is not known; did you mean 'log'"):
         bm.BlindAligner(**QUICK, scale="lg").fit(here, there)
+
+
+def test_similarity_and_score_of_new_pairs(world, aligner):
+    items = world.items(60)
+    X, Y = world.seen(items, 0), world.seen(items, 1)
+    scores = aligner.score(X, Y)
+    best = aligner.similarity(X, Y).argmax(axis=1)
+    assert scores["top1"] == pytest.approx(float(np.mean(best == np.arange(60))))
+    assert scores["top1"] <= scores["top5"] <= scores["top10"]
+    assert scores["foscttm"] < 0.1
+    assert aligner.score(X, Y[::-1])["foscttm"] > 0.3
+    with pytest.raises(ValueError, match="X has 60 rows and Y has 5"):
+        aligner.score(X, Y[:5])

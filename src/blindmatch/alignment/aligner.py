@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -220,6 +221,33 @@ class BlindAligner(BaseEstimator):
             raise ValueError(f"n_neighbors={n_neighbors}; there are {len(pool)} candidates")
         cosines, indices = nearest(queries, pool, n_neighbors)
         return 1.0 - cosines, indices
+
+    def similarity(self, X: ArrayLike, Y: ArrayLike) -> FloatArray:
+        """(n, m) cosines between points of X's space and of Y's space, in the common space."""
+        check_is_fitted(self, "alignment_")
+        ours = self.alignment_.directions(as_points(X, "X", len(self.alignment_.source.mean)))
+        points = as_points(Y, "Y", len(self.alignment_.target.mean))
+        theirs = self.alignment_.target.directions(self.alignment_.prepared(points, 1))
+        return np.asarray(ours @ theirs.T, dtype=np.float64)
+
+    def score(self, X: ArrayLike, Y: ArrayLike, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
+        """How well the map finds the partners of new points: row i of X belongs to row i of Y.
+
+        Returns
+        -------
+        "foscttm", the fraction of samples closer than the true match, averaged over both directions (0 is perfect, 0.5
+        is chance), and "top1", "top5", ...: the share of sources whose partner is among so many most similar targets.
+        """
+        cosines = self.similarity(X, Y)
+        n, m = cosines.shape
+        if n != m or n < 2:
+            raise ValueError(f"X has {n} rows and Y has {m}; expected as many, at least 2: row i belongs to row i")
+        own = np.diag(cosines)
+        better = (cosines > own[:, None]) + 0.5 * ((cosines == own[:, None]) & ~np.eye(n, dtype=bool))
+        worse = (cosines > own[None]) + 0.5 * ((cosines == own[None]) & ~np.eye(n, dtype=bool))
+        found = {"foscttm": float(better.sum() + worse.sum()) / (2 * n * (n - 1))}
+        ranks = better.sum(axis=1)
+        return found | {f"top{at_least(k, 1, 'ks')}": float((ranks < k).mean()) for k in ks}
 
     def save(self, path: str | Path) -> None:
         """Write the map to an ``.npz`` file, without the points that it was fitted to."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -137,12 +137,16 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         Y: ArrayLike | Views,
         *,
         classes: ArrayLike | None = None,
+        labels: Iterable[Hashable] | None = None,
         callback: Step | None = None,
         match_callback: Callback | None = None,
     ) -> BlindClassifier:
         """Cluster the images X (images, d) and match the centres with the class embeddings Y (classes, e).
 
         Either may be ``bm.Views`` of several models; images are then clustered in all views together.
+
+        `labels` has the class of each image where it is known (a value of `classes`), and -1 where it is not. A cluster
+        starts from the images of each such class, and is matched with it.
 
         `callback` is called for each k-means start and for the match with the name of the step, the number of parts
         that are done and their total. `match_callback` is the callback of ``bm.match``. Ctrl-C keeps the best so far:
@@ -164,12 +168,21 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         self.classes_ = np.arange(len(texts)) if classes is None else _names(classes, len(texts))
         report = callback or (lambda step, done, total: None)
         starts = at_least(self.n_init, 1, "n_init")
-        centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report)
+        told, seeds = _seeds(images, labels, self.classes_)
+        if len(told) > clusters:
+            raise ValueError(f"labels has {len(told)} classes; n_clusters={clusters} needs to be at least that")
+        starts = 1 if len(told) == clusters else starts  # all of them would be the same
+        centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report, seeds)
         self.centres_ = unit_rows(centres) if self.normalize and self._factors is None else centres
         report("matching", 0, 1)
         ours, theirs = self._views
         own = self.centres_ if ours is None else ours.like(_unscaled(self.centres_, self._factors))
-        self.task_ = Task(own, texts if theirs is None else theirs.like(texts), distortion=distortion)
+        self.task_ = Task(
+            own,
+            texts if theirs is None else theirs.like(texts),
+            distortion=distortion,
+            known_pairs=list(enumerate(told)),
+        )
         limit = self.time_limit
         if self.n_init_ < starts:  # Ctrl-C
             limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)
@@ -236,15 +249,51 @@ def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
     return names
 
 
-def _centres(images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step) -> tuple[FloatArray, int]:
-    """The best centres of several k-means starts, and the number of starts: fewer after Ctrl-C."""
+def _seeds(
+    images: FloatArray, labels: Iterable[Hashable] | None, classes: NDArray[Any]
+) -> tuple[list[int], FloatArray]:
+    """The classes of which some images are known, and the mean of those images."""
+    place: dict[Any, int] = {name: at for at, name in enumerate(classes.tolist())}
+    found = [-1] * len(images)
+    for at, label in enumerate([] if labels is None else as_labels(labels, "labels", len(images))):
+        if label not in place and label != -1:
+            raise ValueError(
+                f"labels holds {label!r} at [{at}]; expected one of the classes, or -1 where it is unknown"
+            )
+        found[at] = place.get(label, -1)
+    told = sorted(set(found) - {-1})
+    members = np.array(found)
+    means = [images[members == label].mean(axis=0) for label in told]
+    return told, np.array(means).reshape(-1, images.shape[1])
+
+
+def _spread_out(images: FloatArray, seeds: FloatArray, count: int, rng: Any) -> FloatArray:
+    """`count` first centres: the seeds, and images far from them and from each other (as k-means++ draws them)."""
+    centres = list(seeds)
+    nearest = euclidean_distances(images, seeds, squared=True).min(axis=1)
+    while len(centres) < count:
+        total = nearest.sum()
+        chosen = images[rng.choice(len(images), p=nearest / total if total > 0 else None)]
+        centres.append(chosen)
+        nearest = np.minimum(nearest, euclidean_distances(images, chosen[None], squared=True)[:, 0])
+    return np.array(centres)
+
+
+def _centres(
+    images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step, seeds: FloatArray
+) -> tuple[FloatArray, int]:
+    """The best centres of several k-means starts, and the number of starts: fewer after Ctrl-C.
+
+    The first centres are those that grew from the seeds.
+    """
     rng = check_random_state(seed)  # shared by all starts, as in KMeans(n_init=starts)
     best: Any = None
     made = 0
     with keep_what_is_done(lambda: made > 0):
         for start in range(starts):
             report("clustering", start, starts)
-            means = KMeans(clusters, n_init=1, random_state=rng).fit(images)
+            first: Any = _spread_out(images, seeds, clusters, rng) if len(seeds) else "k-means++"
+            means = KMeans(clusters, init=first, n_init=1, random_state=rng).fit(images)
             best = means if best is None or means.inertia_ < best.inertia_ else best
             made += 1
     return np.asarray(best.cluster_centers_), made
