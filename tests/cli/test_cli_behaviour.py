@@ -134,7 +134,7 @@ def test_help_names_the_exit_codes() -> None:
         (("sovle", "p.dat"), 2),
         ((), 2),
     ],
-    quick=4,
+    quick=3,
 )
 def test_exit_codes(arguments: tuple[str, ...], code: int) -> None:
     if "weak.npz" in arguments:
@@ -188,7 +188,7 @@ def test_a_reader_that_goes_away_early() -> None:
     process.wait(timeout=600)
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("words", "expected"),
     [
         ("blindmatch ver", ["verify"]),
@@ -197,6 +197,7 @@ def test_a_reader_that_goes_away_early() -> None:
         ("blindmatch demo --data col", ["colours"]),
         ("blindmatch experiment abl", ["ablation"]),
     ],
+    quick=2,
 )
 def test_the_shell_completes_names(words: str, expected: list[str]) -> None:
     asked = {"_BLINDMATCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}

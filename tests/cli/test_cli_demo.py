@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampled import sampled
 
 import blindmatch as bm
 from blindmatch.demo import load_demo
@@ -13,7 +14,7 @@ SOLVER = ("--solver", "factorized-hahn-grant")
 README = Path(__file__).parents[2] / "README.md"
 
 
-@pytest.mark.parametrize("data", ["cifar10", "colours"])
+@sampled("data", ["cifar10", "colours"], quick=1)
 def test_demo_counts_what_is_right(run, data: str) -> None:
     done = run("demo", "--data", data, "--seed", 5, *SOLVER, "--report", "r.html")
     assert done.code == 0

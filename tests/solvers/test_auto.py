@@ -25,6 +25,7 @@ def _found(problem: bm.QAP) -> float:
     return budget.best[0]
 
 
+@pytest.mark.slow
 def test_where_no_proof_is_in_reach_the_match_is_as_good_as_that_of_tabu() -> None:
     problem = _random_problem(45, seed=1)
     short = Tabu(iterations=auto.SWAPS * problem.n, streams=2)

@@ -1,6 +1,7 @@
 """Starting points of FAQ."""
 
 import numpy as np
+import pytest
 
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
@@ -65,6 +66,7 @@ def test_samples_lay_one_set_on_the_other():
     assert (sources == targets[match]).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_samples_heed_linear_costs():
     problem, sources, targets = blobs(600)
     away = 1e3 * problem.scale / 600 * (sources[:, None] == targets[None, :])  # no item may stay in its blob
