@@ -140,7 +140,6 @@ def test_a_hundred_photographs_stay_small() -> None:
         (("--target-names", "truth.csv"), "--target-names truth.csv: has 7 lines; expected 6"),
         (("--target-names", "b.npy"), "not a text file with one line per item"),
         (("--truth", "names"), "both files need names"),
-        (("--truth", "names", "--target-names", "twice.txt"), "the target has the name 'x' more than once"),
         (("--truth", "names", "--target-names", "other.txt"), "no name is in both files"),
         (("--truth", "wrong.csv"), "source 1 or target 2 has two partners"),
         (("--truth", "far.csv"), "(0, 99) is no pair of 6 x 6 items"),
@@ -153,7 +152,6 @@ def test_bad_input_is_told_in_one_line(arguments: tuple[str, ...], message: str)
     Path("text.png").write_text("no picture")
     Path("broken.txt").write_text("text.png\n" + "\n" * 5)
     Path("missing.txt").write_text("nothing.png\n" + "\n" * 5)
-    Path("twice.txt").write_text("x\n" * 6)
     Path("other.txt").write_text("1\n2\n3\n4\n5\n6\n")
     Path("wrong.csv").write_text("0,2\n1,2\n")
     Path("far.csv").write_text("0,99\n")

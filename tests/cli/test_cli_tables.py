@@ -93,3 +93,29 @@ def test_align_warns_of_units_once():
     assert told.stderr.lower().count("warning") == 1
     assert "column 0 of the source carries 99.9 %" in told.stderr
     assert run("align", "x.npy", "x.npy", *quick, "--scale", "auto", "--json").stderr == ""
+
+
+def test_hints_have_the_command_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    np.save("a.npy", X[:9])
+    np.save("b.npy", X[:7])
+    np.save("many.npy", X)
+    done = run("match", "a.npy", "b.npy")
+    assert "9 sources and 7 targets" in done.stderr
+    assert done.stderr.rstrip().endswith("--unmatched-cost auto")
+    assert run("match", "a.npy", "b.npy", "--json").stderr == ""
+    assert run("match", "a.npy", "b.npy", "--unmatched-cost", "3").stderr == ""
+    many = run("match", "many.npy", "b.npy", "-s", "tabu", "-t", "5")
+    assert "blindmatch classify many.npy b.npy" in many.stderr
+    assert "and 33 more (53 in all)" in many.stdout.replace("\n", " ")
+
+
+def test_pairs_of_repeated_names_are_right_if_the_names_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    np.savez("a.npz", embeddings=X, names=np.array(list("xxyzzw")))
+    np.savez("b.npz", embeddings=X[::-1], names=np.array(list("wzzyxx")))
+    done = run("match", "a.npz", "b.npz", "--truth", "names", "--json")
+    assert json.loads(done.stdout)["right"] == 6

@@ -66,6 +66,11 @@ class TaskInput:
     def _embeddings(self) -> tuple[Embeddings, Embeddings]:
         return named(self.items, load_side(self.source, self.what, 0), load_side(self.target, self.what, 1))
 
+    @property
+    def labelled(self) -> bool:
+        """Whether a side has classes."""
+        return any(side.labels is not None for side in self._embeddings)
+
     @cached_property
     def task(self) -> Task:
         """What is matched."""
@@ -87,7 +92,8 @@ class TaskInput:
 
     def match(self, result: Result, settings: dict[str, str]) -> Match:
         """All that a report says about a result."""
-        truth, (source_images, target_images) = self._items
+        _, (source_images, target_images) = self._items
+        truth = partners(self.items, *self._embeddings, result.permutation.tolist())
         assert isinstance(result.task, Task)
         result = replace(result, title=self.title, settings={**self._settings(result.task), **settings})
         return Match(result, truth=truth, source_images=source_images, target_images=target_images)

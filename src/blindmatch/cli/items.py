@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,14 +45,19 @@ def named(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[E
     )
 
 
-def partners(items: ItemOptions, source: Embeddings, target: Embeddings) -> list[int] | None:
-    """The true partner of each source, -1 if it has none; None if nothing is known."""
+def partners(
+    items: ItemOptions, source: Embeddings, target: Embeddings, permutation: Sequence[int] | None = None
+) -> list[int] | None:
+    """The true partner of each source, -1 if it has none; None if nothing is known.
+
+    With names that occur several times, a pair of the match is true if its names agree.
+    """
     if items.truth is None:
         return None
     if items.truth == SAME_ROWS:
         return [i if i < len(target) else -1 for i in range(len(source))]
     if items.truth == SAME_NAMES:
-        pairs = _same_names(source, target)
+        pairs = _same_names(source, target, permutation)
     else:
         pairs = read_pairs(Path(items.truth), source, target)
         if not pairs:
@@ -77,7 +83,7 @@ def shown_match(items: ItemOptions, result: Result) -> Match:
     source, target = named(items, source, target)
     task = task.changed(source_names=source.names, target_names=target.names)
     images = pictures(items, source, target)
-    truth = partners(items, source, target)
+    truth = partners(items, source, target, result.permutation.tolist())
     return Match(replace(result, task=task), result.assessment, truth, images[0], images[1])
 
 
@@ -107,15 +113,19 @@ def _lines(path: Path, count: int, option: str) -> list[str]:
     return lines
 
 
-def _same_names(source: Embeddings, target: Embeddings) -> list[tuple[int, int]]:
+def _same_names(source: Embeddings, target: Embeddings, permutation: Sequence[int] | None) -> list[tuple[int, int]]:
     if source.names is None or target.names is None:
         raise ValueError("--truth names: both files need names; see --source-names and --target-names")
-    for side, names in (("source", source.names), ("target", target.names)):
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"--truth names: the {side} has the name {twice!r} more than once")
-    place = {name: j for j, name in enumerate(target.names)}
-    pairs = [(i, place[name]) for i, name in enumerate(source.names) if name in place]
+    left: dict[str, list[int]] = {}
+    for j, name in reversed(list(enumerate(target.names))):
+        left.setdefault(name, []).append(j)
+    found = [-1] * len(source) if permutation is None else permutation
+    # Of targets with the same name each is right: first those that the match chose, then any that are left.
+    pairs = [(i, j) for i, j in enumerate(found) if j >= 0 and source.names[i] == target.names[j]]
+    for i, j in pairs:
+        left[source.names[i]].remove(j)
+    settled = {i for i, _ in pairs}
+    pairs += [(i, left[name].pop()) for i, name in enumerate(source.names) if i not in settled and left.get(name)]
     if not pairs:
         raise ValueError(f"--truth names: no name is in both files ({source.names[0]!r}, {target.names[0]!r}, ...)")
     return pairs

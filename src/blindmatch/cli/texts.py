@@ -24,6 +24,7 @@ from blindmatch.trust import Assessment
 from blindmatch.validation import FloatArray
 
 _LISTED = 40  # locations in the line of an assignment
+_LISTED = 20  # items that are listed by name
 _SHORT = 12  # columns of a narrow terminal that a name gets before columns of the table are left out
 _BETWEEN = 3  # columns between two columns of a table
 _WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
@@ -87,7 +88,13 @@ def unmatched(match: Match) -> dict[str, list[int]]:
 
 def _unmatched_text(match: Match) -> list[Text]:
     sides = zip(unmatched(match).values(), (match.source_name, match.target_name), ("source", "target"), strict=True)
-    return [Text(f"{side}, unmatched: {plain(', '.join(map(name, items)))}") for items, name, side in sides if items]
+    return [Text(f"{side}, unmatched: {plain(_listed(items, name))}") for items, name, side in sides if items]
+
+
+def _listed(items: list[int], name: Callable[[int], str]) -> str:
+    """Names of items; of many, the first ones and how many there are."""
+    more = f" and {len(items) - _LISTED} more ({len(items)} in all)" if len(items) > _LISTED + 1 else ""
+    return ", ".join(map(name, items[:_LISTED] if more else items)) + more
 
 
 def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[object]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
+
+if TYPE_CHECKING:
+    from blindmatch.problem.task import Task
+
+_PRICED = 400  # items on both sides together, up to which a price is suggested
+_CLASSES = 5  # times as many items as on the other side: these may be classes of those
 
 
 @command(
@@ -105,6 +112,8 @@ def match(
     ranking = found.ranking
     best = found.candidates(min(candidates, ranking.most)) if candidates and ranking is not None else None
     answer = Answer(match, outputs, tables=inputs.tables, candidates=best)
+    twins = any("have the same relations as another" in note for note in found.notes)
+    hint = "" if outputs.json else _hint(task, (source, target), inputs.labelled, twins)
     if plan is not None:
         answer.assess(
             trust.min_confidence, lambda: assess_with_progress(match.result, plan, solving, solving.assess_seconds)
@@ -112,4 +121,24 @@ def match(
     answer.write(output, lambda path: write_partners(answer.match, (source, target), candidates, path), "Partners")
     if candidates and best is None:
         complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
+    if hint:
+        complain(f"hint: {hint}")
     answer.finish()
+
+
+def _hint(task: Task, files: tuple[Path, Path], labels: bool, twins: bool) -> str:
+    """What to try if items have no partner: the exact command; empty if there is nothing to suggest."""
+    from blindmatch.cli.inputs import command_line
+
+    n, m = task.sizes
+    if max(n, m) >= max(_CLASSES * min(n, m), 20):
+        many, few = files if n > m else files[::-1]
+        means = "; or match the means of the labelled classes (bm.class_means)" if labels else ""
+        classes = f"to find clusters and name them: {shlex.join(['blindmatch', 'classify', str(many), str(few)])}"
+        return f"there are {n} sources and {m} targets. If the few are classes of the many, {classes}{means}"
+    if task.hints.unmatched_cost is not None or n + m > _PRICED:
+        return ""
+    if n == m and not twins:
+        return ""
+    why = "some items cannot be told apart" if n == m else f"there are {n} sources and {m} targets"
+    return f"{why}. If items may have no partner: {command_line()} --unmatched-cost auto"
