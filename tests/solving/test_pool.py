@@ -137,3 +137,13 @@ def test_finds_keep_the_cheapest():
     for p in itertools.permutations(range(4)):
         finds.add(np.array(p))
     assert [cost for cost, _ in finds.sorted] == sorted(map(problem.objective, itertools.permutations(range(4))))[:3]
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_maxima_and_unequal_sizes_can_be_saved(maximize, tmp_path):
+    problem = rectangular(3, 4, 6)
+    result = bm.solve(problem, rng=0, maximize=maximize)
+    again = bm.load(result.save(tmp_path / "r.npz"))
+    assert (again.status, again.cost, again.upper_bound) == ("optimal", result.cost, result.upper_bound)
+    assert (again.permutation == result.permutation).all()
+    assert again.verify() == result.cost

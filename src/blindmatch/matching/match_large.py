@@ -107,6 +107,7 @@ class Run(Budget):
     def step(self, phase: str, share: float) -> None:
         """Report what is being done, and how much of it is done."""
         self.report(None, self.cost, round(100 * share), phase=phase)
+        self.interrupted |= self.reached is not None  # by the callback: there are no other limits here
 
 
 class Judge:

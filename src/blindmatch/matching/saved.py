@@ -45,7 +45,12 @@ def save(result: Result, path: str | Path, trust: Assessment | None = None) -> P
     arrays, words = _task_arrays(result.task) if isinstance(result.task, Task) else _problem_arrays(result.task)
     stated = {"cost": result.cost, "lower_bound": result.lower_bound, "status": result.status, "solver": result.solver}
     words |= {**stated, "seconds": result.seconds, "support": result.support, "notes": list(result.notes)}
-    words |= {"bound_name": result.bound_name, "title": result.title, "settings": dict(result.settings)}
+    words |= {
+        "maximum": result.maximum,
+        "bound_name": result.bound_name,
+        "title": result.title,
+        "settings": dict(result.settings),
+    }
     arrays["permutation"] = result.permutation
     arrays |= {} if result.whole is None else {"whole": result.whole}
     arrays |= {} if result.confidence is None else {"confidence": result.confidence}
@@ -202,10 +207,11 @@ def _distortion_of(values: dict[str, Any]) -> Distortion:
 
 
 def _problem_arrays(problem: QAP) -> tuple[Arrays, dict[str, Any]]:
-    arrays: Arrays = {"linear": problem.linear}
+    n = problem.sources  # without dummies
+    arrays: Arrays = {"linear": problem.linear[:n]}
     for at, (A, B) in enumerate(problem.factors):
-        arrays |= {f"source_cost{at}": A, f"target_cost{at}": B}
-    arrays |= {} if problem.forbidden is None else {"forbidden": problem.forbidden}
+        arrays |= {f"source_cost{at}": A[:n, :n], f"target_cost{at}": B}
+    arrays |= {} if problem.forbidden is None else {"forbidden": problem.forbidden[:n]}
     return arrays, {"factors": len(problem.factors), "constant": problem.constant}
 
 
@@ -246,6 +252,7 @@ def _stated(arrays: Arrays, words: Mapping[str, Any], task: Task | QAP) -> Resul
         permutation=permutation.astype(np.intp),
         cost=cost,
         lower_bound=None if words["lower_bound"] is None else float(words["lower_bound"]),
+        maximum=None if words.get("maximum") is None else float(words["maximum"]),
         status=words["status"],
         solver=_name(words, "solver"),
         seconds=seconds,
