@@ -1,190 +1,127 @@
 """Whether trust can be trusted: how often the test fires on unrelated spaces, and if confidence is calibrated.
 
-python benchmarks/trust.py level [--trials 500] [--data FOLDER]      the 5 % test on unrelated spaces
-python benchmarks/trust.py pairs FOLDER                             evidence on real problems, into a CSV file
-python benchmarks/trust.py fit [--only-with-prior]                   coefficients from the CSV's first part
-python benchmarks/trust.py show                                      calibration on the CSV's second part, and the plot
+python benchmarks/trust.py level [--trials 60] [--sizes 6 8 12 20]   the 5 % test on unrelated sets of 16 kinds
+python benchmarks/trust.py time [--sizes 10 30 100 300]               CPU time of an assessment
+python benchmarks/trust.py pairs FOLDER fit                          evidence on problems of known truth, into a CSV
+python benchmarks/trust.py pairs FOLDER test                         the same of other models, tables, clouds and cells
+python benchmarks/trust.py fit                                       coefficients from the first file
+python benchmarks/trust.py show                                      power, and calibration by the share of right pairs
 python benchmarks/trust.py prior                                     the same with stated priors, right and wrong
 python benchmarks/trust.py known FOLDER                              priors that are counted on known pairs
-python benchmarks/trust.py ceiling                                   how well any function of the features could do
 
-FOLDER holds vision__DATASET__MODEL.npz (embeddings, labels) and language__DATASET__MODEL.npz (embeddings with an axis
-for prompts) for the data sets tinyimagenet200 and cifar10. Classes and models of the two parts are different.
+FOLDER holds embeddings/ and cells/, as `trust_evidence.py` reads them.
 """
 
 import argparse
-import csv
 import itertools
 import time
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from trust_calibration import EVIDENCE, ceiling, fit, kinds_of, rows_of, show
+from trust_calibration import EVIDENCE, fit, show
+from trust_evidence import evidence_of, language, vision, write_evidence
 from trust_prior import HEAD, line, prior
 
 import blindmatch as bm
-from blindmatch.trust.alternatives import interchangeable
-from blindmatch.trust.assessment import AssessmentPlan, Schedule, gather
 from blindmatch.trust.confidence import FEATURES
-from blindmatch.trust.null import from_background, rotated
-from blindmatch.trust.prior import Count, KnownPairs
-from blindmatch.trust.search import Part, search
+from blindmatch.trust.null import rotated
+from blindmatch.trust.prior import KnownPairs
+from blindmatch.trust.search import Part
 from blindmatch.trust.significance import significance
 
-UNRELATED = ("disjoint", "noise")
-COUNTS = {10: 12, 20: 8, 40: 2}  # problems of each kind and pair of models, by their size
-PARTS = {
-    "fit": ("resnet50_keras", ("all_minilm_l6_v2", "wordllama_256")),
-    "test": ("efficientnet_lite0", ("all_mpnet_base_v2", "glove_100d_wink")),
+
+def circle(n, d, rng):
+    angle = 2 * np.pi * rng.random(n)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def torus(n, d, rng):
+    return np.column_stack([circle(n, d, rng), circle(n, d, rng)])
+
+
+def grid(n, d, rng):
+    side = 4 if n <= 16 else 6
+    return np.array(list(itertools.product(range(side), repeat=2)), float)[rng.choice(side**2, n, replace=False)]
+
+
+def outlier(n, d, rng):
+    points = rng.standard_normal((n, d))
+    points[0] *= 10
+    return points
+
+
+def sphere(n, d, rng):
+    points = rng.standard_normal((n, 3))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def duplicates(n, d, rng):
+    return rng.standard_normal((n // 2 + 1, d))[rng.integers(n // 2 + 1, size=n)]
+
+
+def clustered(n, d, rng):
+    return 3 * rng.standard_normal((3, d))[rng.integers(3, size=n)] + 0.5 * rng.standard_normal((n, d))
+
+
+KINDS = {
+    "normal": lambda n, d, rng: rng.standard_normal((n, d)),
+    "decaying spectrum": lambda n, d, rng: rng.standard_normal((n, 30)) / np.arange(1, 31),
+    "circle": circle,
+    "sphere": sphere,
+    "torus": torus,
+    "grid": grid,
+    "binary": lambda n, d, rng: rng.integers(0, 2, (n, d + 3)).astype(float),
+    "counts": lambda n, d, rng: rng.poisson(1.5, (n, d + 2)).astype(float),
+    "ranks": lambda n, d, rng: np.array([rng.permutation(n) for _ in range(d)], float).T,
+    "simplex": lambda n, d, rng: rng.dirichlet(np.full(d + 1, 0.3), n),
+    "outlier": outlier,
+    "scales": lambda n, d, rng: rng.standard_normal((n, d)) * np.exp(1.5 * rng.standard_normal((n, 1))),
+    "exp": lambda n, d, rng: np.exp(2 * rng.standard_normal((n, d))),
+    "t": lambda n, d, rng: rng.standard_t(3, (n, d)),
+    "duplicates": duplicates,
+    "line": lambda n, d, rng: rng.random((n, 1)) * np.ones((1, d)) + 0.01 * rng.standard_normal((n, d)),
+    "clusters": clustered,
 }
 
 
-# --- the 5 % test on unrelated spaces
-
-
-def normal(rng, n):
-    return rng.standard_normal((n, 32)), rng.standard_normal((n, 64))
-
-
-def decaying(rng, n):
-    return rng.standard_normal((n, 32)) / np.arange(1, 33) ** 0.7, rng.standard_normal((n, 64)) / np.arange(1, 65)
-
-
-def clustered(rng, n, k=4, spread=0.5):
-    return tuple(
-        rng.standard_normal((k, d))[rng.integers(k, size=n)] + spread * rng.standard_normal((n, d)) for d in (32, 64)
-    )
-
-
-def tight(rng, n):
-    return clustered(rng, n, 3, 0.25)
-
-
-def heavy_tailed(rng, n):
-    return rng.standard_t(3, (n, 16)), rng.standard_t(3, (n, 16))
-
-
-def real(folder):
-    """Images of some classes and names of others, so that no item has a partner."""
-    X = vision(folder, "tinyimagenet200", "efficientnet_lite0")
-    Y = language(folder, "tinyimagenet200", "all_minilm_l6_v2")
-
-    def draw(rng, n):
-        chosen = rng.choice(len(X), 2 * n, replace=False)
-        return X[chosen[:n]], Y[chosen[n:]]
-
-    return draw, Y
-
-
 def level(options):
-    generators = {
-        "normal": (normal, None),
-        "normal, decaying spectrum": (decaying, None),
-        "4 clusters": (clustered, None),
-        "3 tight clusters": (tight, None),
-        "heavy tails (t, 3 degrees)": (heavy_tailed, None),
-    }
-    if options.data is not None:
-        draw, background = real(options.data)
-        generators["real, disjoint classes"] = draw, None
-        generators["real, null from a background"] = draw, background
-    if options.only is not None:
-        generators = {name: generators[name] for name in options.only}
-    print(f"{options.trials} trials each, n = {options.size}, at most {options.draws} draws")
-    print("| unrelated spaces | fires at 5 % | fires at 10 % | mean p | CPU s |\n| --- | ---: | ---: | ---: | ---: |")
-    for name, (draw, background) in generators.items():
-        start, p = time.process_time(), []
-        for trial in range(options.trials):
-            rng = np.random.default_rng([options.seed, options.size, trial])
-            task = bm.Task(*draw(rng, options.size))
-            nulls = rotated(task.points[1], rng) if background is None else [from_background(background, options.size)]
-            p.append(significance(task, nulls, options.draws, Part(rng)).p_value)
-        p, seconds = np.array(p), time.process_time() - start
-        rates = " | ".join(f"{100 * np.mean(p <= alpha + 1e-12):.1f} %" for alpha in (0.05, 0.1))
-        print(f"| {name} | {rates} | {p.mean():.2f} | {seconds:.0f} |", flush=True)
+    """How often p <= 0.05 for two sets of a kind that have nothing in common."""
+    print(
+        f"| unrelated sets | {' | '.join(f'n = {n}' for n in options.sizes)} |\n| --- |{' ---: |' * len(options.sizes)}"
+    )
+    start = time.process_time()
+    for name in options.only or KINDS:
+        shares = []
+        for n in options.sizes:
+            fires, known = 0, 0
+            for trial in range(options.trials):
+                rng = np.random.default_rng([options.seed, n, trial])
+                dimensions = int(rng.integers(2, 6))
+                task = bm.Task(*(KINDS[name](n, dimensions, rng) for _ in range(2)))
+                found = significance(task, rotated(task.points[1], rng), options.draws, Part(rng))
+                known += found is not None
+                fires += found is not None and found.p_value <= 0.05 + 1e-12
+            shares.append(f"{100 * fires / known:.0f} %" if known else "none")
+        print(f"| {name} | {' | '.join(shares)} |", flush=True)
+    print(f"{options.trials} sets of each size, at most {options.draws} draws, {time.process_time() - start:.0f} CPU s")
 
 
-# --- evidence on real problems
-
-
-def vision(folder, data, model, **options):
-    with np.load(folder / f"vision__{data}__{model}.npz", allow_pickle=False) as file:
-        return bm.class_means(file["embeddings"], file["labels"], **options)[1]
-
-
-def language(folder, data, model):
-    with np.load(folder / f"language__{data}__{model}.npz", allow_pickle=False) as file:
-        return bm.prompt_means(file["embeddings"])
-
-
-def problems(folder, part, half=None):
-    """Problems (kind, X, Y): subsets of half the classes, noise, and CIFAR-10 halves.
-
-    The truth is the identity, but for the kinds "disjoint" and "noise", where no pair is right. The two parts have
-    different classes, unless `half` names the part whose classes are used.
-    """
-    images, texts = PARTS[part]
-    classes = np.random.default_rng(1).permutation(200).reshape(2, 100)[int((half or part) == "test")]
-    seen = vision(folder, "tinyimagenet200", images)[classes]
-    said = [language(folder, "tinyimagenet200", model)[classes] for model in texts]
-    sides = {f"{images} x {texts[0]}": (seen, said[0]), f"{images} x {texts[1]}": (seen, said[1])}
-    sides[f"{texts[0]} x {texts[1]}"] = tuple(said)
-    for size, count in COUNTS.items():
-        for (place, (name, (X, Y))), at in itertools.product(enumerate(sides.items()), range(count)):
-            rng = np.random.default_rng([7, part == "fit", size, at, place])
-            some = rng.permutation(100)
-            best = some[:50][bm.best_subsets(X[some[:50]], Y[some[:50]], size=size, k=1, rng=rng).subsets[0]]
-            half = np.concatenate([best[: size // 2], some[50 : 50 + size - size // 2]])
-            yield f"random, {name}", X[some[:size]], Y[some[:size]]
-            yield f"best, {name}", X[best], Y[best]
-            yield f"mixed, {name}", X[half], Y[half]
-            yield f"disjoint, {name}", X[some[:size]], Y[some[50 : 50 + size]]
-        for at in range(count):
-            rng = np.random.default_rng([9, part == "fit", size, at])
-            for name, draw in (("decaying", decaying), ("heavy", heavy_tailed), ("clusters", clustered)):
-                yield f"noise, {name}", *draw(rng, size)
-    if part == "test":
-        for model, seed in itertools.product(texts, range(10)):
-            X = vision(folder, "cifar10", images, fraction=0.5, rng=seed)
-            yield f"cifar10, {images} x {model}", X, language(folder, "cifar10", model)
-
-
-def evidence_of(kind, X, Y, rng):
-    """A row for each pair of one problem: n, tied, the features, right."""
-    n, order = len(X), rng.permutation(len(Y))
-    task = bm.Task(X, Y[order])
-    match = bm.match(task, solver="tabu", rng=rng, threads=1).permutation
-    found = gather(match, task, AssessmentPlan(), Schedule(rng))
-    groups = interchangeable(found.found, found.rows, 1e-9 * task.problem.scale)
-    tied = {i: len(group) for group in groups for i in group}
-    return [
-        [
-            n,
-            tied.get(i, 1),
-            *(f"{value:.4g}" for value in row),
-            int(order[match[i]] == i and kind.split(",")[0] not in UNRELATED),
-        ]
-        for i, row in enumerate(found.features)
-    ]
+def duration(options):
+    """CPU time of an assessment with the default options but for the proofs of regret."""
+    for n in options.sizes:
+        rng = np.random.default_rng(n)
+        X = rng.standard_normal((n, 20)) / np.arange(1, 21) ** 0.5
+        Y = X + 0.3 * rng.standard_normal(X.shape) * X.std()
+        result = bm.match(X, Y[rng.permutation(n)], solver="tabu", rng=0, threads=1)
+        start = time.process_time()
+        trust = result.assess(rng=0, threads=1, regret=False, time_limit=None)
+        seconds = time.process_time() - start
+        print(f"{n} items: {seconds:.1f} CPU s, p {trust.p_value:.3f}, {trust.draws} draws", flush=True)
 
 
 def pairs(options):
-    start = time.process_time()
-    with EVIDENCE.open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["part", "kind", "problem", "n", "tied", *FEATURES, "right"])
-        for part in PARTS:
-            for index, problem in enumerate(problems(options.data, part)):
-                rows = evidence_of(*problem, np.random.default_rng([index, part == "fit"]))
-                table.writerows([part, problem[0], index, *row] for row in rows)
-                file.flush()
-                right = np.mean([row[-1] for row in rows])
-                print(f"{part} {index} {problem[0]}: {len(rows)} pairs, {right:.2f} right", flush=True)
-    print(f"{time.process_time() - start:.0f} CPU s")
-
-
-# --- priors that are counted on known pairs
+    """Of each part, into a file of its own: they can be computed at the same time."""
+    write_evidence(options.data, options.part, EVIDENCE[options.part])
 
 
 def known(options):
@@ -208,57 +145,36 @@ def known(options):
         print(f"{one} x {other}, {n} classes: {share:.2f}", flush=True)
     counted = np.array(counted)
     groups = {"all": counted > 0, "share above 1/3": counted > 1 / 3, "share below 1/3": counted < 1 / 3}
-    groups |= {f"{n} classes": np.array([row["n"] == n for row in rows]) for n in (10, 20)}
     print(HEAD)
     for name, these in groups.items():
         chosen = [rows[i] for i in np.flatnonzero(these)]
         line(name, "none", chosen, None)
         line(name, "counted", chosen, counted[these])
-    known_by_kind(folder)
-
-
-def known_by_kind(folder):
-    """The held-out problems of `pairs`, with a prior counted on other classes of the same models, kind and size."""
-    right = defaultdict(list)
-    for kind, X, Y in problems(folder, "test", half="fit"):
-        rng = np.random.default_rng([8, len(X)])
-        order = rng.permutation(len(Y))
-        found, _ = search(bm.Task(X, Y[order]).problem, Part(rng))
-        unrelated = kind.split(",")[0] in UNRELATED
-        right[kind, str(len(X))] += [int(hit and not unrelated) for hit in order[found] == np.arange(len(X))]
-    shares = {key: Count(sum(hits), len(hits)).share for key, hits in right.items()}
-    rows = [row for row in rows_of("test") if not row["kind"].startswith("cifar10")]  # all of its ten classes are used
-    kinds = kinds_of(rows)
-    for kind in dict.fromkeys(kinds.tolist()):
-        chosen = [row for row, its in zip(rows, kinds, strict=True) if its == kind]
-        line(kind, "none", chosen, None)
-        line(kind, "counted", chosen, np.array([shares[row["kind"], row["n"]] for row in chosen]))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("level")
-    one.add_argument("--trials", type=int, default=500)
-    one.add_argument("--size", type=int, default=10)
-    one.add_argument("--draws", type=int, default=99)
+    one.add_argument("--trials", type=int, default=60)
+    one.add_argument("--sizes", type=int, nargs="+", default=[6, 8, 12, 20])
+    one.add_argument("--draws", type=int, default=39)
     one.add_argument("--seed", type=int, default=2026, help="the null was chosen with other numbers")
-    one.add_argument("--data", type=Path)
-    one.add_argument("--only", nargs="+", help="names of unrelated spaces, as the table has them")
+    one.add_argument("--only", nargs="+", choices=KINDS)
     one.set_defaults(run=level)
-    two = commands.add_parser("pairs")
-    two.add_argument("data", type=Path)
-    two.set_defaults(run=pairs)
-    three = commands.add_parser("fit")
-    three.add_argument("--strength", type=float, default=1e-3, help="of the penalty on large coefficients")
-    three.add_argument("--only-with-prior", action="store_true", help="keep the coefficients without a prior")
-    three.set_defaults(run=fit)
+    two = commands.add_parser("time")
+    two.add_argument("--sizes", type=int, nargs="+", default=[10, 30, 100, 300])
+    two.set_defaults(run=duration)
+    three = commands.add_parser("pairs")
+    three.add_argument("data", type=Path)
+    three.add_argument("part", choices=EVIDENCE)
+    three.set_defaults(run=pairs)
+    commands.add_parser("fit").set_defaults(run=fit)
     commands.add_parser("show").set_defaults(run=show)
     commands.add_parser("prior").set_defaults(run=prior)
     four = commands.add_parser("known")
     four.add_argument("data", type=Path)
     four.set_defaults(run=known)
-    commands.add_parser("ceiling").set_defaults(run=ceiling)
     options = parser.parse_args()
     options.run(options)
 

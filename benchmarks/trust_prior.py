@@ -5,7 +5,7 @@ from trust_calibration import auroc, calibration_error, columns, kinds_of, log_o
 
 from blindmatch.trust.confidence import probability
 
-STATED = {"cifar10": (0.3, 0.5)}  # there is no fitted part: round numbers that a user would state
+STATED = 0.3  # of a kind that has no fitted part: a round number that a user would state
 WRONG = (0.1, 0.3, 0.5, 0.7, 0.9)
 TITLES = ("held-out problems", "prior", "pairs", "right", "mean confidence", "ECE", "AUROC", "AUROC within a match")
 HEAD = f"| {' | '.join((*TITLES, '0.6 or more', 'of these right'))} |\n| --- |{' ---: |' * 9}"
@@ -14,22 +14,17 @@ HEAD = f"| {' | '.join((*TITLES, '0.6 or more', 'of these right'))} |\n| --- |{'
 def prior(options):
     """Confidence with the prior of each kind, measured on the fitted part, and with wrong priors."""
     seen, rows = rows_of("fit"), rows_of("test")
-    kinds, sizes = kinds_of(rows), np.array([int(row["n"]) for row in rows])
-    by_kind = priors_of(seen)
-    by_size = {n: priors_of([row for row in seen if int(row["n"]) == n]) for n in np.unique(sizes)}
+    kinds, by_kind = kinds_of(rows), priors_of(seen)
     print(HEAD)
     for kind in dict.fromkeys(kinds.tolist()):
         these = np.flatnonzero(kinds == kind)
         chosen = [rows[i] for i in these]
         line(kind, "none", chosen, None)
-        for stated in STATED.get(kind, [by_kind.get(kind)]):
-            line(kind, f"{stated:.2g}", chosen, stated)
-        if kind in by_kind:
-            line(kind, "by size", chosen, np.array([by_size[n][kind] for n in sizes[these]]))
+        line(kind, f"{by_kind.get(kind, STATED):.2g}", chosen, by_kind.get(kind, STATED))
     print(f"\nwrong priors: odds halved and doubled, then {', '.join(map(str, WRONG))}\n\n{HEAD}")
     for kind in dict.fromkeys(kinds.tolist()):
         chosen = [rows[i] for i in np.flatnonzero(kinds == kind)]
-        odds = log_odds(by_kind.get(kind, STATED["cifar10"][0]))
+        odds = log_odds(by_kind.get(kind, STATED))
         for stated in (*(1 / (1 + np.exp(-odds - np.log(factor))) for factor in (0.5, 2)), *WRONG):
             line(kind, f"{stated:.2g}", chosen, stated)
 

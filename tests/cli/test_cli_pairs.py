@@ -168,7 +168,7 @@ def test_classify_writes_a_report(classes):
     assert done.stdout.rstrip().endswith("Classes: out.csv\nReport: r.html")
     page = Path("r.html").read_text(encoding="utf-8")
     assert "60 images sorted into 4 classes, 100.0\u00a0% of them right." in page
-    assert "Can I believe it? <strong>Yes: checked against the labels</strong>" in page
+    assert "Yes: checked against the labels" in page
     found = answer("classify", "images.npz", "classes.npz", "--starts", 5)
     for cluster, c in enumerate(found["cluster_class"]):
         name = ("ant", "bee", "cat", "dog")[c]

@@ -36,7 +36,12 @@ def test_sentences_claim_what_is_proved(status: str, bound: float | None, words:
 
 @pytest.mark.parametrize(
     ("wrong", "headline"),
-    [(200, "For the most part"), (300, "In part"), (450, "No: most pairs are wrong"), (499, "No: hardly better")],
+    [
+        (200, "300 of 500 pairs are right"),
+        (300, "200 of 500"),
+        (450, "Most pairs are wrong: only 50"),
+        (499, "Hardly better"),
+    ],
 )
 def test_belief_by_truth_of_many_pairs(wrong: int, headline: str) -> None:
     permutation = np.arange(500)
@@ -82,11 +87,15 @@ def test_terminal_page_and_json_have_one_verdict() -> None:
     trust = bm.Assessment(0.03, 0.01, 2.0, 99, 0.97 * ones, None, ones, ones, ones, ones, 0.8, 0.7, [], 0.0, 1.0)
     match = shown(RESULT, (square(3), square(3)), trust=trust)
     told = [str(part) for part in trust_text(trust, match)]
-    assert trust.verdict.startswith("The two spaces probably have structure in common (p = 0.03 ± 0.01): check it.")
-    assert trust.verdict in told
+    headline, text = belief(match).headline, belief(match).text
+    assert headline == "Probably about 3 of 3 pairs are right"
+    assert text.startswith("The two spaces probably have structure in common (p = 0.03 ± 0.01).")
+    assert told[0] == f"{headline}."
+    assert text in told
     assert "Agreement of all relations: 0.80; unrelated spaces reach 0.70." in told
-    assert trust.verdict == belief(match).text == trust.to_dict()["verdict"]
-    assert belief(match).headline == "Probably, but check it"
+    assert trust.verdict == f"{headline}. {text}" == trust.to_dict()["verdict"]
+    assert (trust.to_dict()["headline"], trust.to_dict()["level"]) == (headline, "care")
+    assert Page(render(match)).text.index(headline) < Page(render(match)).text.index("costs less")
 
 
 def test_trust_without_a_single_confidence_is_not_counted() -> None:

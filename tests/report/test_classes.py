@@ -40,7 +40,7 @@ def test_without_labels_nothing_is_claimed() -> None:
     page = render(classified(labelled=False))
     assert "what is in it" not in page
     assert "get their class" not in page
-    assert "Not tested yet" in page
+    assert "whether it is right was not tested" in page
     assert "No label was given." in page
     trusted = replace(classified(labelled=False), trust=Doubt(np.linspace(0, 1, 7)))
     assert ">confidence<span" in render(trusted)

@@ -122,3 +122,12 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'blindmatch\[plot\]'"):
         bm.plot.bounds(RESULT)
+
+
+def test_long_names_are_not_clipped() -> None:
+    result = found(
+        X, Y, SWAPPED, source_names=["Chesapeake Bay retriever of the north"] * 8, target_names=["n" * 20] * 8
+    )
+    ax = bm.plot.match(result)
+    width, renderer = ax.figure.bbox.width, ax.figure.canvas.get_renderer()
+    assert all(0 <= box.x0 < box.x1 <= width for box in (text.get_window_extent(renderer) for text in ax.texts))

@@ -83,7 +83,7 @@ def test_without_time_no_confidence_is_claimed(related, wanted: float, kept: int
 
 def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Assessment) -> None:
     assert out_of_time.verdict == (
-        "The test for structure in common was not made: "
+        "Matched; whether it is right could not be tested. The test for structure in common was not made: "
         "too little time, or kernels that are not distances between points. "
         "Time ran out before the confidence of any pair was known."
     )
@@ -123,7 +123,7 @@ def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.A
     assert (some.left_out, some.to_dict()["left_out"]) == (6, 6)
     assert trust is not None
     assert trust.verdict.endswith(" 3 of 9 pairs are kept; about 2 of these should be right.")
-    assert trust.judgement.level == "yes"
+    assert trust.judgement.headline == "About 2 of 3 pairs are right; 1 is doubtful"
     assert trust.ambiguous == [[0, 1, 2]]
     assert verdict(some).startswith("3 of 9 pairs kept; all 9 were matched, proved optimal")
     none, trust = assessed_or_kept(result, lambda: tested, 0.95)
@@ -134,7 +134,7 @@ def test_the_verdict_is_about_the_pairs_that_are_kept(related, out_of_time: bm.A
     assert "kept of 9 that were matched" in page
     assert "2 with 80 % confidence or more" in page
     right = Match(none, truth=result.permutation.tolist())
-    assert belief(right).headline == "No: no pair is kept"
+    assert belief(right).headline == "No pair is kept"
     assert belief(dataclasses.replace(right, result=some)).text.startswith("3 of 3 pairs are right")
 
 

@@ -47,11 +47,11 @@ def test_a_narrow_table_has_fewer_columns_and_whole_numbers(
     files: Path, monkeypatch: pytest.MonkeyPatch, width: str, left_out: set[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    table = run("match", "a.npz", "b.npy", "--assess").stdout.partition("branch-and-bound")[2]
+    table = run("match", "a.npz", "b.npy", "--assess").stdout
     for title in ("source", "target", "confidence", "(proved)"):
         assert title in table
     titles = {"stability", "consensus", "agreement"}
-    assert {title for title in titles if title in table} == titles - left_out
+    assert {title for title in titles if title in table.partition("item 0")[0]} == titles - left_out
     assert "…" not in table
 
 
@@ -70,7 +70,7 @@ def test_trust_goes_into_the_report(files: Path) -> None:
 
 def test_match_can_assess_and_abstain(files: Path) -> None:
     told = json.loads(run("match", "a.npz", "b.npy", "--assess", "--json").stdout)
-    assert told["trust"]["verdict"].startswith("The two spaces have structure in common")
+    assert told["trust"]["headline"] == "About 8 of 8 pairs are right"
     none = json.loads(run("match", "a.npz", "b.npy", "--min-confidence", "1", "--json").stdout)
     assert none["pairs"] == []
     assert none["unmatched_sources"] == list(range(8))

@@ -119,12 +119,10 @@ class Answer(Delivery):
     def assess(self, least: float | None, assessment: Callable[[], Assessment]) -> None:
         """Assess the match, and leave out the pairs whose confidence is below `least`.
 
-        On a terminal the match is printed first, unless pairs may be left out. Whatever happens to the assessment, the
-        match is printed.
+        The answer comes first, so nothing is printed before it. Whatever happens to the assessment, the match is
+        printed.
         """
-        match, json = self.match, self._outputs.json
-        if not json and least is None:
-            self._print()
+        match = self.match
         try:
             self._write_certificate()
             # A saved match may have been cut short long ago: it is assessed all the same.
@@ -133,17 +131,13 @@ class Answer(Delivery):
             self._print()
             raise
         self.match = replace(match, result=result, trust=trust)
-        if result.left_out:
-            self._text = match_text(self.match)
-        if not json:
-            self._print()
         if trust is not None:
             self._page = replace(self.match, certificate_file=self._page.certificate_file)
-            if not json:
-                self.show(lambda: print_all(trust_text(trust, self.match, output().width)))
+            self._text = [] if self._outputs.json else trust_text(trust, self.match, output().width)
         elif match.result.pairs:
             kept = "" if least is None else " and all its pairs are kept"
             self._cut.append(f"{'it' if self._cut else 'the match is complete, but'} was not assessed{kept}")
+        self._print()
 
     def write(self, path: Path | None, write_it: Callable[[Path], object], what: str = "") -> bool:
         """Print the match, and write a further file if it was asked for."""

@@ -16,6 +16,7 @@ from rich.text import Text
 from blindmatch.cli.console import UNBOUNDED, plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
+from blindmatch.report.belief import belief
 from blindmatch.report.sections import truth_sentence
 from blindmatch.report.verdict import ENDED, gap_sentence, lower_number, number, pairs_are, percent
 from blindmatch.solvers import SOLVERS
@@ -31,11 +32,19 @@ _WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
 
 
 def match_text(match: Match) -> list[object]:
-    """Table of pairs, then what is known about the match."""
+    """The answer, the pairs, then what is proved."""
     result = match.result
-    claims = verdict(result), proof_sentence(result)
-    sentences = [Text(text) for text in (*claims, gap_sentence(result), plain(result.message)) if text]
-    return [*([_pairs(match)] if result.pairs else []), *_unmatched_text(match), *_right(match), *sentences]
+    right = _right(match)
+    answer = right[:1] or [Text(f"{belief(match).headline}.", style="bold")]
+    pairs = [_pairs(match)] if result.pairs else []
+    return [*answer, *pairs, *_unmatched_text(match), *right[1:], *_proof(match)]
+
+
+def _proof(match: Match) -> list[Text]:
+    """What is proved about the cost."""
+    result = match.result
+    claims = verdict(result), proof_sentence(result), gap_sentence(result), plain(result.message)
+    return [Text(text) for text in claims if text]
 
 
 def assignment_text(match: Match, rows: bool = False) -> list[object]:
@@ -98,7 +107,7 @@ def _listed(items: list[int], name: Callable[[int], str]) -> str:
 
 
 def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[object]:
-    """A table of the pairs and their confidence that fits into this width, then the verdict."""
+    """The answer, a table of the pairs and their confidence that fits into this width, the reasons, and the proof."""
     columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
     columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
     columns += [] if trust.consensus is None else [("consensus", trust.consensus, as_percent)]
@@ -106,6 +115,8 @@ def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[
     columns += [] if trust.regret is None else [("regret (proved)", trust.regret, _regret)]
     named = [(plain(source), plain(target)) for _, _, source, target in match.named_pairs]
     cells = {title: [show(values[pair[0]]) for pair in match.named_pairs] for title, values, show in columns}
+    marks = ["?" if trust.doubtful[pair[0]] else " " for pair in match.named_pairs]
+    cells["confidence"] = [f"{cell} {mark}" for cell, mark in zip(cells["confidence"], marks, strict=True)]
     for title in _fewer(named, cells, width):
         del cells[title]
     table = Table(show_edge=False, pad_edge=False)
@@ -118,7 +129,10 @@ def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[
         table.add_row(*map(Text, names_of_pair), *row)
     names = None if match.source_names is None else [plain(name) for name in match.source_names]
     lines = [*_agreement(trust), *trust.ambiguities(names)]
-    return [*([table] if match.result.pairs else []), Text(trust.verdict, style="bold"), *map(Text, lines)]
+    right = _right(match)
+    answer = [Text(f"{trust.judgement.headline}.", style="bold"), *right]
+    shown = [table, *([Text("?: doubtful")] if "?" in marks else [])] if match.result.pairs else []
+    return [*answer, *shown, *_unmatched_text(match), Text(trust.judgement.text), *map(Text, lines), *_proof(match)]
 
 
 def _fewer(named: list[tuple[str, str]], cells: dict[str, list[str]], width: int) -> list[str]:

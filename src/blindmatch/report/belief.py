@@ -11,13 +11,12 @@ from blindmatch.report.clusters import Clusters
 from blindmatch.report.match import Match
 from blindmatch.report.measures import hints
 from blindmatch.report.verdict import at_most, pairs_are, percent
-from blindmatch.trust.report import Assessment, Judgement, judge_support
+from blindmatch.trust.report import FEW, Assessment, Judgement, judge_support
 
 if TYPE_CHECKING:
     from blindmatch.matching.classifier import ClassifierScores
 
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
-FEW = 0.25  # a match with a smaller share of right pairs is called wrong, even if it is better than chance
 
 
 def belief(match: Match) -> Judgement:
@@ -43,7 +42,7 @@ def _by_truth(match: Match) -> Judgement:
     truth, right, left_out = match.truth or (), match.right or 0, match.result.left_out
     known = len(match.result.pairs) if left_out else sum(j >= 0 for j in truth)
     if not known:
-        return Judgement("no", "No: no pair is kept", f"None of the {left_out} pairs reaches the required confidence.")
+        return Judgement("no", "No pair is kept", f"None of the {left_out} pairs reaches the required confidence.")
     chance = known / max(match.sizes)
     counted = f"{right} of {pairs_are(known)} right; pairing at random gets about {chance:.2g}."
     why = (
@@ -51,20 +50,20 @@ def _by_truth(match: Match) -> Judgement:
         if hints(match)
         else "The true pairs are known here; the matching never saw them."
     )
+    headline = f"{right} of {pairs_are(known)} right"
     if right >= MOSTLY * known:
-        return Judgement("yes", "Yes: checked against the truth", f"{counted} {why}")
+        return Judgement("yes", headline, f"{counted} {why}")
     if _at_least(right, chance) < 0.01 and right < FEW * known:
         text = f"{counted} That is more than chance, but most pairs are wrong. {why}"
-        return Judgement("no", "No: most pairs are wrong", text)
+        return Judgement("no", f"Most pairs are wrong: only {headline}", text)
     if _at_least(right, chance) < 0.01:
-        headline = "For the most part" if right * 2 >= known else "In part"
         return Judgement(
             "care", headline, f"{counted} That is far more than chance, but do not rely on a single pair. {why}"
         )
     end = "The two sets are not alike enough, or the search ended too early."
     if match.result.status == "optimal":
         end = "No pairing fits better, so the two sets are not alike enough."
-    return Judgement("no", "No: hardly better than chance", f"{counted} {why} {end}")
+    return Judgement("no", f"Hardly better than chance: {headline}", f"{counted} {why} {end}")
 
 
 def _by_labels(match: Match, clusters: Clusters, scores: ClassifierScores) -> Judgement:
@@ -109,12 +108,11 @@ def prior_sentence(trust: Assessment) -> str:
 def _not_assessed(agreement: float | None) -> Judgement:
     text = (
         "A pairing that was searched for always fits better than chance, even between sets with nothing in common: a "
-        "good fit alone says little. To test it against chance, use --assess on the command line, result.assess() in "
-        "Python."
+        "good fit alone says little. To test it, use --assess on the command line, result.assess() in Python."
     )
     if agreement is not None:
         text = f"{text} Here the agreement is {agreement:.2f} (1: the same relations, 0: a random pairing)."
-    return Judgement("open", "Not tested yet", text)
+    return Judgement("open", "Matched; whether it is right was not tested: --assess", text)
 
 
 def _about_cost(match: Match) -> Judgement:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 60
 _LONGEST = 28  # characters of a name
+_CHARACTER = 0.1  # inches that a character takes at most, on average
 
 
 def plot_match(
@@ -48,18 +49,24 @@ def plot_match(
     """
     match = Match(result, trust=trust, truth=truth)
     pairs = result.pairs
-    # A pair whose confidence is not known is drawn like one that is sure.
+    # A pair whose confidence is not known is drawn like one that is sure; the faintest can still be seen.
     known = np.ones(len(result.permutation)) if match.confidence is None else np.nan_to_num(match.confidence, nan=1.0)
-    unsure = np.clip(known, 0.1, 1.0)
-    ax = axes_or_new(ax, (5.0, max(2.0, 0.22 * len(pairs) + 0.8)))
+    unsure = np.clip(known, 0.2, 1.0)
+    named = len(pairs) <= _MOST_NAMES
+    names = [(_short(match.source_name(i)), _short(match.target_name(j))) for i, j in pairs] if named else []
+    # Room for the longest names, in inches; the lines are two inches long, and axes take 0.775 of a figure's width.
+    left, right = (
+        (0.15 + _CHARACTER * max(map(len, side)) for side in zip(*names, strict=True)) if names else (0.2, 0.2)
+    )
+    ax = axes_or_new(ax, ((2 + left + right) / 0.775, max(2.0, 0.22 * len(pairs) + 0.8)))
     for row, (i, j) in enumerate(pairs):
-        right = None if truth is None else truth[i] == j
-        colour = PALE if right is None else GOOD if right else BAD
-        ax.plot([0, 1], [row, row], color=colour, alpha=float(unsure[i]), ls="--" if right is False else "-", lw=2)
-        if len(pairs) <= _MOST_NAMES:
-            ax.text(-0.03, row, _short(match.source_name(i)), ha="right", va="center", color=SOURCE)
-            ax.text(1.03, row, _short(match.target_name(j)), ha="left", va="center", color=TARGET)
-    ax.set(xlim=(-0.6, 1.6), ylim=(len(pairs) - 0.5, -0.5), title=f"{len(pairs)} pairs")
+        true = None if truth is None else truth[i] == j
+        colour = PALE if true is None else GOOD if true else BAD
+        ax.plot([0, 1], [row, row], color=colour, alpha=float(unsure[i]), ls="--" if true is False else "-", lw=2)
+        if named:
+            ax.text(-0.03, row, names[row][0], ha="right", va="center", color=SOURCE)
+            ax.text(1.03, row, names[row][1], ha="left", va="center", color=TARGET)
+    ax.set(xlim=(-left / 2, 1 + right / 2), ylim=(len(pairs) - 0.5, -0.5), title=f"{len(pairs)} pairs")
     ax.set_axis_off()
     return ax
 

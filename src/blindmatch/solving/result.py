@@ -483,11 +483,14 @@ class Result:
         return f"Result({self._verdict} cost={self.cost:.7g}, {self.seconds:.2g} s by {self.solver})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, then the first pairs."""
+        """What a notebook shows: whether to believe it, the first pairs, and what is proved."""
+        from blindmatch.report.belief import belief
         from blindmatch.report.match import Match
 
-        verdict = f"<p><b>{escape(self._verdict)}</b> {escape(self.message)}</p>"
-        return verdict + html_table(Match(self, trust=self.assessment).table())
+        shown = Match(self, trust=self.assessment)
+        answer = f"<b>{escape(belief(shown).headline)}.</b> " if isinstance(self.task, Task) else ""
+        proof = f"<p>{escape(self._verdict)} {escape(self.message)}</p>"
+        return f"<p>{answer}</p>{html_table(shown.table())}{proof}" if answer else proof + html_table(shown.table())
 
     @property
     def _verdict(self) -> str:

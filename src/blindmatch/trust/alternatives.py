@@ -10,7 +10,7 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
-from blindmatch.trust.search import MOST, Part, run_until_deadline, search
+from blindmatch.trust.search import MOST, Part, quick_search, run_until_deadline
 from blindmatch.validation import FloatArray, IntArray
 
 RESTARTS = 60  # local searches from random starts, for matches of nearly the same cost
@@ -80,7 +80,7 @@ def find_alternatives(problem: QAP, match: IntArray, rows: IntArray, part: Part)
         other = without_pair(problem, int(row), int(match[row]))
         if other is None:
             continue
-        best = search(other, part)
+        best = quick_search(other, part)
         if best is None:
             break
         keep(*best)

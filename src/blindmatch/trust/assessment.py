@@ -217,7 +217,7 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     rows = np.array([i for i in np.flatnonzero(match >= 0) if i not in given], dtype=np.intp)
     full = task.completed(match)
     found = find_alternatives(task.problem, full, rows, schedule.part("alternatives"))
-    stable = stability(folded, match, redraws, plan.resamples, schedule.part("resampling"))
+    stable = stability(folded, full, redraws, plan.resamples, schedule.part("resampling"))
     part = schedule.part("unrelated spaces", None if plan.proves_regret(task) else _LAST)
     nulls = rotated(folded.all_points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
     test = significance(folded, nulls, plan.draws, part) if plan.null is not None or folded.has_points else None

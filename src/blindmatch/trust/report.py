@@ -22,6 +22,8 @@ from blindmatch.validation import FloatArray, IntArray
 
 HIGH = 0.8  # a confidence from here on is called high
 LIKELY, CERTAIN = 0.05, 0.01  # p-values up to which spaces probably have, or have, structure in common
+DOUBTFUL = 0.5  # a pair of a lower confidence is called doubtful
+FEW, MOST = 0.25, 0.75  # shares of right pairs: with fewer a match is no good, from the other on it can be believed
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Judgement:
     level
         "yes", "care" (in part, or with doubts), "no", or "open": nothing is known either way.
     headline, text
-        The answer in a few words, and in sentences with the reasons.
+        The answer in plain words, for the large type, and the reasons in sentences.
     """
 
     level: Literal["yes", "care", "no", "open"]
@@ -57,43 +59,54 @@ def judge(
     """
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
-    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs, left_out, prior)
+    about_pairs = _pairs_sentence(known, pairs, left_out, prior)
     if p_value is None:
         why = "too little time, or kernels that are not distances between points"
         text = f"The test for structure in common was not made: {why}. {about_pairs}"
-        return Judgement("open", "Not known yet", text)
-    if p_value > LIKELY and draws and p_value * (draws + 1) < 1.5:  # no draw was as good as the match
+        return Judgement("open", "Matched; whether it is right could not be tested", text)
+    first = bool(draws) and p_value * (draws + 1) < 1.5  # no draw was as good as the match
+    if p_value > LIKELY and first:
         spaces = (
             "one unrelated space was matched, which is" if draws == 1 else f"{draws} unrelated spaces were matched, all"
         )
         text = f"Only {spaces} worse than this match: too few to tell. Allow more time or draws. {about_pairs}"
-        return Judgement("open", "Not known yet", text)
+        return Judgement("open", "Matched; whether it is right is not known yet", text)
     if p_value > LIKELY:
         share = f"unrelated ones match as well in {100 * p_value:.0f} % of cases"
         text = f"Not enough evidence that the spaces have anything in common: {share}. {about_pairs}"
-        return Judgement("no", "No: this could be chance", text)
+        return Judgement("no", "Do not believe this match: unrelated data match as well", text)
     error = "" if p_value_error is None else f" ± {p_value_error:.1g}"
-    if p_value > CERTAIN:
-        text = f"The two spaces probably have structure in common (p = {p_value:.2g}{error}): check it. {about_pairs}"
-        return Judgement("care", "Probably, but check it", text)
-    text = f"The two spaces have structure in common (p = {p_value:.2g}{error}). {about_pairs}"
-    if not len(known) or high < len(known) / 2:
-        return Judgement("care", "As a whole, not each pair", text)
-    return Judgement("yes", "Yes: far better than chance", text)
+    check = "probably have structure in common" if p_value > CERTAIN else "have structure in common"
+    text = f"The two spaces {check} (p = {p_value:.2g}{error}). {about_pairs}"
+    return _believed(known, pairs, text, sure=p_value <= CERTAIN or first)
+
+
+def _believed(known: FloatArray, pairs: int, text: str, sure: bool = True) -> Judgement:
+    """The answer about a match that is better than chance: how many of its pairs are right, and how many doubtful."""
+    if not pairs:
+        return Judgement("care", "Better than chance, but no pair is kept", text)
+    if len(known) < pairs:
+        return Judgement("care", "Better than chance; which pairs are right is not known", text)
+    right, doubtful, share = round(float(known.sum())), int((known < DOUBTFUL).sum()), float(known.mean())
+    if share < FEW:
+        few = f"only about {right} of {pairs} pairs" if right else "hardly any pair"
+        return Judgement("care", f"Better than chance, but {few} {'are' if right else 'is'} right", text)
+    doubts = f"; {doubtful} {'is' if doubtful == 1 else 'are'} doubtful" if doubtful else ""
+    about = "About" if sure else "Probably about"
+    level: Literal["yes", "care"] = "yes" if sure and share >= MOST else "care"
+    return Judgement(level, f"{about} {right} of {pairs} pairs are right{doubts}", text)
 
 
 def judge_support(support: int, confidence: FloatArray, pairs: int, left_out: int = 0) -> Judgement:
     """Decide whether to believe a large match, by whether other starts of the search led to it by themselves."""
     known = confidence[np.isfinite(confidence)]
-    high, about_pairs = int((known >= HIGH).sum()), _pairs_sentence(known, pairs, left_out)
+    about_pairs = _pairs_sentence(known, pairs, left_out)
     if not support:
         text = f"No other start led to this match, as with unrelated sets: do not believe it. {about_pairs}"
-        return Judgement("no", "No: no other start led to it", text)
+        return Judgement("no", "Do not believe this match: no other start of the search led to it", text)
     others = "Another start" if support == 1 else f"{support} other starts"
     text = f"{others} led to the same match, which hardly happens with unrelated sets. {about_pairs}"
-    if not len(known) or high < len(known) / 2:
-        return Judgement("care", "As a whole, not each pair", text)
-    return Judgement("yes", "Yes: other starts agree", text)
+    return _believed(known, pairs, text)
 
 
 def _pairs_sentence(known: FloatArray, pairs: int, left_out: int, prior: str = "") -> str:
@@ -219,8 +232,8 @@ class Assessment:
     def judgement(self) -> Judgement:
         """Whether to believe the match: the only place that decides it, for terminal, page and JSON."""
         if self.better > 0:
-            text = f"Do not use this match: a cheaper one exists (by {self.better:.4g}); match again with more time."
-            return Judgement("no", "No: a cheaper match exists", text)
+            text = f"A match that is cheaper by {self.better:.4g} was found on the way; match again with more time."
+            return Judgement("no", "Do not use this match: a cheaper one exists", text)
         found = self._judged
         if self.stated_by:
             return replace(found, text=f"{found.text} (As {self.stated_by} states; it was not assessed again here.)")
@@ -254,8 +267,13 @@ class Assessment:
 
     @property
     def verdict(self) -> str:
-        """The answer in plain English."""
-        return self.judgement.text
+        """The answer in plain English, then the reasons."""
+        return f"{self.judgement.headline}. {self.judgement.text}"
+
+    @property
+    def doubtful(self) -> NDArray[np.bool_]:
+        """(n,) the pairs that are not to be relied on: all, if the match as a whole is no better than chance."""
+        return self._matched & ((np.nan_to_num(self.confidence) < DOUBTFUL) | (not self.significant))
 
     @property
     def unknown(self) -> NDArray[np.bool_]:
@@ -280,7 +298,7 @@ class Assessment:
 
     def __repr__(self) -> str:
         p = "not known" if self.p_value is None else f"{self.p_value:.3g}"
-        return f"Assessment({self.judgement.headline}. {self.verdict} p_value={p}, draws={self.draws})"
+        return f"Assessment({self.verdict} p_value={p}, draws={self.draws})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, then the first pairs."""
@@ -295,6 +313,8 @@ class Assessment:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; numbers that are not finite are None."""
         return {
+            "headline": self.judgement.headline,
+            "level": self.judgement.level,
             "verdict": self.verdict,
             "p_value": self.p_value,
             "p_value_error": self.p_value_error,

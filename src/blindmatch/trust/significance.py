@@ -12,16 +12,18 @@ from scipy.special import ndtri, stdtr
 from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.task import Task
 from blindmatch.trust.null import Null
-from blindmatch.trust.search import Part, search
-from blindmatch.trust.stability import redraw_gently, reproducibility
+from blindmatch.trust.search import MOST, Part, search
+from blindmatch.trust.stability import redraw_dimensions, stability
 from blindmatch.validation import FloatArray
 
 ENOUGH = 10  # unrelated spaces that match as well: the p-value is then known well enough to stop
-# Items from which on it also counts whether resampled spaces give the same match: of many items, unrelated spaces can
-# be matched at a lower cost than two whose match is right for the most part.
+# Items from which on it also counts how much of a match is left in resampled spaces: of many items, unrelated spaces
+# can be matched at a lower cost than two whose match is right for the most part.
 BOTH = 30
-RESAMPLES = 4
-_FEWEST_DRAWS, _WORK = 39, 4e5  # draws of each kind: at least so many, as far as the time limit allows
+RESAMPLES = 6
+_STEADY = 15  # draws whose steadiness is measured where it does not count
+_SEARCHES = 3  # of the real spaces, of which the median counts: of many items, a single search may be unlucky
+_FEWEST_DRAWS, _WORK = 39, 4e5  # draws of each kind: at least so many (half of more than MOST items)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Significance:
         The mean agreement of the unrelated spaces under their best match; None if it is undefined.
     hits
         How many of them match at least as well.
+    steadiness
+        The mean share of a match of unrelated spaces that is left in resampled ones; None if it was not measured.
     """
 
     p_value: float
@@ -48,6 +52,7 @@ class Significance:
     z: float
     agreement: float | None
     hits: int
+    steadiness: float | None = None
 
     @property
     def signal(self) -> float:
@@ -67,20 +72,23 @@ def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> S
     draws whenever the deadline comes. Constant kernels, for which every match costs the same, give p = 1. None if the
     deadline came before the first draw of every kind, or if there is no kind.
     """
-    observed = _measured(task, None, part)
-    if observed is None or not nulls:
-        return None
     n = max(task.sizes)
-    most = min(draws, max(_FEWEST_DRAWS, int(_WORK / n**2)))
+    both = n >= BOTH and task.has_points
+    observed = [_measured(task, None, part, both) for _ in range(_SEARCHES if both else 1)]
+    if any(one is None for one in observed) or not nulls:
+        return None
+    found = [one for one in observed if one is not None]
+    most = min(draws, max(_FEWEST_DRAWS if n <= MOST else _FEWEST_DRAWS // 2, int(_WORK / n**2)))
     samples: list[list[Measured]] = [[] for _ in nulls]
     while len(samples[-1]) < most:
         for null, sample in zip(nulls, samples, strict=True):
-            measured = _measured(task, null(part.rng), part)
+            steady = both or (task.has_points and len(sample) < _STEADY)
+            measured = _measured(task, null(part.rng), part, steady)
             if measured is None:
                 break
             sample.append(measured)
         else:
-            tests = [_test(observed, sample) for sample in samples]
+            tests = [_test(found, sample, both) for sample in samples]
             hits = max(test.hits for test in tests)
             part.progress(max(len(samples[-1]) / most, hits / ENOUGH))
             if hits < ENOUGH:
@@ -88,51 +96,52 @@ def significance(task: Task, nulls: Sequence[Null], draws: int, part: Part) -> S
         break
     if not samples[-1]:
         return None
-    return max((_test(observed, sample) for sample in samples), key=lambda test: (test.p_value, -test.z))
+    return max((_test(found, sample, both) for sample in samples), key=lambda test: (test.p_value, -test.z))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A match of the real spaces, or of the source with an unrelated space.
+    """A match of the real spaces, or of the source with an unrelated space; the steadiness is nan if not measured."""
 
-    `values` are smaller for better matches: the cost and, from `BOTH` items on, minus the reproducibility.
-    """
-
-    values: tuple[float, ...]
+    cost: float
+    steadiness: float
     agreement: float | None
     slack: float
 
 
-def _measured(task: Task, copy: FloatArray | None, part: Part) -> Measured | None:
+def _measured(task: Task, copy: FloatArray | None, part: Part, steady: bool) -> Measured | None:
     """Match the target, or a copy in its place; None if the deadline cuts it short."""
     problem = task.problem if copy is None else task.problem_with(target=copy)
     found = search(problem, part)
     if found is None:
         return None
     kernels = task.kernels if copy is None else (task.kernels[0], task.kernel_of(copy, 1))
-    values = [found[1]]
-    if max(task.sizes) >= BOTH and task.has_points:
+    kept = None
+    if steady:
         points = task.all_points[0], task.all_points[1] if copy is None else copy
-        same = reproducibility(task, (redraw_gently(points[0]), redraw_gently(points[1])), RESAMPLES, part)
-        if same is None:
-            return None
-        values.append(-same)
-    return Measured(tuple(values), agreement(kernels, task.reduced(found[0])), 1e-9 * problem.scale)
+        redraws = redraw_dimensions(points[0]), redraw_dimensions(points[1])
+        kept = stability(task, found[0], redraws, RESAMPLES, part)
+    steadiness = math.nan if kept is None else float(kept.mean())
+    return Measured(found[1], steadiness, agreement(kernels, task.reduced(found[0])), 1e-9 * problem.scale)
 
 
-def _test(observed: Measured, sample: Sequence[Measured]) -> Significance:
-    """The share of draws that are as good; two values are added in units of their spread over all of them.
+def _test(observed: Sequence[Measured], sample: Sequence[Measured], both: bool) -> Significance:
+    """The share of draws that are as good; cost and steadiness are added in units of their spread over all of them.
 
     The observed match is one of those that the spread is taken from, so that it is treated as a draw is.
     p = (1 + hits) / (1 + draws) is a valid p-value also if the draws end after a fixed number of hits.
     """
-    values = np.array([observed.values, *(draw.values for draw in sample)])
+    values = np.array([(one.cost, -one.steadiness) for one in (*observed, *sample)])
+    steady = -float(np.nanmean(values[len(observed) :, 1])) if np.isfinite(values[len(observed) :, 1]).any() else None
+    values = values if both else values[:, :1]
     spread = values.std(axis=0)
-    flat = spread <= [observed.slack, *[0.0] * (values.shape[1] - 1)]  # a tie counts against the match
+    flat = spread <= [observed[0].slack, *[0.0] * (values.shape[1] - 1)]  # a tie counts against the match
     scores = np.where(flat, 0.0, (values - values.mean(axis=0)) / np.where(flat, 1.0, spread)).sum(axis=1)
-    count, hits = len(sample), int((scores[1:] <= scores[0] + 1e-9).sum())
+    own, others = float(np.median(scores[: len(observed)])), scores[len(observed) :]
+    count, hits = len(sample), int((others <= own + 1e-9).sum())
     p = hits / count if hits >= ENOUGH else (1 + hits) / (1 + count)
-    own = float(scores[1:].std(ddof=1)) if count > 1 else 0.0
-    z = (float(scores[1:].mean()) - float(scores[0])) / own if own > 0 else 0.0
+    deviation = float(others.std(ddof=1)) if count > 1 else 0.0
+    z = (float(others.mean()) - own) / deviation if deviation > 0 else 0.0
     agreed = [draw.agreement for draw in sample if draw.agreement is not None]
-    return Significance(p, math.sqrt(p * (1 - p) / count), count, z, float(np.mean(agreed)) if agreed else None, hits)
+    alike = float(np.mean(agreed)) if agreed else None
+    return Significance(p, math.sqrt(p * (1 - p) / count), count, z, alike, hits, steady)

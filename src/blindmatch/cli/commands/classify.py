@@ -222,8 +222,9 @@ def _print(found: Classified) -> None:
     from blindmatch.report import proof_sentence, verdict
 
     result, trust = found.model.result_, found.trust
-    sentences = (verdict(result), proof_sentence(result), trust and trust.verdict, found.clusters.sentence())
-    print_all([_table(found), *(Text(sentence) for sentence in sentences if sentence), *found.tables.texts])
+    first = [] if trust is None else [Text(trust.verdict, style="bold")]
+    sentences = (found.clusters.sentence(), verdict(result), proof_sentence(result))
+    print_all([*first, _table(found), *(Text(sentence) for sentence in sentences if sentence), *found.tables.texts])
 
 
 def _table(found: Classified) -> Table:
