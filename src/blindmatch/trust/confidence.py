@@ -66,14 +66,14 @@ WITH_PRIOR = Coefficients(intercept=-4.2, stability=2.31, regret=2.59, signal=0.
 def probability(values: FloatArray, prior: float | None = None, fitted: Coefficients | None = None) -> FloatArray:
     """The probability that a pair is right, for each row of features.
 
-    Its log odds are a sum. Without a prior the base rate is that of the fitted problems, and no pair is above 1 - p: in
-    a match that could be chance, no pair is believed. A prior adds its own log odds, to coefficients that were fitted
-    with the prior of each kind of problem known.
+    Its log odds are a sum. Without a prior the base rate is that of the fitted problems, and the probability is
+    multiplied by 1 - p: in a match that could be chance, no pair is believed, and it errs on the low side. A prior adds
+    its own log odds, to coefficients that were fitted with the prior of each kind of problem known.
     """
     fitted = fitted or (WITHOUT_PRIOR if prior is None else WITH_PRIOR)
     odds = 0.0 if prior is None else float(np.log(prior) - np.log1p(-prior))
     weights = np.array([getattr(fitted, name) for name in EVIDENCE])
     logit = fitted.intercept + odds + values[:, : len(EVIDENCE)] @ weights
     found = np.asarray(1 / (1 + np.exp(-np.clip(logit, -30, 30))))
-    # With a prior, the signal has told what p tells: 1 - p as a bound would be for a prior of its own.
-    return found if prior is not None else np.asarray(np.minimum(found, 1 - values[:, -1]))
+    # With a prior, the signal has told what p tells: 1 - p would be for a prior of its own.
+    return found if prior is not None else np.asarray(found * (1 - values[:, -1]))
