@@ -267,8 +267,7 @@ class TaskOptions:
         tuple[Path, Path] | None,
         typer.Option(
             metavar="SOURCES TARGETS",
-            help="Embeddings of other items, whose partners are in the same row: relations to them count, and a "
-            "similarity learned from them.",
+            help="Other items whose partners are known, row by row: two files of embeddings.",
             rich_help_panel=PAIRS,
         ),
     ] = None

@@ -56,8 +56,8 @@ def match(
         bool,
         typer.Option(
             "--ask",
-            help="Ask which pairs are right, the most telling first, and match again after each answer. "
-            "Needs a terminal. Answers go into the file of --known-pairs: the same command goes on from there.",
+            help="Ask for the most telling pairs on a terminal; the answers go into --known-pairs.",
+            rich_help_panel=opt.PAIRS,
         ),
     ] = False,
     candidates: Annotated[
