@@ -106,6 +106,8 @@ class Node:
         the stages rule out.
     spectral
         Whether the projection bound counts as well; it needs no data, only the checker's time.
+    point
+        (m, m), or None: with the projection bound, the matrix X at which the convex quadratic bound is taken.
     skipped
         Children left out because a symmetry of the problem maps a sibling to them: (child, sibling, symmetry), where
         child and sibling are partners of the line.
@@ -117,6 +119,7 @@ class Node:
     line: Pair | None = None
     spectral: bool = False
     skipped: tuple[tuple[int, int, int], ...] = ()
+    point: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +170,8 @@ class Certificate:
                 for index, side in zip((rows, columns), left, strict=True)
             ]
             stages = tuple(stage.permuted(*order) for stage in node.stages)
-            nodes.append(replace(_renumbered(node, rows, columns), stages=stages))
+            point = None if node.point is None else node.point[np.ix_(*order)]
+            nodes.append(replace(_renumbered(node, rows, columns), stages=stages, point=point))
         known = tuple((int(rows[i]), int(columns[j])) for i, j in self.forced)
         return Certificate(self.size, tuple(nodes), known, self._moved(self.size, rows, columns))
 
@@ -184,6 +188,10 @@ class Certificate:
             whole[index] = index[image]
             symmetries.append((side, whole))
         return tuple(symmetries)
+
+    def with_point(self, point: FloatArray) -> Certificate:
+        """The same certificate with the convex quadratic bound at the root."""
+        return replace(self, nodes=(replace(self.nodes[0], spectral=True, point=point), *self.nodes[1:]))
 
     def marked(self, fingerprint: tuple[float, ...]) -> Certificate:
         """The same certificate with the fingerprint of its problem."""

@@ -19,7 +19,7 @@ _REQUIRED = (
     *("symmetry_side", "symmetry_image", "skipped", "U", "V", "column_duals", "forbidden"),
 )
 _FACTORS = ("factor_stage", "factor_rank", "factor")
-FIELDS = (*_REQUIRED, *_FACTORS, "fingerprint")  # files of earlier versions have only those that are required
+FIELDS = (*_REQUIRED, *_FACTORS, "fingerprint", "point")  # files of earlier versions have only those that are required
 
 
 def write_certificate(path: str | Path, certificate: Certificate) -> None:
@@ -58,6 +58,7 @@ def certificate_arrays(certificate: Certificate) -> dict[str, Any]:
         "V": flat([stage.V for _, stage in stages], dual_type),
         "column_duals": flat([stage.column_duals for _, stage in stages], np.float64),
         "forbidden": np.packbits(flat([stage.forbidden for _, stage in stages], bool)),
+        "point": np.zeros((0, 0)) if certificate.nodes[0].point is None else certificate.nodes[0].point,
         "factor_stage": np.array(list(factors), dtype=np.int64),
         "factor_rank": np.array([factor.shape[1] for factor in factors.values()], dtype=np.int64),
         "factor": flat(list(factors.values()), factor_type),
@@ -113,13 +114,22 @@ def certificate_of(arrays: dict[str, NDArray[Any]]) -> Certificate:
     rows = zip(*(arrays[name].tolist() for name in ("parent", "pair", "line", "spectral")), strict=True)
     for index, (parent, pair, line, spectral) in enumerate(rows):
         left_out = tuple(skipped.get(index, ()))
-        nodes.append(Node(parent, _pair(pair), tuple(stages.get(index, ())), _pair(line), bool(spectral), left_out))
+        own = tuple(stages.get(index, ()))
+        nodes.append(
+            Node(parent, _pair(pair), own, _pair(line), bool(spectral), left_out, None if index else _point(arrays))
+        )
     if not nodes or any(isinstance(value, float) for node in nodes for value in (node.parent, *(node.pair or ()))):
         raise ValueError("no nodes, or nodes that are not numbered by integers")
     images = arrays["symmetry_image"].astype(np.intp)
     symmetries = tuple(zip(arrays["symmetry_side"].astype(int).tolist(), images, strict=True))
     forced = tuple((int(i), int(j)) for i, j in arrays["forced"].tolist())
     return Certificate(int(arrays["size"]), tuple(nodes), forced, symmetries, _fingerprint(arrays))
+
+
+def _point(arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64] | None:
+    """The point of the root."""
+    found = arrays.get("point", np.zeros((0, 0)))
+    return found.astype(np.float64) if found.size else None
 
 
 def _fingerprint(arrays: dict[str, NDArray[Any]]) -> tuple[float, ...]:

@@ -22,6 +22,7 @@ import numpy as np
 from blindmatch.machine import one_blas_thread, usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import COLUMN, ROW, Certificate, Node, Pair, Stage
+from blindmatch.proof.convex import convex_bound
 from blindmatch.proof.duration import projection_seconds, stage_seconds_at_least
 from blindmatch.proof.parallel import by_depth, map_chunks
 from blindmatch.proof.rounding import EPS, LARGEST_SIZE, TINY, guarded, lowered
@@ -211,12 +212,15 @@ class NodeView:
         return not len(self.rows)
 
     def use_proofs(self, node: Node, effort: Effort) -> None:
-        """Take in what a node holds: the projection bound, and its duals, one stage after the other."""
+        """Take in what a node holds: the bounds of `spectral.py` and `convex.py`, and its duals, stage by stage."""
         if self.complete:
             return
         if node.spectral:
             effort.check(projection_seconds(self.rest.n))
             self.bound = projection_bound(self.rest) - self.error
+        if node.point is not None:
+            effort.check(projection_seconds(self.rest.n))
+            self.bound = max(self.bound, convex_bound(self.rest, node.point) - self.error)
         for stage in node.stages:
             self._use(self.rest, stage, effort)
 

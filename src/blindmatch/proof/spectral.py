@@ -49,7 +49,7 @@ def _projection_bound(problem: QAP) -> float:
     for pair in problem.factors:
         if not all(matrix.any() for matrix in pair):
             continue
-        (A, a), (B, b) = (_scaled(matrix) for matrix in pair)
+        (A, a), (B, b) = (scaled(matrix) for matrix in pair)
         unit = math.ldexp(1.0, a + b)
         row_sums, value, value_error = _quadratic_part(A, B)
         diagonal = bool(np.diag(A).any() and np.diag(B).any())
@@ -63,13 +63,13 @@ def _projection_bound(problem: QAP) -> float:
     if factors == 1 and problem.forbidden is None and not problem.linear.any() and len(terms) > 1 and not diagonal:
         duals = np.ldexp(_product_duals(row_sums[0], row_sums[1] * (2.0 / n)), a + b)
     else:  # a finite price that no optimum pays unless it must keeps scipy's problem feasible
-        duals = _column_duals(np.where(allowed, linear, np.abs(linear).sum() + linear))
+        duals = column_duals(np.where(allowed, linear, np.abs(linear).sum() + linear))
     bound = assignment_bounds(linear, allowed, duals, math.fsum(terms))[0]
     error += 4 * EPS * math.fsum(map(abs, terms))
     return bound - error * (1 + 8 * EPS) - 2 * EPS * abs(bound) if math.isfinite(bound) else bound
 
 
-def _scaled(matrix: FloatArray) -> tuple[FloatArray, int]:
+def scaled(matrix: FloatArray) -> tuple[FloatArray, int]:
     """The matrix over a power of two, so that its largest entry is between 1/2 and 1, and the exponent."""
     exponent = math.frexp(float(np.abs(matrix).max()))[1]
     return np.ldexp(matrix, -exponent), exponent
@@ -83,31 +83,35 @@ def _quadratic_part(A: FloatArray, B: FloatArray) -> tuple[list[FloatArray], flo
         np.fill_diagonal(matrix, 0.0)
     row_sums = [matrix.sum(axis=1) for matrix in symmetric]
     value = -float(row_sums[0].sum() * row_sums[1].sum()) / n**2
-    spectra = [[_spectrum(_projected(M), 32 * (n + 4) * EPS * _norm(M)) for M in symmetric]]
+    spectra = [[_spectrum(projected(M), 32 * (n + 4) * EPS * norm(M)) for M in symmetric]]
     if all(matrix.any() for matrix in antisymmetric):
         spectra.append([_spectrum(1j * matrix, 0.0) for matrix in antisymmetric])
     # Halves of sums, row sums and products of them: by the Cauchy-Schwarz inequality, these four parts of the cost are
     # at most 2 |A| |B| each, and no number in them is rounded more than 4 (n + 4) times.
-    error = 32 * (n + 4) * EPS * _norm(A) * _norm(B)
+    error = 32 * (n + 4) * EPS * norm(A) * norm(B)
     for (a, error_a), (b, error_b) in spectra:
         value += float(a @ b[::-1])  # the least pairing: ascending against descending
-        norm_a, norm_b = _norm(a), _norm(b)
+        norm_a, norm_b = norm(a), norm(b)
         error += 2 * (error_a * (norm_b + error_b) + error_b * (norm_a + error_a) + (n + 4) * EPS * norm_a * norm_b)
     return row_sums, value, error
 
 
-def _projected(matrix: FloatArray) -> FloatArray:
+def projected(matrix: FloatArray) -> FloatArray:
     """V^T M V, with the Householder reflection that takes e to a multiple of the first unit vector.
 
     The reflection is wrong by at most 4 (n + 4) EPS in norm, and each of the two products with it by 6 (n + 4) EPS.
     """
+    full = reflected(reflected(matrix).T)
+    return (full[1:, 1:] + full[1:, 1:].T) / 2
+
+
+def reflected(matrix: FloatArray) -> FloatArray:
+    """That reflection of the columns."""
     n = len(matrix)
     v = np.ones(n)
     v[0] += math.sqrt(n)
     v /= np.linalg.norm(v)
-    half = matrix - 2.0 * np.outer(v, v @ matrix)
-    full = half - 2.0 * np.outer(half @ v, v)
-    return (full[1:, 1:] + full[1:, 1:].T) / 2
+    return np.asarray(matrix - 2.0 * np.outer(v, v @ matrix))
 
 
 def _spectrum(matrix: NDArray[Any], error: float) -> tuple[FloatArray, float]:
@@ -124,14 +128,15 @@ def _spectrum(matrix: NDArray[Any], error: float) -> tuple[FloatArray, float]:
     values, Q = np.linalg.eigh(matrix)
     adjoint = Q.conj().T
     rounding = (4 if np.iscomplexobj(matrix) else 1) * (n + 4) * EPS
-    residual = _norm(matrix - (Q * values) @ adjoint) + rounding * (_norm(Q * values) * _norm(Q) + _norm(matrix))
-    defect = _norm(adjoint @ Q - np.eye(n)) + rounding * (_norm(Q) ** 2 + n)
+    residual = norm(matrix - (Q * values) @ adjoint) + rounding * (norm(Q * values) * norm(Q) + norm(matrix))
+    defect = norm(adjoint @ Q - np.eye(n)) + rounding * (norm(Q) ** 2 + n)
     if not (residual < math.inf and defect < 0.25 and (np.diff(values) >= 0).all()):  # also where one of them is NaN
         raise FloatingPointError("LAPACK's eigenvectors are not orthogonal")
-    return values, error + 2 * (residual + defect * _norm(values))
+    return values, error + 2 * (residual + defect * norm(values))
 
 
-def _norm(matrix: NDArray[Any]) -> float:
+def norm(matrix: NDArray[Any]) -> float:
+    """The Frobenius norm."""
     return float(np.linalg.norm(matrix))
 
 
@@ -139,7 +144,7 @@ def _product_duals(rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Duals of the columns for costs rows[i] * columns[j]: the least sum pairs ascending with descending numbers.
 
     Of two neighbours in that order, the later column's dual may be above the earlier one's by what any number between
-    their two rows makes of the difference of the columns. This takes no time; `_column_duals` needs n rounds for it.
+    their two rows makes of the difference of the columns. This takes no time; `column_duals` needs n rounds for it.
     """
     up, down = np.sort(rows), np.argsort(-columns, kind="stable")
     steps = (up[1:] + up[:-1]) / 2 * np.diff(columns[down])
@@ -148,7 +153,7 @@ def _product_duals(rows: FloatArray, columns: FloatArray) -> FloatArray:
     return duals
 
 
-def _column_duals(costs: FloatArray) -> FloatArray:
+def column_duals(costs: FloatArray) -> FloatArray:
     """Duals of the columns in the assignment problem: shortest paths in the residual graph of scipy's assignment."""
     n = len(costs)
     rows, columns = linear_sum_assignment(costs)

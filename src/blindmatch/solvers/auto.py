@@ -12,8 +12,9 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import check_seconds, stage_work
-from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.convex import convex_point
 from blindmatch.solvers.dual_ascent import SWAPS
 from blindmatch.solvers.faq import FAQ, polished
 from blindmatch.solvers.informed_starts import extension_seconds
@@ -25,6 +26,7 @@ _MOST_SWAPS = 10_000  # for each item: few items do not need a minute
 _BRIEF = 10  # swaps for each item, where the match is believed: a tenth of a second with 200 items
 _STREAMS = 2  # a constant: the result must not depend on the number of threads
 _BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
+_CONVEX_FROM = 40  # items; for fewer, other bounds are better and soon there
 _BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
 _DESCENTS = 3  # of FAQ: from samples, from sorted rows and from the barycentre; any of them may be the best
 _SEARCH_SHARE = 0.7  # of the time, at most, for the search before the bound
@@ -74,7 +76,11 @@ class Auto(Solver):
             budget.phase = "search"
             if self.search:
                 find_incumbent(problem, budget, rng)
+            point = convex_point(problem, budget) if problem.n >= _CONVEX_FROM and not budget.stopped else None
             outcome = BranchAndBound(swaps=_BRIEF)(problem, budget=budget, rng=rng)
+            proof = Proof.of(outcome.certificate)
+            if point is not None and proof is not None and outcome.status != "optimal":
+                outcome = replace(outcome, certificate=proof.changed(Certificate.with_point, point))
             return replace(outcome, message="branch-and-bound" + (f": {outcome.message}" if outcome.message else ""))
         return self._search(problem, budget, rng)
 

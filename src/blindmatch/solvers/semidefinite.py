@@ -200,7 +200,7 @@ class SemidefiniteRun:
                 self._prove()
             if on_round is not None:
                 on_round(self)
-            self.budget.spend(_STEP_SECONDS * _ROUND * float(self.splitting.face.dimension) ** 3)
+            self.budget.spend(_STEP_SECONDS * _ROUND * self.splitting.work / 10)
             if self.bound >= self.target or not self.budget.report(
                 self.bound, None, count * _ROUND, "semidefinite", _PHASE
             ):

@@ -18,6 +18,7 @@ from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify_in_time
+from blindmatch.proof.convex import convex_bound
 from blindmatch.proof.duration import check_seconds, stage_seconds_at_least, stage_work
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers import SOLVERS
@@ -378,12 +379,16 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
         proof=certificate,
         trace=tuple(budget.trace),
         notes=tuple(notes),
-        bound_name=_bound_name(bound, certificate, name, lambda: problem.round_up(projection())),
+        bound_name=_bound_name(problem, bound, certificate, name, lambda: problem.round_up(projection())),
     ).sealed()
 
 
 def _bound_name(
-    bound: float | None, proof: Certificate | Proof | None, solver: str, projection: Callable[[], float]
+    problem: QAP,
+    bound: float | None,
+    proof: Certificate | Proof | None,
+    solver: str,
+    projection: Callable[[], float],
 ) -> str:
     """Which lower bound this is; empty if nothing is proved."""
     if bound is None or bound == -math.inf:
@@ -394,6 +399,9 @@ def _bound_name(
         return "projection"
     if not isinstance(proof, Certificate):
         return "level-1 RLT" if BOUNDS.get(solver) == "level-1 RLT" else "branch and bound"
+    point = proof.nodes[0].point
+    if point is not None and not proof.forced and bound <= problem.round_up(convex_bound(problem, point)):
+        return "convex quadratic"
     stages = [stage for node in proof.nodes for stage in node.stages]
     if not stages:
         return "projection"

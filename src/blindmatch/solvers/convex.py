@@ -1,0 +1,62 @@
+"""A point for the convex quadratic bound, by Frank-Wolfe steps with exact line search."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from blindmatch.machine import one_blas_thread
+from blindmatch.problem.qap import QAP
+from blindmatch.proof.convex import Spectrum, convex_bound, has_convex_bound, multipliers
+from blindmatch.solvers.base import Budget
+from blindmatch.validation import FloatArray
+
+_STEPS, _FEWEST = 400, 50
+_STEP = 2e-9  # seconds of a step, over n^3
+_SHARE = 0.1  # of the time
+_FORBIDDEN = 1e6  # price of a forbidden pair, over the largest entry
+
+
+def convex_point(problem: QAP, budget: Budget) -> FloatArray | None:
+    """A doubly stochastic matrix at which the convex quadratic bound is good; None without the time or the bound."""
+    steps = int(min(_STEPS, _SHARE * budget.remaining / (_STEP * problem.n**3)))
+    if steps < _FEWEST or not has_convex_bound(problem):
+        return None
+    with one_blas_thread():
+        point = _descend(problem, steps, budget)
+    budget.report(problem.round_up(convex_bound(problem, point)), None, bound="convex quadratic")
+    return point
+
+
+def _descend(problem: QAP, steps: int, budget: Budget) -> FloatArray:
+    n = problem.n
+    A, B = (matrix / np.abs(matrix).max() for matrix in problem.factors[0])
+    unit = float(np.abs(problem.factors[0][0]).max()) * float(np.abs(problem.factors[0][1]).max())
+    fixed = problem.linear / unit + np.outer(np.diag(A), np.diag(B))
+    for matrix in (A, B):
+        np.fill_diagonal(matrix, 0.0)
+    fixed += np.outer(A.sum(axis=1), B.sum(axis=1)) * (2.0 / n)
+    if problem.forbidden is not None:
+        fixed[problem.forbidden] += _FORBIDDEN * np.abs(fixed).max()
+    of_A, of_B = Spectrum(A), Spectrum(B)
+    s, t, L, R = of_A.values, of_B.values[::-1], of_A.vectors, of_B.vectors[:, ::-1]
+    p, q = multipliers(s, t)
+    M = np.maximum(np.outer(s, t) - p[:, None] - q, 0.0)
+    X, K = np.full((n, n), 1.0 / n), np.zeros((n - 1, n - 1))
+    best, highest = X, -np.inf
+    for _ in range(steps):
+        slope = fixed + 2.0 * (L @ (M * K) @ R.T)
+        rows, columns = linear_sum_assignment(slope)
+        least = float(slope[rows, columns].sum())
+        bound = least - float((M * K * K).sum())
+        if bound > highest:
+            best, highest = X, bound
+        direction = L[rows].T @ R[columns] - K
+        curvature, descent = float((M * direction * direction).sum()), float((slope * X).sum()) - least
+        if descent <= 0.0 or budget.stopped:
+            break
+        size = min(1.0, descent / (2.0 * curvature)) if curvature > 0.0 else 1.0
+        K = K + size * direction
+        X = (1.0 - size) * X
+        X[rows, columns] += size
+    return best
