@@ -18,6 +18,7 @@ from blindmatch.solvers.convex import convex_point
 from blindmatch.solvers.dual_ascent import SWAPS
 from blindmatch.solvers.faq import FAQ, polished
 from blindmatch.solvers.informed_starts import extension_seconds
+from blindmatch.solvers.strengthened import worth_a_try
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least, boolean
 
@@ -30,6 +31,7 @@ _CONVEX_FROM = 40  # items; for fewer, other bounds are better and soon there
 _BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
 _DESCENTS = 3  # of FAQ: from samples, from sorted rows and from the barycentre; any of them may be the best
 _SEARCH_SHARE = 0.7  # of the time, at most, for the search before the bound
+_LONG_SEARCH_SHARE = 0.9  # the same if no semidefinite bound is in reach: level 1 adds little where searches disagree
 _BOUND_CHECKS = 4.0  # times the check of a set of duals: with less time, level 1 adds nothing to the projection bound
 _CHECKED = 0.4  # of the time for solving: as much again is kept for the check
 
@@ -120,7 +122,8 @@ def find_incumbent(problem: QAP, budget: Budget, rng: np.random.Generator) -> No
         return
     n, time_limit = problem.n, budget.time_limit
     bounded = budget.remaining > _BOUND_CHECKS * check_seconds(stage_work(n**2, n), n, budget.threads)
-    budget.time_limit = budget.seconds + (_SEARCH_SHARE if bounded else 1.0) * budget.remaining
+    share = _SEARCH_SHARE if worth_a_try(problem, budget) else _LONG_SEARCH_SHARE
+    budget.time_limit = budget.seconds + (share if bounded else 1.0) * budget.remaining
     try:
         _offered(Tabu(), problem, budget, as_tabu)  # first: FAQ finds more only where few relations differ from zero
         if problem.forbidden is None and not budget.stopped:

@@ -11,15 +11,17 @@ from blindmatch.proof.convex import Spectrum, convex_bound, has_convex_bound, mu
 from blindmatch.solvers.base import Budget
 from blindmatch.validation import FloatArray
 
-_STEPS, _FEWEST = 400, 50
+_STEPS, _FEWEST = 1000, 50
+_MOST_SECONDS = 20.0
 _STEP = 2e-9  # seconds of a step, over n^3
-_SHARE = 0.1  # of the time
+_SHARE = 0.5  # of the time that is left after the search
 _FORBIDDEN = 1e6  # price of a forbidden pair, over the largest entry
 
 
 def convex_point(problem: QAP, budget: Budget) -> FloatArray | None:
     """A doubly stochastic matrix at which the convex quadratic bound is good; None without the time or the bound."""
-    steps = int(min(_STEPS, _SHARE * budget.remaining / (_STEP * problem.n**3)))
+    seconds = min(_MOST_SECONDS, _SHARE * budget.remaining)
+    steps = int(min(_STEPS, seconds / (_STEP * problem.n**3)))
     if steps < _FEWEST or not has_convex_bound(problem):
         return None
     with one_blas_thread():
