@@ -181,6 +181,19 @@ def test_a_torn_end_is_dropped_and_overwritten(states, tmp_path):
     assert len(records(path.read_bytes())) > nodes - 1
 
 
+def test_two_runs_do_not_mix_their_trees(states, tmp_path):
+    """The run that notices the other one goes on without a checkpoint, and says so."""
+    path, (first, second, *_) = tmp_path / "run.tree", states[TREE]
+    path.write_bytes(first)
+
+    def other(progress):
+        path.write_bytes(second)  # another process has got further
+
+    result = solved(path, callback=other)
+    check(result)
+    assert "was changed by another process" in result.message
+
+
 def test_an_executor_takes_up_what_a_run_without_one_did(states, tmp_path):
     path = tmp_path / "run.tree"
     path.write_bytes(states[TREE][0])

@@ -54,6 +54,15 @@ class TreeFile:
         self._written = 0  # number of nodes in the file
         self._end = 0  # where their records end
         self._next = time.monotonic() + interval
+        self._seen = self._state  # when this run last read or wrote it
+
+    @property
+    def _state(self) -> tuple[int, int, int] | None:
+        """What changes if another process writes the file; None if there is no file."""
+        with suppress(OSError):
+            found = self.path.stat()
+            return found.st_ino, found.st_size, found.st_mtime_ns
+        return None
 
     @property
     def exists(self) -> bool:
@@ -84,7 +93,7 @@ class TreeFile:
                 self._end = file.tell()
         if not self._records:
             raise ValueError(f"{self.path} is damaged; delete it to begin anew")
-        self._written, self.torn = len(self._records), self._end < size
+        self._written, self.torn, self._seen = len(self._records), self._end < size, self._state
 
     def node(self, index: int) -> Node:
         """A node of an earlier run."""
@@ -143,6 +152,9 @@ class TreeFile:
         """
         if len(nodes) <= self._written:
             return
+        if self._written and self._state != self._seen:  # two trees in one file would be of no use
+            self.error = f"the checkpoint {self.path} was changed by another process, so this run stopped writing it"
+            return
         records = (
             _record(nodes[index], starts.get(index), symmetries if index == 0 else (), incumbent)
             for index in range(self._written, len(nodes))
@@ -164,6 +176,8 @@ class TreeFile:
             if self._written:
                 with suppress(OSError):
                     os.truncate(self.path, self._end)
+        finally:
+            self._seen = self._state
         end = time.monotonic()
         self._next = end + max(self.interval, _PAUSE * (end - begin), (self._end - before) / _RATE)
 
