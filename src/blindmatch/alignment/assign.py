@@ -51,7 +51,7 @@ class Candidates:
         self._sides: tuple[Points, ...] = ()
 
     def links(self, a: Points, b: Points, crew: Crew) -> Links:
-        """With their CSLS. After a small turn the candidates stay, and are only scored again."""
+        """The candidates of each item, scored by CSLS. After a small turn they stay, and are only scored again."""
         if self._forth is None or self._back is None or not self._still(a, b):
             near = min(self._near, len(a), len(b))
             forth, back = nearest(a, b, near, crew), nearest(b, a, near, crew)

@@ -30,7 +30,7 @@ class Pairs:
     target: IntArray
 
     def joined(self, others: Pairs) -> Pairs:
-        """Both."""
+        """These pairs and the others in one list."""
         return Pairs(np.concatenate([self.source, others.source]), np.concatenate([self.target, others.target]))
 
 

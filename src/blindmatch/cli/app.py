@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
-from blindmatch.cli.options import RARE, RUN, expanded
+from blindmatch.cli.options import RARE, RUN, as_typer_function
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -179,7 +179,7 @@ class Application(typer.Typer):
         declare = super().command(**{"cls": Command, "epilog": _in_lines(examples) + note, **options})
 
         def declared(function: Function) -> Function:
-            declare(expanded(function))
+            declare(as_typer_function(function))
             return function
 
         return declared

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
-from blindmatch.cli.engines import ShardEngineOptions, opened
+from blindmatch.cli.engines import ShardEngineOptions, open_engine
 from blindmatch.encoders.extract import Extracted, extract, manifest_path
 from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.prompts import text_set_of_classes
@@ -30,7 +30,7 @@ LISTED = 5  # the number of skipped images that are named; the manifest has all
 @contextmanager
 def place_of(options: dict[str, Any], engine: ShardEngineOptions, folder: Path) -> Iterator[Place]:
     """Open the engine that was asked for. A job of Slurm loads the model anew: it gets several shards."""
-    with opened(engine.engine, engine.workers, engine.address, folder, engine.job) as (made, executor):
+    with open_engine(engine.engine, engine.workers, engine.address, folder, engine.job) as (made, executor):
         yield Place(options, executor, made.workers if made is not None and engine.engine == "slurm" else None)
 
 
@@ -84,7 +84,7 @@ def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) 
     return paths
 
 
-def extracted(work: Work, out: Path, means: bool, batch_size: int) -> Extracted:
+def extract_with_progress(work: Work, out: Path, means: bool, batch_size: int) -> Extracted:
     """Embed into a file, with a bar of progress."""
     with _bar(f"{work.items.name}, {work.encoder.model.name}") as progress:
         return extract(work, out, batch_size, means, progress)

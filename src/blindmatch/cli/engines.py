@@ -39,7 +39,7 @@ class TreeEngineOptions:
             )
         if self.engine not in (None, "local", "dask"):
             raise unknown_name("engine", self.engine, ("local", "dask"))
-        with opened(self.engine, self.workers, self.address, Path()) as (_, executor):
+        with open_engine(self.engine, self.workers, self.address, Path()) as (_, executor):
             yield executor
 
 
@@ -59,7 +59,7 @@ class ShardEngineOptions:
 
 
 @contextmanager
-def opened(
+def open_engine(
     name: str | None, workers: int | None, address: str | None, folder: Path, job: list[str] | None = None
 ) -> Iterator[tuple[Engine | None, Executor | None]]:
     """The engine and its executor; None and None if no engine was asked for."""

@@ -65,7 +65,7 @@ def seed(text: Any) -> Any:
     return int(text)
 
 
-def expanded(function: Callable[..., None]) -> Callable[..., None]:
+def as_typer_function(function: Callable[..., None]) -> Callable[..., None]:
     """The function of a command as typer wants it.
 
     A parameter whose type is one of the groups below becomes the options of that group; its default value, if there

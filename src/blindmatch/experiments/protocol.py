@@ -66,14 +66,14 @@ def make_settings(kind: type[S], *layers: Mapping[str, Any]) -> S:
         for name, value in layer.items():
             if name not in known:
                 raise unknown_name("setting", name, known)
-            values[name] = converted(name, value, hints[name])
+            values[name] = convert(name, value, hints[name])
     return kind(**values)
 
 
-def converted(name: str, value: Any, hint: Any) -> Any:
+def convert(name: str, value: Any, hint: Any) -> Any:
     """Convert a value from TOML or text to the type of a setting; a ValueError says what is expected.
 
-    >>> converted("sizes", "10,20", tuple[int, ...]), converted("polish", "no", bool)
+    >>> convert("sizes", "10,20", tuple[int, ...]), convert("polish", "no", bool)
     ((10, 20), False)
     """
     options = [option for option in get_args(hint) if option is not type(None)]
@@ -82,9 +82,9 @@ def converted(name: str, value: Any, hint: Any) -> Any:
         items = items if isinstance(items, list | tuple) else [items]
         if not items or "" in items:
             raise ValueError(f"{name}={value!r}; expected values separated by commas")
-        return tuple(converted(name, item, options[0]) for item in items)
+        return tuple(convert(name, item, options[0]) for item in items)
     if options:  # optional: a type or None
-        return None if value is None else converted(name, value, options[0])
+        return None if value is None else convert(name, value, options[0])
     if hint is bool:
         words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
         word = str(value).lower()

@@ -128,7 +128,7 @@ class Matches:
 
 
 def located(task: Task) -> tuple[tuple[FloatArray, FloatArray], bool]:
-    """What coordinates are made from: points, or relations if the metric is not Euclidean, and whether it is these."""
+    """What coordinates are made from: points, or relations (and then True) if the metric is not Euclidean."""
     return (task.sides, False) if task.euclidean else (task.relations, True)
 
 

@@ -12,7 +12,7 @@ _ROUNDS = 200
 
 
 def without_outliers(relations: Relations, partners: IntArray, price: float, most: int, kept: IntArray) -> IntArray:
-    """Give up the pairs that cost more than their two items would alone, the worst first; take back what fits in.
+    """Give up the pairs that cost more than their two items would alone, the worst first; restore those that pay.
 
     Each item without a partner costs the price, on either side. At most `most` items of the smaller set may stay
     unmatched. The pairs of the sources in `kept` are known. Where costs are estimated, nothing is taken back.

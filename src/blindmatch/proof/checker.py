@@ -59,9 +59,9 @@ def verify(
 def verify_in_time(
     problem: QAP, certificate: Certificate, seconds: float, threads: int = 1, executor: Executor | None = None
 ) -> tuple[float, bool]:
-    """What `verify` returns, if it takes no more than `seconds` of computing time, and True.
+    """Verify within `seconds` of computing time; return the bound, and True if the whole certificate was checked.
 
-    When they are over, or at Ctrl-C, what has been proved so far, and False: a bound that is as true, only weaker.
+    When the time is over, or at Ctrl-C, the bound is what has been proved so far: as true, only weaker.
     """
     if seconds < math.inf:
         return _verified(problem, certificate, Effort(time.thread_time() + seconds), in_part=True)

@@ -31,7 +31,8 @@ _LARGEST_TREE = 42  # items; with more pairs than they have, a node takes minute
 _LARGE = 26  # items; with fewer, level 1 ends within seconds
 _SLOW = 0.1  # a report of level 1 that closes less than this share of the gap is slow
 _FEWEST = 3  # reports before level 1 may be ended: the first ones may come before it makes progress
-_FAR, _NEAR = 0.33, 0.03  # shares of the first gap: above the one, one slow report is enough; below the other, none
+# Shares of the first gap: above _FAR one slow report ends level 1, below _NEAR no number of them does, else two do.
+_FAR, _NEAR = 0.33, 0.03
 _STEP = 1e-10  # seconds of a step, divided by the cube of the dimension
 _LOW_RANK_STEP = 1.5e-11  # the same with a slack of low rank
 _STEPS = 40  # number of steps for which there must be time

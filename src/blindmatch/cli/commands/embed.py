@@ -103,7 +103,7 @@ def images(
     class_means: Annotated[bool, typer.Option("--class-means", help="One row per class.")] = False,
 ) -> None:
     """Embed images. A run that was killed resumes where it stopped."""
-    from blindmatch.cli.encoding import extracted, place_of, quiet_libraries, show
+    from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
     from blindmatch.cli.outputs import check_outputs
     from blindmatch.encoders import load_images
     from blindmatch.encoders.registry import find_model
@@ -115,7 +115,7 @@ def images(
         raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
     with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
         work = place.work(encoder.model, read, which.strict)
-        found = extracted(work, encoder.out, class_means, encoding.batch_size)
+        found = extract_with_progress(work, encoder.out, class_means, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
 
@@ -136,7 +136,7 @@ def texts(
     column: Annotated[str | None, typer.Option(help="Of a table, the column with the texts.")] = None,
 ) -> None:
     """Embed texts, or class names in prompts. A run that was killed resumes where it stopped."""
-    from blindmatch.cli.encoding import extracted, place_of, quiet_libraries, show
+    from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
     from blindmatch.cli.outputs import check_outputs
     from blindmatch.encoders import load_texts
     from blindmatch.encoders.registry import find_model
@@ -146,7 +146,7 @@ def texts(
     read = load_texts(source, prompts=words.prompts, column=column, wordnet=words.wordnet, **encoding.data)
     with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
         work = place.work(encoder.model, read)
-        found = extracted(work, encoder.out, not all_prompts, encoding.batch_size)
+        found = extract_with_progress(work, encoder.out, not all_prompts, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
 
@@ -174,7 +174,7 @@ def classes(
     from blindmatch.cli.encoding import (
         chosen,
         class_prompts,
-        extracted,
+        extract_with_progress,
         place_of,
         quiet_libraries,
         show,
@@ -191,7 +191,7 @@ def classes(
     out.mkdir(parents=True, exist_ok=True)
     with quiet_libraries(), place_of(encoding.place, engine, out) as place:
         found = [
-            (out / name, extracted(work, out / name, False, encoding.batch_size))
+            (out / name, extract_with_progress(work, out / name, False, encoding.batch_size))
             for name, work in works(read, names, models, which.strict, place)
         ]
     show(found, encoding.json, write_means(out, found, len(models[0])))
