@@ -142,7 +142,7 @@ def test_a_hundred_photographs_stay_small() -> None:
         (("--truth", "names"), "both files need names"),
         (("--truth", "names", "--target-names", "other.txt"), "no name is in both files"),
         (("--truth", "wrong.csv"), "source 1 or target 2 has two partners"),
-        (("--truth", "far.csv"), "(0, 99) is no pair of 6 x 6 items"),
+        (("--truth", "far.csv"), "(0, 99) is out of range; there are 6 sources and 6 targets"),
         (("--truth", "nothing.csv"), "--truth nothing.csv: no such file, and neither 'rows' nor 'names'"),
         (("--truth", "truth.csv", "--report", "truth.csv"), "this would overwrite an input"),
     ],

@@ -65,9 +65,8 @@ def partners(
     found = [-1] * len(source)
     for i, j in pairs:
         if i >= len(source) or j >= len(target):
-            raise ValueError(
-                f"--truth {items.truth}: ({i}, {j}) is out of range; there are {len(source)} sources and {len(target)} targets"
-            )
+            sizes = f"there are {len(source)} sources and {len(target)} targets"
+            raise ValueError(f"--truth {items.truth}: ({i}, {j}) is out of range; {sizes}")
         if found[i] not in (-1, j) or j in found[:i] + found[i + 1 :]:
             raise ValueError(f"--truth {items.truth}: source {i} or target {j} has two partners; expected one each")
         found[i] = j
