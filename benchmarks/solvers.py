@@ -83,8 +83,10 @@ def cp_sat(problem: bm.QAP, seconds: float) -> Found:
     diagonal = float(problem.objective(np.arange(n)) - sum((A * B)[~np.eye(n, dtype=bool)]))
     if np.diag(A).any() and np.diag(B).any():
         raise ValueError("the model has no diagonals")
-    cost = solver.objective_value if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else np.inf
-    return cost + diagonal, solver.best_objective_bound + diagonal
+    bound = solver.best_objective_bound + diagonal
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return solver.objective_value + diagonal, bound
+    return problem.objective(np.arange(n)), bound  # as good as what the other MIP solvers begin with
 
 
 SOLVERS = {
