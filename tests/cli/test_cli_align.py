@@ -182,7 +182,7 @@ def test_bad_input_is_one_line_and_code_2(run, arguments, message):
 def test_the_steps_are_told_in_order():
     told: list[tuple[str, int, int]] = []
     aligner = bm.BlindAligner(
-        n_clusters=12, n_clusterings=3, n_candidates=2, n_iterations=4, time_limit=1, random_state=0
+        n_clusters=12, n_clusterings=3, n_candidates=2, n_iterations=4, time_limit=None, random_state=0
     )
     aligner.fit(np.load("a.npy"), np.load("b.npz")["embeddings"], callback=lambda *step: told.append(step))
     steps = {name: [step[1:] for step in told if step[0] == name] for name, *_ in told}

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from blindmatch.geometry.columns import ColumnScaling
 from blindmatch.geometry.metrics import Metric, gower_distances
@@ -77,6 +76,8 @@ class GivenSides:
 
     def relations(self, distortion: Distortion) -> tuple[FloatArray, FloatArray]:
         """The relations of both sides, each by its metric, of columns on the scale that was asked for."""
+        from sklearn.metrics.pairwise import nan_euclidean_distances  # takes a second to import
+
         source, target = (side for side in self.sides if side is not None)
         scalings = ColumnScaling.pair(with_medians(source.values), with_medians(target.values), self.scale)
         found = []

@@ -30,7 +30,6 @@ _CLASSES = 5  # times as many items as on the other side: these may be classes o
     "blindmatch match a.npz b.npz --known 0:4 --known cat:chat --forbid dog:chat --json",
     "blindmatch match a.npy b.npy --source-images photos/ --target-names words.txt --truth t.csv --report r.html",
     "blindmatch match words.npy mots.npy --candidates 5 --output partners.csv",
-    "blindmatch match a.npy b.npy --unmatched-cost 10 --similarity hints.npy --similarity-weight 5",
 )
 def match(
     source: opt.Source,
