@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import blindmatch as bm
 from blindmatch.alignment.frame import fit_frames
 from blindmatch.alignment.neighbours import adjusted_similarity, nearest
-from blindmatch.alignment.refine import procrustes, refine
+from blindmatch.alignment.rotation import procrustes, refine
 from blindmatch.alignment.search import _growing
 from blindmatch.geometry.columns import ColumnScaling
 

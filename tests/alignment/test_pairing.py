@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from blindmatch.alignment.coarse import by_axes, by_signs
 from blindmatch.alignment.coordinates import coordinates, kernel_coordinates
 from blindmatch.alignment.crew import Crew
-from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.margins import SimilarityRanking, confidence, held_out_margins
 from blindmatch.alignment.neighbours import adjusted_similarity
 from blindmatch.alignment.pairing import Given, Pairings, pairings
-from blindmatch.alignment.starts import by_axes, by_signs
+from blindmatch.alignment.rotation import Pairs
 from blindmatch.geometry.kernels import distances
 from blindmatch.validation import FloatArray, IntArray
 

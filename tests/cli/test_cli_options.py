@@ -57,7 +57,7 @@ def test_bad_options_of_distortions(distortion, message):
     ],
 )
 def test_outputs_are_refused_before_the_run(monkeypatch, arguments, message):
-    monkeypatch.setattr("blindmatch.matching.match_task.match_task", None)  # calling it would fail
+    monkeypatch.setattr("blindmatch.matching.match.match_task", None)  # calling it would fail
     done = run("match", "a.npz", "b.npz", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr

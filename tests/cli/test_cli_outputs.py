@@ -142,7 +142,7 @@ def test_a_match_that_ctrl_c_ended_is_not_assessed(monkeypatch):
     def ended(*arguments, **options):
         return replace(bm.solve(*arguments, **options), status="interrupted")
 
-    monkeypatch.setattr("blindmatch.matching.match_task.solve", ended)
+    monkeypatch.setattr("blindmatch.matching.match.solve", ended)
     monkeypatch.setattr("blindmatch.cli.answers.assess_result", None)  # calling it would fail
     done = run("match", "a.npy", "b.npy", "--assess", "--json")
     assert done.exit_code == 130

@@ -15,8 +15,8 @@ import blindmatch as bm
 from blindmatch.io.files import write_atomically
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solving import memory
-from blindmatch.solving.memory import available_bytes
+from blindmatch.solving import limits
+from blindmatch.solving.limits import available_bytes
 from blindmatch.solving.run import as_solver
 
 LIMITED = """
@@ -196,14 +196,14 @@ def test_too_little_memory_is_told_before_the_run(solver: str) -> None:
 def test_auto_takes_a_smaller_method_if_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = gw_problem(0, 40)
     needed = Auto().memory(problem)
-    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
+    monkeypatch.setattr(limits, "available_bytes", lambda: needed - 1)
     result = bm.solve(problem, rng=0)
     figures = rf"needs about {needed / 1e9:.3g} GB of memory for n=40, and [\d.]+ GB is free"
     assert re.search(rf"^faq and tabu with the projection bound: .*; branch and bound {figures}$", result.message)
     assert result.lower_bound == bm.verify(problem, result.certificate) <= result.cost
-    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    monkeypatch.setattr(limits, "available_bytes", lambda: needed)
     assert bm.solve(problem, rng=0, time_limit=1).message.startswith("branch-and-bound")
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)  # too little for any method
+    monkeypatch.setattr(limits, "available_bytes", lambda: 1000)  # too little for any method
     with pytest.raises(ValueError, match=r"^solver='auto' needs about .* use fewer items"):
         bm.solve(problem, rng=0)
 

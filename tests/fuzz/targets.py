@@ -21,7 +21,6 @@ from blindmatch.experiments.protocol import Settings, make_settings, read_config
 from blindmatch.io import qaplib
 from blindmatch.io.arrays import read_arrays
 from blindmatch.io.embeddings import load_embeddings
-from blindmatch.problem import dd
 from blindmatch.problem.files import load_problem
 
 VALUES = np.arange(12.0).reshape(4, 3) / 8
@@ -152,7 +151,6 @@ def targets() -> dict[str, Target]:
         "dat": Target("p.dat", [f"6\n\n{numbers}\n".encode()], load_problem),
         "problem npz": Target("p.npz", [npz(source_cost=A, target_cost=B, linear=problem.linear)], load_problem),
         "sln": Target("p.sln", [b"6 578\n 2 1 4 3 6 5\n"], qaplib.read_sln),
-        "dd": Target("p.dd", [written("p.dd", lambda path: dd.write_dd(path, random_problem(0, 3)))], dd.read_dd),
         "certificate": Target("c.npz", [certificate()[2]], read_certificate),
         "alignment": Target("a.npz", [alignment()], SpaceMap.load),
         "saved match": Target("m.npz", [written("m.npz", result.save)], bm.load),
@@ -164,5 +162,5 @@ def targets() -> dict[str, Target]:
 
 NAMES_OF_TARGETS = (
     *("npy", "npz", "safetensors", "parquet", "csv", "tsv", "jsonl", "csv.gz", "xlsx", "db", "dat", "problem npz"),
-    *("sln", "dd", "certificate", "alignment", "saved match", "settings", "manifest npz", "manifest safetensors"),
+    *("sln", "certificate", "alignment", "saved match", "settings", "manifest npz", "manifest safetensors"),
 )

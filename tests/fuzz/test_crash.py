@@ -30,7 +30,7 @@ import numpy as np, blindmatch as bm
 from blindmatch import _core
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledProblem
-from blindmatch.solvers.core_proof import root_proof
+from blindmatch.solvers.core_problem import root_proof
 rng = np.random.default_rng(0)
 A, B = rng.normal(size=(2, 7, 7))
 problem = bm.QAP(A + A.T, B + B.T)

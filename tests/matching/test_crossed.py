@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import blindmatch as bm
-from blindmatch.geometry.graphs import read_edges, weighed
+from blindmatch.geometry.relations import read_edges, weighed
 from blindmatch.matching.match_crossed import Landscape
 from blindmatch.solvers.base import Budget
 

@@ -9,10 +9,10 @@ import blindmatch as bm
 from blindmatch.alignment import pairing
 from blindmatch.alignment.coordinates import scaled_points
 from blindmatch.alignment.crew import Crew
-from blindmatch.alignment.learn import learn
 from blindmatch.alignment.pairing import Given
+from blindmatch.alignment.rotation import learn
 from blindmatch.matching.large import Matches, Spaces, matches
-from blindmatch.matching.outliers import without_outliers
+from blindmatch.matching.match_large import without_outliers
 from blindmatch.matching.relations import KernelSide, PointSide, Relations
 from blindmatch.solvers.two_opt import TwoOpt
 

@@ -9,12 +9,11 @@ from matching.mixtures import mixture, relations
 
 import blindmatch as bm
 from blindmatch.alignment.crew import Crew
-from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.pairing import Given
+from blindmatch.alignment.rotation import Pairs
 from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.matching.large import Spaces, matches
-from blindmatch.matching.match_large import in_haste
-from blindmatch.matching.outliers import without_outliers
+from blindmatch.matching.match_large import in_haste, without_outliers
 from blindmatch.problem import task as module
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from strategies import embeddings, rng_of, seeds
 
 import blindmatch as bm
-from blindmatch.matching.match_task import SolveOptions, quick_search, small_problem
+from blindmatch.matching.match import SolveOptions, quick_search, small_problem
 from blindmatch.problem.distortion import Layer
 from blindmatch.problem.distortions import DISTORTIONS
 from blindmatch.problem.hints import Hints

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import blindmatch as bm
 from blindmatch.cli.app import app
 from blindmatch.io.embeddings import load_embeddings
-from blindmatch.matching import match_task as matching
+from blindmatch.matching import match as matching
 from blindmatch.problem.distortions import GromovWasserstein
 
 QUICK = {"rng": 0, "threads": 1}

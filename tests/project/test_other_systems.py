@@ -40,7 +40,7 @@ def test_a_match_is_the_same() -> None:
 
 
 def test_memory_is_checked_only_where_it_is_known() -> None:
-    code = "from blindmatch.solving.memory import available_bytes as free; print(free())"
+    code = "from blindmatch.solving.limits import available_bytes as free; print(free())"
     assert int(bare("-c", code).stdout) == 1 << 62
     here = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 0 < int(here.stdout) < 1 << 50

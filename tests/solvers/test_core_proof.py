@@ -11,8 +11,7 @@ import blindmatch as bm
 from blindmatch import _core
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.solvers.base import Budget, Outcome, Proof, Solver
-from blindmatch.solvers.core_problem import RescaledProblem, core_problem
-from blindmatch.solvers.core_proof import root_proof, stage_of
+from blindmatch.solvers.core_problem import RescaledProblem, core_problem, root_proof, stage_of
 
 N = 5
 

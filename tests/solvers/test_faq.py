@@ -6,8 +6,7 @@ import pytest
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.faq import FAQ
-from blindmatch.solvers.informed_starts import by_samples, by_sorted_rows
-from blindmatch.solvers.relaxation import Relaxation, halfway, relaxations
+from blindmatch.solvers.relaxation import Relaxation, by_samples, by_sorted_rows, halfway, relaxations
 
 
 def copies(n: int) -> tuple[bm.QAP, np.ndarray]:

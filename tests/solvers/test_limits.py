@@ -7,7 +7,7 @@ import pytest
 from strategies import optimum, random_problem
 
 import blindmatch as bm
-from blindmatch.solvers.limits import Limits
+from blindmatch.solvers.progress import Limits
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ class Pressed(Solver):
     def _trace(self, frame, event, argument):
         file = frame.f_code.co_filename
         generator = frame.f_code.co_flags & inspect.CO_GENERATOR  # Python swallows what is raised where it closes one
-        if file.startswith(PACKAGE) and not generator and not file.endswith("interrupts.py"):
+        if file.startswith(PACKAGE) and not generator and not file.endswith("limits.py"):
             self.files.append(file)
             if len(self.files) == self.count:
                 raise KeyboardInterrupt

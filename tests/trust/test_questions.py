@@ -9,7 +9,7 @@ import pytest
 
 import blindmatch as bm
 from blindmatch.cli.dialogue import ask_and_match
-from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.matching.match import SolveOptions, match_task
 
 
 def two_triangles() -> np.ndarray:

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from blindmatch.alignment.frame import Points, as_points, fit_frames
-from blindmatch.alignment.map import SpaceMap
-from blindmatch.alignment.metric import as_coordinates, embedded
+from blindmatch.alignment.map import SpaceMap, as_coordinates, embedded
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.alignment.frame import Points, blocks, by_blocks, moments
-from blindmatch.alignment.refine import unit
-from blindmatch.geometry.kernels import centred, unit_rows
-from blindmatch.geometry.scaling import classical_scaling
+from blindmatch.alignment.rotation import unit
+from blindmatch.geometry.kernels import centred, classical_scaling, unit_rows
 from blindmatch.validation import FloatArray
 
 _MOST, _LEAST, _POINTS = 256, 32, 4  # axes: one for 4 points, but within these limits

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solving.limits import keep_what_is_done
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from blindmatch.alignment.assign import Links, links
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import adjusted_nearest
-from blindmatch.alignment.refine import procrustes, unit
+from blindmatch.alignment.rotation import procrustes, unit
 from blindmatch.validation import FloatArray, IntArray
 
 _FOLDS = 2

@@ -10,13 +10,12 @@ from typing import Literal
 import numpy as np
 
 from blindmatch.alignment.assign import Candidates, allowed, in_haste, one_to_one, renumbered
+from blindmatch.alignment.coarse import by_axes, by_centres, by_signatures, by_signs
 from blindmatch.alignment.coordinates import Coordinates
 from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.frame import Points
-from blindmatch.alignment.learn import NO_PAIRS, Learned, LearningSchedule, Pairs, learn
 from blindmatch.alignment.neighbours import nearest
-from blindmatch.alignment.refine import procrustes, unit
-from blindmatch.alignment.starts import by_axes, by_centres, by_signatures, by_signs
+from blindmatch.alignment.rotation import NO_PAIRS, Learned, LearningSchedule, Pairs, learn, procrustes, unit
 from blindmatch.machine import one_blas_thread
 from blindmatch.validation import IntArray
 

@@ -14,9 +14,9 @@ from blindmatch.alignment.coarse import CoarseStart, clusterings, screened, solv
 from blindmatch.alignment.crew import Ending
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
-from blindmatch.alignment.refine import overlap, procrustes, refine, sample, unit
+from blindmatch.alignment.rotation import overlap, procrustes, refine, sample, unit
 from blindmatch.solvers.base import Solver
-from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solving.limits import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray
 

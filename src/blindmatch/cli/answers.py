@@ -17,7 +17,7 @@ from blindmatch.cli.progress import watched
 from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import match_text, trust_text, unmatched
 from blindmatch.io.embeddings import load_embeddings
-from blindmatch.matching.match_task import SolveOptions
+from blindmatch.matching.match import SolveOptions
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
 from blindmatch.report.content import moments

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.cli.options import TaskOptions
 from blindmatch.errors import unknown_name
-from blindmatch.geometry.graphs import graph_layers
-from blindmatch.geometry.relations import RULES, fill_missing
+from blindmatch.geometry.relations import RULES, fill_missing, graph_layers
 from blindmatch.geometry.views import Views
 from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings, split_parts
 from blindmatch.validation import FloatArray, as_array

@@ -11,7 +11,7 @@ from typing import Any
 
 from blindmatch.cli.gaps import kernels_of, metric_names
 from blindmatch.cli.options import TaskOptions
-from blindmatch.geometry.graphs import adjacency, read_edges
+from blindmatch.geometry.relations import adjacency, read_edges
 from blindmatch.io.embeddings import Embeddings, load_embeddings, split_parts
 from blindmatch.io.files import text_of
 from blindmatch.problem.task import Task

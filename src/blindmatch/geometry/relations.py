@@ -1,13 +1,22 @@
-"""Relations that are given as a matrix: checked, completed where some are missing, or the edges of a graph."""
+"""Relations that are given: matrices, completed where some are missing, or the edges of graphs with their names."""
 
 from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
+from scipy.stats import rankdata
 
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.metrics import Metric, paths
+from blindmatch.io.files import text_of
 from blindmatch.validation import FloatArray, as_array, as_square
 
 RULES = ("path", "mean")
@@ -96,3 +105,112 @@ def _complete(values: ArrayLike, name: str) -> FloatArray:
             f"{name} holds nan in {missing} of {np.shape(values)[0] ** 2} entries; bm.fill_missing completes them"
         )
     return as_square(values, name)
+
+
+Edge = tuple[str, str, float]
+Names = tuple[str, ...]
+_TITLES = {"source", "from", "pre", "node1", "u", "src"}  # of the first column of a list of edges, in small letters
+
+
+def _ranks(matrix: FloatArray) -> FloatArray:
+    """The rank of each weight that is not zero among them, from 0 to 1; ties get their mean rank."""
+    found, edges = np.zeros_like(matrix), matrix != 0
+    found[edges] = rankdata(matrix[edges]) / max(int(edges.sum()), 1)
+    return found
+
+
+EDGE_WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "none": lambda matrix: matrix,
+    "log": lambda matrix: np.sign(matrix) * np.log1p(np.abs(matrix)),
+    "binary": lambda matrix: (matrix != 0).astype(np.float64),
+    "ranks": _ranks,
+}
+
+
+def weighed(matrix: Any, how: str, name: str) -> FloatArray:
+    """A matrix of edge weights, transformed: "none", "log" (of 1 + w), "binary" or "ranks"."""
+    if how not in EDGE_WEIGHTS:
+        raise unknown_name("edge_weights", how, EDGE_WEIGHTS)
+    return EDGE_WEIGHTS[how](as_square(matrix, name))
+
+
+def read_edges(path: str | Path) -> list[Edge]:
+    """The edges of a CSV file with two or three columns: from, to and weight (1 if there is none).
+
+    A line with one name is a node without edges, here an edge of weight 0 to itself.
+
+    A first row of titles is skipped: if its third cell is not a number, or if the first one is "source" or "from".
+    """
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text_of(Path(path)), newline="")) if any(row)]
+    except (UnicodeDecodeError, csv.Error):
+        raise ValueError(f"{path}: not a text file with the edges of a graph, 'from,to,weight' on each line") from None
+    if rows and (rows[0][0].strip().lower() in _TITLES or (len(rows[0]) > 2 and _number(rows[0][2]) is None)):
+        del rows[0]
+    if not any(len(row) > 1 for row in rows):
+        raise ValueError(f"{path}: there is no edge in it")
+    edges = []
+    for number, row in enumerate(rows, 1):
+        weight = _number(row[2]) if len(row) == 3 else float(len(row) == 2)
+        if len(row) not in (1, 2, 3) or weight is None:
+            raise ValueError(f"{path}: edge {number} is {','.join(row)!r}; expected 'from,to' or 'from,to,weight'")
+        edges.append((row[0].strip(), row[min(len(row) - 1, 1)].strip(), weight))
+    return edges
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def adjacency(edges: Sequence[Edge], rows: Names, columns: Names | None = None) -> FloatArray:
+    """The weights of the edges from rows to columns; several edges of the same nodes are added up."""
+    places = [{name: at for at, name in enumerate(names)} for names in (rows, rows if columns is None else columns)]
+    matrix = np.zeros((len(places[0]), len(places[1])))
+    for start, end, weight in edges:
+        if start in places[0] and end in places[1]:
+            matrix[places[0][start], places[1][end]] += weight
+    return matrix
+
+
+def nodes_of(*lists: Sequence[Edge]) -> Names:
+    """All nodes of several lists of edges, sorted by name."""
+    return tuple(sorted({node for edges in lists for start, end, _ in edges for node in (start, end)}))
+
+
+def graph_layers(given: Sequence[Any], side: str) -> tuple[list[Any], Names | None]:
+    """The relations of one side in each layer: matrices, networkx graphs or paths of lists of edges, and their names.
+
+    All layers of a side have the same nodes. A list of edges names only nodes with edges, so all lists count together.
+    """
+    listed = [read_edges(one) if isinstance(one, str | Path) else None for one in given]
+    names = nodes_of(*(edges for edges in listed if edges is not None)) or None
+    found: list[Any] = []
+    for at, (one, edges) in enumerate(zip(given, listed, strict=True)):
+        own: Names | None = names
+        if edges is not None:
+            assert names is not None
+            found.append(adjacency(edges, names))
+        elif type(one).__module__.split(".")[0] == "networkx":
+            own = tuple(map(str, one.nodes))
+            order = {node: i for i, node in enumerate(one.nodes)}
+            matrix = np.zeros((len(order), len(order)))
+            for start, end, weight in one.edges(data="weight", default=1.0):
+                matrix[order[start], order[end]] += weight
+                if not one.is_directed() and start != end:
+                    matrix[order[end], order[start]] += weight
+            if names is not None and set(names) == set(own) and names != own:
+                rows = [own.index(name) for name in names]
+                matrix, own = matrix[np.ix_(rows, rows)], names
+            found.append(matrix)
+        else:
+            found.append(one)
+            continue
+        names = names or own
+        if own != names:
+            odd = ", ".join(sorted(set(own or ()) ^ set(names or ()))[:1])
+            raise ValueError(f"{side}: layer {at + 1} has other nodes than the first ({odd}); expected the same ones")
+    return found, names

@@ -21,13 +21,12 @@ from blindmatch.geometry.prototypes import as_labels
 from blindmatch.geometry.views import Views
 from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.evaluation import cluster_assignment
-from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
-from blindmatch.solving.interrupts import keep_what_is_done
-from blindmatch.solving.limits import TimeLimit, as_seconds
+from blindmatch.solving.limits import TimeLimit, as_seconds, keep_what_is_done
 from blindmatch.validation import FloatArray, IntArray, at_least
 
 Step = Callable[[str, int, int], None]

@@ -11,16 +11,15 @@ from blindmatch.alignment.assign import Candidates, links, mutual_partners
 from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_coordinates
 from blindmatch.alignment.crew import Crew, Ending, Stopped
 from blindmatch.alignment.frame import Points
-from blindmatch.alignment.learn import Pairs
 from blindmatch.alignment.margins import SimilarityRanking, confidence, held_out_margins
 from blindmatch.alignment.neighbours import NEIGHBOURHOOD
 from blindmatch.alignment.pairing import Given, Pairings, assigned, pairings
-from blindmatch.alignment.refine import procrustes, unit
+from blindmatch.alignment.rotation import Pairs, procrustes, unit
 from blindmatch.machine import one_blas_thread, usable_cores
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.task import Task, with_dummies
-from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solving.limits import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray
 

@@ -1,8 +1,10 @@
-"""Match two sets of embeddings."""
+"""Match two sets, or what a `Task` describes: what ``bm.match``, the estimators and the commands share."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,149 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
 from blindmatch.geometry.views import Views
-from blindmatch.matching.match_task import SolveOptions, by_coordinates, match_task
-from blindmatch.problem.task import Task
+from blindmatch.matching.match_crossed import match_crossed
+from blindmatch.matching.match_large import in_haste, match_large
+from blindmatch.matching.price import suggested_price
+from blindmatch.matching.starts import FEWEST, solve_from_coordinates
+from blindmatch.matching.ties import tie_notes
+from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task, with_dummies
+from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback, Solver
-from blindmatch.solvers.limits import Limits
-from blindmatch.solving.limits import TimeLimit, as_seconds
-from blindmatch.solving.result import Result
+from blindmatch.solvers.progress import NO_LIMITS, Limits
+from blindmatch.solvers.tabu import Tabu
+from blindmatch.solving.limits import TimeLimit, as_seconds, with_limit_noted
+from blindmatch.solving.result import Result, attach_result
+from blindmatch.solving.run import solve
 from blindmatch.trust.abstention import abstained_by, assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_share, assess_result
 from blindmatch.trust.prior import Prior, as_prior, refuse_prior
-from blindmatch.validation import at_least
+from blindmatch.validation import as_generator, as_partners, at_least
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """How to solve; the attributes are the arguments of ``bm.match``."""
+
+    solver: str | Solver = "auto"
+    time_limit: TimeLimit = "auto"
+    rng: int | np.random.Generator | None = None
+    callback: Callback | None = None
+    threads: int | None = None
+    start: ArrayLike | None = None
+    limits: Limits = NO_LIMITS
+    pool_size: int = 1
+
+    @property
+    def steering(self) -> dict[str, Any]:
+        """What ``solve`` is told besides the problem, the solver, the clock and the starts."""
+        plain = {"rng": self.rng, "callback": self.callback, "threads": self.threads, "pool_size": self.pool_size}
+        return {**plain, **vars(self.limits)}
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the way to solve is left to the program."""
+        return self.solver in ("auto", Auto())
+
+
+def match_task(task: Task, options: SolveOptions) -> Result:
+    """Match; this is what ``bm.match`` and the command ``match`` share."""
+    begin = time.perf_counter()
+    if task.price_wanted:
+        task = task.priced(suggested_price(task, as_seconds(options.time_limit)))
+    if by_coordinates(task, options):
+        given = [*(["start"] if options.start is not None else []), *options.limits.given]
+        for name in [*given, *(["pool_size"] if options.pool_size > 1 else [])]:
+            raise ValueError(f"{name} cannot be used for {max(task.sizes)} items, which are not matched by a solver")
+        result = (match_crossed if task.crossed else match_large)(
+            task,
+            time_limit=as_seconds(options.time_limit, 60.0 if task.crossed else None),
+            rng=as_generator(options.rng),
+            callback=options.callback,
+            threads=options.threads,
+        )
+        return _noted(result, task)
+    ties = tie_notes(task)  # before the search: nothing may come between a match and its return
+    try:
+        result = _solved(task, options, begin)
+    except BaseException as error:
+        found = getattr(error, "result", None)
+        if isinstance(found, Result):  # of a failing callback: in the caller's numbering
+            attach_result(error, _noted(_without_dummies(found, task), task))
+        raise
+    return with_limit_noted(_noted(_without_dummies(result, task), task, ties), options.time_limit)
+
+
+def by_coordinates(task: Task, options: SolveOptions) -> bool:
+    """Whether a match is so large that no assignment problem is built."""
+    limit, large = as_seconds(options.time_limit, None), task.too_large
+    whole = task.known is None and not (task.given_layers or task.crossed)  # of one relation, and nothing else
+    if options.start is None and whole and min(task.sizes) > Auto().largest:
+        large = large or in_haste(task.sizes, task.distortion, task.hints, limit)
+    return options.automatic and large
+
+
+def _solved(task: Task, options: SolveOptions, begin: float) -> Result:
+    """Solve the problem of a task, with no more dummies than needed, within the time limit that began at `begin`."""
+    problem, limit = task.problem, as_seconds(options.time_limit)
+    own = None if options.start is None else as_partners(options.start, task.sizes, "start")
+    if own is not None:
+        task.completed(own, "start")  # raises a ValueError if it leaves too many items unmatched
+    if task.enough_dummies() < task.hints.max_unmatched:
+        found = quick_search(task, options)
+        if found.status == "interrupted":
+            return found
+        problem = small_problem(task, found)
+    if options.pool_size > 1 and task.sizes[0] < task.sizes[1] == problem.n:
+        problem = problem.with_sources(task.sizes[0])  # matches that differ in dummies alone are the same
+    left = None if limit is None else max(limit - (time.perf_counter() - begin), 1e-3)
+    if options.automatic and min(task.sizes) >= FEWEST:
+        return solve_from_coordinates(
+            problem,
+            task,
+            time_limit=left,
+            start=own,
+            **options.steering,
+        )
+    full = None if own is None else with_dummies(own, task.sizes[1], problem.n)  # None: it needs more dummies
+    return solve(problem, options.solver, time_limit=left, start=full, **options.steering)
+
+
+def quick_search(task: Task, options: SolveOptions) -> Result:
+    """A good match in which any number of items may stay unmatched, in a tenth of the time."""
+    limit = as_seconds(options.time_limit)
+    limit = None if limit is None else 0.1 * limit
+    solver = Tabu(iterations=20 * task.problem.n)
+    return solve(task.problem, solver, time_limit=limit, rng=options.rng, threads=options.threads)
+
+
+def small_problem(task: Task, found: Result) -> QAP:
+    """The problem of a task with no more dummies than needed, if a match of this cost was found.
+
+    If every item may stay unmatched, the problem has n + m items a side. But leaving many items unmatched may cost more
+    than the match that was found: then fewer dummies have the same optimum.
+    """
+    dummies = task.enough_dummies(found.cost, task.problem.scale)
+    return task.problem if dummies == task.hints.max_unmatched else task.problem_with(dummies=dummies)
+
+
+def _without_dummies(result: Result, task: Task) -> Result:
+    pool = result.pool
+    if pool is not None:
+        rows = [task.reduced(one) for one in pool]
+        first = sorted({tuple(row.tolist()): at for at, row in reversed(list(enumerate(rows)))}.values())
+        whole = pool.complete and result.problem.n == task.problem.n  # with fewer dummies, only the optimum is the same
+        pool = replace(pool, permutations=np.array([rows[at] for at in first]), costs=pool.costs[first], complete=whole)
+    return replace(result, permutation=task.reduced(result.permutation), pool=pool)
+
+
+def _noted(result: Result, task: Task, further: Sequence[str] = ()) -> Result:
+    """The result with its task, and with what the user should know about the relations and the price."""
+    price = []
+    if task.price is not None:
+        cut = "" if task.price.curve else ", without trying prices: the time limit is too short for that"
+        price = [f"unmatched_cost={task.price.price!r} was suggested{cut}"]
+    return replace(result, task=task, notes=(*result.notes, *task.notes, *further, *price)).sealed()
 
 
 def match(

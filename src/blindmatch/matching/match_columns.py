@@ -12,7 +12,7 @@ from sklearn.metrics import mutual_info_score
 
 from blindmatch.io.columns import DataColumn
 from blindmatch.io.embeddings import table_columns
-from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solving.limits import TimeLimit

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blindmatch.machine import one_blas_thread
-from blindmatch.problem.crossed import Crossed
+from blindmatch.problem.layers import Crossed
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Budget, Callback

@@ -11,7 +11,6 @@ from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.pairing import Given
 from blindmatch.machine import one_blas_thread
 from blindmatch.matching.large import Matches, Spaces, given_pairs, located, matches, settled
-from blindmatch.matching.outliers import without_outliers
 from blindmatch.matching.relations import (
     EXACT,
     Estimate,
@@ -28,7 +27,7 @@ from blindmatch.problem.task import QUADRATIC, UNEQUAL, Task
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.result import Result, attach_result
-from blindmatch.validation import IntArray
+from blindmatch.validation import FloatArray, IntArray
 
 _PAIR_SECONDS = 4e-7  # for each pair of items, to build the assignment problem and hand it to a solver
 _BUILDING = 0.2  # largest share of the time limit to build the assignment problem
@@ -189,3 +188,54 @@ class Judge:
             return cost
         matched = int((partners >= 0).sum())
         return Estimate(cost.value + self._hints.unmatched_cost * (sum(self._hints.sizes) - 2 * matched), cost.error)
+
+
+_AT_ONCE = 0.05  # share of the pairs that is given up together: outliers make the others look worse than they are
+_ROUNDS = 200
+
+
+def without_outliers(relations: Relations, partners: IntArray, price: float, most: int, kept: IntArray) -> IntArray:
+    """Give up the pairs that cost more than their two items would alone, the worst first; restore those that pay.
+
+    Each item without a partner costs the price, on either side. At most `most` items of the smaller set may stay
+    unmatched. The pairs of the sources in `kept` are known. Where costs are estimated, nothing is taken back.
+    """
+    sums = relations.items(partners)  # a pair counts twice, as a source and as a partner: 2 * sums against 2 * price
+    alone = partners.copy()
+    spare = most - (min(len(relations.source), len(relations.target)) - int((partners >= 0).sum()))
+    fixed = np.zeros(len(partners), dtype=bool)
+    fixed[kept] = True
+    for _ in range(_ROUNDS):
+        matched = np.flatnonzero((alone >= 0) & ~fixed)
+        costly = matched[sums[matched] > price]
+        count = min(len(costly), spare, max(1, int(_AT_ONCE * len(matched))))
+        if count <= 0:
+            break
+        worst = costly[np.argsort(-sums[costly], kind="stable")[:count]]
+        alone[worst] = -1
+        spare -= count
+        sums = _without(relations, sums, alone, worst, partners) if relations.exact else relations.items(alone)
+    return _with_better(relations, alone, partners, price) if relations.exact else alone
+
+
+def _without(relations: Relations, sums: FloatArray, alone: IntArray, gone: IntArray, partners: IntArray) -> FloatArray:
+    left = np.flatnonzero(alone >= 0)
+    sums = sums.copy()
+    sums[left] -= relations.between(left, gone, partners)
+    sums[gone] = 0.0
+    return sums
+
+
+def _with_better(relations: Relations, alone: IntArray, partners: IntArray, price: float) -> IntArray:
+    """Take back pairs, one by one, that cost less than the price beside all that are left."""
+    gone, left = np.flatnonzero((alone < 0) & (partners >= 0)), np.flatnonzero(alone >= 0)
+    if not len(gone) or not len(left):
+        return alone
+    costs = relations.between(gone, left, partners)
+    for at in np.argsort(costs, kind="stable"):
+        if costs[at] >= price:
+            break
+        alone[gone[at]] = partners[gone[at]]
+        others = np.delete(np.arange(len(gone)), at)
+        costs[others] += relations.between(gone[others], gone[[at]], partners)
+    return alone

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.geometry.views import Views
 from blindmatch.matching.estimator import TwoSetEstimator
-from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.matching.projection import (
     Partners,
     chosen_count,

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.faq import FAQ

@@ -16,7 +16,7 @@ from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, l
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto
-from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solving.limits import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.solving.run import solve
 from blindmatch.validation import IntArray, as_generator

@@ -12,8 +12,7 @@ import numpy as np
 from blindmatch.errors import shown, unknown_name
 from blindmatch.geometry import kernels as kernel_functions
 from blindmatch.problem.distortion import Distortion, Own
-from blindmatch.problem.divergence import LOG_ERROR, divergence, log_ratio
-from blindmatch.problem.exact_sums import split_products
+from blindmatch.problem.exact_sums import LOG_ERROR, divergence, log_ratio, split_products
 from blindmatch.problem.qap import FactorPair
 from blindmatch.validation import FloatArray, at_least, boolean, positive
 

@@ -12,8 +12,7 @@ import numpy as np
 from blindmatch.errors import unknown_name
 from blindmatch.io.files import read_npz, reading, text_of, write_atomically
 from blindmatch.io.qaplib import read_sln, write_dat
-from blindmatch.problem.dd import write_dd
-from blindmatch.problem.linearization import write_lp, write_mps
+from blindmatch.problem.exports import write_dd, write_lp, write_mps
 from blindmatch.problem.qap import QAP
 from blindmatch.validation import IntArray
 

@@ -1,8 +1,10 @@
-"""Several relations that correspond, and graphs in place of relations: the argument `kernels` as it is given."""
+"""Several relations that correspond, graphs in place of relations, and relations from one side to the other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,12 @@ import numpy as np
 from scipy.sparse import issparse
 
 from blindmatch.errors import unknown_name
-from blindmatch.geometry.graphs import EDGE_WEIGHTS, Names, graph_layers, weighed
+from blindmatch.geometry.relations import EDGE_WEIGHTS, Names, graph_layers, weighed
 from blindmatch.problem.distortion import Distortion, as_sides
-from blindmatch.validation import FloatArray
+from blindmatch.problem.distortions import GromovWasserstein, InnerProduct
+from blindmatch.problem.exact_sums import split_products, split_sum
+from blindmatch.problem.qap import QAP, FactorPair, rest_of
+from blindmatch.validation import FloatArray, IntArray, as_floats
 
 
 def with_nodes(kernels: Any, edge_weights: str) -> tuple[Any, tuple[Names | None, Names | None]]:
@@ -62,3 +67,111 @@ def one_each(distortion: Any, count: int) -> list[Any]:
     if len(distortion) != count:
         raise ValueError(f"distortion has {len(distortion)} items; expected one, or {count}: one for each layer")
     return list(distortion)
+
+
+Weigh = Callable[[FloatArray], FloatArray]
+LARGEST = 24  # items up to which the term is written as n^2 products of matrices, which every solver takes
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """The term that compares ``there[i, p[k]]``, from source i to a target, with ``back[p[i], k]``, its mirror image.
+
+    Its loss is the squared difference, or minus the product if `squared` is False. Both matrices are divided by their
+    standard deviations if the kernels are standardised, and multiplied by the root of the weight of their layer;
+    `given` has them as they were.
+    """
+
+    there: FloatArray
+    back: FloatArray
+    squared: bool
+    given: tuple[FloatArray, FloatArray]
+
+    @classmethod
+    def of(
+        cls,
+        given: Any,
+        sizes: tuple[int, int],
+        distortion: Distortion,
+        weight: float,
+        weigh: Weigh,
+    ) -> Crossed:
+        """Check one pair of the argument of ``bm.match``; `weight` is that of its layer."""
+        try:
+            there, back = given
+        except (TypeError, ValueError):
+            raise ValueError("crossed: expected two matrices: sources by targets, and targets by sources") from None
+        if type(distortion) not in (GromovWasserstein, InnerProduct):
+            raise ValueError(f"crossed is given with distortion={distortion!r}; expected 'gw' or 'inner-product'")
+        n, m = sizes
+        if n != m:
+            raise ValueError(f"crossed is given for {n} sources and {m} targets; expected equal numbers")
+        matrices, raw = [], []
+        for at, matrix in enumerate((there, back)):
+            array = as_floats(matrix, f"crossed[{at}]")
+            if array.shape != (n, n):
+                raise ValueError(f"crossed[{at}] has shape {array.shape}; expected {(n, n)}")
+            array = weigh(array)
+            raw.append(array)
+            spread = float(array.std()) if distortion.standardize else 1.0
+            matrices.append(array * (math.sqrt(weight) / (spread or 1.0)))
+        return cls(matrices[0], matrices[1], isinstance(distortion, GromovWasserstein), (raw[0], raw[1]))
+
+    def permuted(self, rows: IntArray, columns: IntArray) -> Crossed:
+        """The same in another order, as ``QAP.permuted``."""
+        return replace(self, there=self.there[np.ix_(rows, columns)], back=self.back[np.ix_(columns, rows)])
+
+    def cost(self, permutation: IntArray) -> float:
+        """The sum of the losses under a permutation, in float64."""
+        mine, theirs = self.there[:, permutation], self.back[permutation]
+        return float(((mine - theirs) ** 2).sum()) if self.squared else -float((mine * theirs).sum())
+
+    def added_to(self, problem: QAP) -> QAP:
+        """The problem with this term, as a sum of products: exact, with n^2 of them.
+
+        The cost of i with j and k with l is -2 there[i, l] back[j, k]. For each entry (a, b) of the relations among
+        sources, which is 1 at i = a, k = b, that is the product with -2 back[j, b] there[a, l].
+        """
+        n = problem.n
+        if n > LARGEST:
+            raise ValueError(
+                f"crossed is given for {n} items; a problem for any solver has up to {LARGEST}: solver='auto' searches"
+            )
+        factor = -2.0 if self.squared else -1.0
+        factors: list[FactorPair] = []
+        lacking: list[FactorPair] = []
+        for a in np.flatnonzero(self.there.any(axis=1)):
+            for b in np.flatnonzero(self.back.any(axis=0)):
+                entry = np.zeros((n, n))
+                entry[a, b] = 1.0
+                low, lost = split_products(factor * self.back[:, b, None], self.there[a])
+                factors.append((entry, low))
+                lacking += [(entry, lost)] if lost.any() else []
+        squares = [split_products(one, one) for one in (self.there, self.back)] if self.squared else []
+        rest = problem.rest
+        values = np.concatenate([[problem.constant], *(low.ravel() for low, _ in squares)])
+        lost = np.concatenate([[0.0 if rest is None else rest.constant], *(more.ravel() for _, more in squares)])
+        constant, short = split_sum(values, lost)
+        whole = QAP.from_factors([*problem.factors, *factors], problem.linear, constant, forbidden=problem.forbidden)
+        more = () if rest is None else rest.factors
+        linear = None if rest is None or not rest.linear.any() else rest.linear
+        return whole.changed(rest=rest_of(n, [*more, *lacking], linear, short))
+
+
+def as_crossed(
+    given: Any,
+    sizes: tuple[int, int],
+    layers: Sequence[tuple[Distortion, float]],
+    weigh: Weigh,
+) -> tuple[Crossed, ...]:
+    """The argument `crossed`: a pair of matrices, or one for each layer; `weigh` transforms their numbers."""
+    if given is None:
+        return ()
+    several = isinstance(given, list | tuple) and len(given) > 0 and isinstance(given[0], list | tuple)
+    pairs = list(given) if several and len(given[0]) and np.ndim(given[0][0]) == 2 else [given]
+    if len(pairs) != len(layers):
+        raise ValueError(f"crossed has {len(pairs)} pairs of matrices; expected {len(layers)}: one for each layer")
+    return tuple(
+        Crossed.of(pair, sizes, distortion, weight, weigh)
+        for pair, (distortion, weight) in zip(pairs, layers, strict=True)
+    )

@@ -15,17 +15,16 @@ from numpy.typing import ArrayLike
 from blindmatch.errors import shown
 from blindmatch.geometry.columns import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
-from blindmatch.geometry.graphs import EDGE_WEIGHTS
+from blindmatch.geometry.kernels import classical_scaling
 from blindmatch.geometry.metrics import Metric
-from blindmatch.geometry.scaling import classical_scaling
+from blindmatch.geometry.relations import EDGE_WEIGHTS
 from blindmatch.geometry.views import Views, as_weights
-from blindmatch.problem.crossed import LARGEST as MOST_CROSSED
-from blindmatch.problem.crossed import as_crossed
 from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.known import Known, as_known
-from blindmatch.problem.layers import as_layers, layer_pairs, one_each, with_nodes
+from blindmatch.problem.layers import LARGEST as MOST_CROSSED
+from blindmatch.problem.layers import as_crossed, as_layers, layer_pairs, one_each, with_nodes
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.sides import GivenSides
 from blindmatch.validation import FloatArray, IntArray

@@ -19,7 +19,7 @@ from blindmatch.errors import unknown_name
 from blindmatch.geometry.views import Views
 from blindmatch.io.files import refuse_missing_folder, write_atomically
 from blindmatch.machine import usable_cores
-from blindmatch.matching.match_task import SolveOptions, match_task
+from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.notebook import html_table
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import CKA, MutualKNN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from blindmatch.geometry.scaling import classical_scaling
+from blindmatch.geometry.kernels import classical_scaling
 from blindmatch.validation import FloatArray, IntArray
 
 _OPTIMAL_UP_TO = 150  # items: the best order of the leaves takes time n^3

@@ -17,7 +17,7 @@ from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.convex import convex_point
 from blindmatch.solvers.dual_ascent import SWAPS
 from blindmatch.solvers.faq import FAQ, polished
-from blindmatch.solvers.informed_starts import extension_seconds
+from blindmatch.solvers.relaxation import extension_seconds
 from blindmatch.solvers.strengthened import worth_a_try
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import at_least, boolean

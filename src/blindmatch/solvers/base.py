@@ -23,8 +23,7 @@ from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.duration import stage_work
-from blindmatch.solvers.limits import NO_LIMITS, Limits
-from blindmatch.solvers.progress import Progress, Reached, Status
+from blindmatch.solvers.progress import NO_LIMITS, Limits, Progress, Reached, Status
 from blindmatch.validation import IntArray
 
 Callback = Callable[[Progress], object]

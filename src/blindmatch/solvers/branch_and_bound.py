@@ -19,8 +19,7 @@ from blindmatch.errors import shown
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import TINY
 from blindmatch.solvers.base import MOST_BYTES, MOST_STEPS, Budget, Capabilities, Outcome, Solver
-from blindmatch.solvers.core_problem import RescaledProblem
-from blindmatch.solvers.core_proof import tree_proof
+from blindmatch.solvers.core_problem import RescaledProblem, tree_proof
 from blindmatch.solvers.dual_ascent import SWAPS, final_status, first_match, no_time_for_duals, without_duals
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile

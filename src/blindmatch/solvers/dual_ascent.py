@@ -13,8 +13,7 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import projection_seconds
 from blindmatch.proof.spectral import projection_bound
 from blindmatch.solvers.base import MOST_BYTES, Budget, Capabilities, Outcome, Solver
-from blindmatch.solvers.core_problem import RescaledProblem
-from blindmatch.solvers.core_proof import root_proof
+from blindmatch.solvers.core_problem import RescaledProblem, root_proof
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import IntArray, at_least, boolean

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from blindmatch.solvers.arrays import NUMPY, Arrays
-from blindmatch.solvers.eigen import Floats
+from blindmatch.solvers.eigen import NUMPY, Arrays, Floats
 from blindmatch.validation import BoolArray, FloatArray
 
 

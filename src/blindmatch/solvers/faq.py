@@ -12,8 +12,16 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
-from blindmatch.solvers.informed_starts import by_samples, by_sorted_rows
-from blindmatch.solvers.relaxation import Relaxation, assignment, barycentre, halfway, random_start, relaxations
+from blindmatch.solvers.relaxation import (
+    Relaxation,
+    assignment,
+    barycentre,
+    by_samples,
+    by_sorted_rows,
+    halfway,
+    random_start,
+    relaxations,
+)
 from blindmatch.validation import FloatArray, IntArray, at_least, boolean, positive
 
 _BATCH = 16  # restarts that share each numpy call; constant, so that the result does not depend on it

@@ -11,8 +11,7 @@ import numpy as np
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
-from blindmatch.solvers.core_problem import core_problem
-from blindmatch.solvers.core_proof import root_proof
+from blindmatch.solvers.core_problem import core_problem, root_proof
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.two_opt import improve

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch.problem import dd
+from blindmatch.problem.exports import GraphMatching, graph_matching
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
@@ -25,8 +25,8 @@ _MARGIN = 1e-9  # times the model's scale: messages accumulate rounding errors
 class MPOpt(Solver):
     """The graph-matching solver that the paper compares with.
 
-    The model has n^4 / 2 edges, each a Python object: n = 40 takes about a gigabyte. `problem/dd.py` writes the
-    same model as a file for libmpopt's command line.
+    The model has n^4 / 2 edges, each a Python object: n = 40 takes about a gigabyte. ``problem.save("p.dd")``
+    writes the same model for libmpopt's command line.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class MPOpt(Solver):
         qap = Dependency("mpopt.qap", _MPOPT.install).load(self.name)
         best = feasible_permutation(problem)
         best_cost, bound = problem.objective(best), -np.inf
-        model = dd.from_qap(problem)
+        model = graph_matching(problem)
         decomposition = qap.ModelDecomposition(_as_mpopt(qap, model), with_uniqueness=True)
         solver = qap.construct_solver(decomposition)
         solver.set_random_seed(int(rng.integers(1, 2**31)))
@@ -81,7 +81,7 @@ class MPOpt(Solver):
         return Outcome(best, "stalled", lower_bound=bound)
 
 
-def _as_mpopt(qap: Any, model: dd.GraphMatching) -> Any:
+def _as_mpopt(qap: Any, model: GraphMatching) -> Any:
     """The model as libmpopt's own object."""
     copy = qap.Model(model.left, model.right, len(model.assignments), len(model.edges))
     for index, ((left, right), cost) in enumerate(zip(model.assignments.tolist(), model.costs.tolist(), strict=True)):

@@ -1,12 +1,18 @@
-"""The progress of a run, and the reasons why it ends."""
+"""The progress of a run, what ends it besides the clock, and the reasons why it ended."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
-from blindmatch.validation import IntArray
+import numpy as np
+
+from blindmatch.errors import shown
+from blindmatch.problem.optimality import closing_bound
+from blindmatch.problem.qap import QAP
+from blindmatch.validation import IntArray, at_least, positive
 
 Reached = Literal["gap_limit", "cost_limit", "bound_limit", "node_limit", "solution_limit", "work_limit", "interrupted"]
 Status = Literal["optimal", "time_limit", "stalled", "heuristic", Reached]
@@ -57,3 +63,88 @@ def relative_gap(cost: float, lower_bound: float | None) -> float | None:
     if cost == lower_bound:
         return 0.0
     return abs(cost - lower_bound) / abs(cost) if cost else None
+
+
+_MARGIN = 1e-9  # share by which bounds must exceed a limit: the checker may find them lower in their last digits
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Everything but the clock that ends a run early; None sets no limit.
+
+    Parameters
+    ----------
+    gap_limit
+        Stop at this relative gap: 0.01 is 1 % of the cost.
+    cost_limit, bound_limit
+        Stop at a cost of at most, or a proved bound of at least this.
+    node_limit
+        Stop after this many nodes of branch and bound, the root included.
+    solution_limit
+        Stop after the solver has found a better match this often.
+    work_limit
+        Stop after this much work: a unit takes about a second on one core, and it is the same work on every machine,
+        so the result is the same too.
+    """
+
+    gap_limit: float | None = None
+    cost_limit: float | None = None
+    bound_limit: float | None = None
+    node_limit: int | None = None
+    solution_limit: int | None = None
+    work_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("gap_limit", "cost_limit", "bound_limit"):
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if value is not None and not (number and math.isfinite(value)):
+                raise ValueError(f"{name}={shown(value)}; expected a finite number")
+        if self.gap_limit is not None and not 0 <= self.gap_limit <= 1:
+            raise ValueError(
+                f"gap_limit={shown(self.gap_limit)}; expected a share of the cost from 0 to 1 (0.01 is 1 %)"
+            )
+        for name in ("node_limit", "solution_limit"):
+            if getattr(self, name) is not None:
+                at_least(getattr(self, name), 1, name)
+        if self.work_limit is not None:
+            positive(self.work_limit, "work_limit")
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of the limits that are set."""
+        return tuple(field.name for field in fields(self) if getattr(self, field.name) is not None)
+
+    @property
+    def gap(self) -> float:
+        """The share of the cost that a bound may leave open."""
+        return 0.0 if self.gap_limit is None else (1 - 1e-6) * self.gap_limit
+
+    def bound_for(self, scale: float) -> float:
+        """The bound that is enough, whatever the cost; infinite without a limit."""
+        return math.inf if self.bound_limit is None else self.bound_limit + _MARGIN * scale
+
+    def closing_bound(self, problem: QAP, cost: float) -> float:
+        """The bound at which a search with an incumbent of this cost may end."""
+        return min(closing_bound(problem, cost), cost - self.gap * abs(cost), self.bound_for(problem.scale))
+
+    def reached(self, bound: float | None, cost: float | None, solutions: int) -> Reached | None:
+        """Which limit a bound, a cost or a number of solutions has reached."""
+        if self.cost_limit is not None and cost is not None and cost <= self.cost_limit:
+            return "cost_limit"
+        if self.bound_limit is not None and bound is not None and bound >= self.bound_limit:
+            return "bound_limit"
+        known = bound is not None and cost is not None
+        if self.gap_limit is not None and known and cost - bound <= self.gap_limit * abs(cost):  # type: ignore[operator,arg-type]
+            return "gap_limit"
+        if self.solution_limit is not None and solutions >= self.solution_limit:
+            return "solution_limit"
+        return None
+
+    def negated(self) -> Limits:
+        """The limits of the problem whose costs have the other sign."""
+        cost, bound = (None if value is None else -value for value in (self.cost_limit, self.bound_limit))
+        return Limits(self.gap_limit, cost, bound, self.node_limit, self.solution_limit, self.work_limit)
+
+
+NO_LIMITS = Limits()

@@ -16,9 +16,9 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node, Stage
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.stage_check import Effort
-from blindmatch.solvers.arrays import NUMPY, Arrays, TorchArrays
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
+from blindmatch.solvers.eigen import NUMPY, Arrays, TorchArrays
 from blindmatch.solvers.lowrank import LowRankSplitting
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status

@@ -27,7 +27,7 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.certificate_file import FIELDS, certificate_arrays, certificate_of
 from blindmatch.proof.checker import is_symmetry
-from blindmatch.solvers.semidefinite_branching import Symmetry
+from blindmatch.solvers.semidefinite_node import Symmetry
 from blindmatch.solvers.splitting import SplittingState
 from blindmatch.validation import IntArray, as_permutation
 

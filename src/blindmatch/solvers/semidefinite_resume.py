@@ -14,9 +14,8 @@ from blindmatch.proof.certificate import COLUMN, ROW, Node, Pair
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.rounding import guarded
 from blindmatch.proof.stage_check import Effort
-from blindmatch.solvers.semidefinite_branching import BranchingLine
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
-from blindmatch.solvers.semidefinite_node import Bounded
+from blindmatch.solvers.semidefinite_node import Bounded, BranchingLine
 
 
 @dataclass

@@ -18,9 +18,15 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.pair_costs import PairCosts
-from blindmatch.solvers.semidefinite_branching import Symmetry, best_line, given_line
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
-from blindmatch.solvers.semidefinite_node import Bounded, NodeBounder, children_elsewhere
+from blindmatch.solvers.semidefinite_node import (
+    Bounded,
+    NodeBounder,
+    Symmetry,
+    best_line,
+    children_elsewhere,
+    given_line,
+)
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.tasks import Tasks
 from blindmatch.solvers.two_opt import improve

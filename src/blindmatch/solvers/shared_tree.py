@@ -14,7 +14,7 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import RescaledBudget, RescaledProblem
-from blindmatch.solvers.limits import Limits
+from blindmatch.solvers.progress import Limits
 from blindmatch.solvers.tasks import Tasks
 
 ROOT_NODES = 64  # nodes that this process bounds before pieces are sent out

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from blindmatch.solvers.arrays import NUMPY, Arrays
-from blindmatch.solvers.eigen import Floats, Spectrum
+from blindmatch.solvers.eigen import NUMPY, Arrays, Floats, Spectrum
 from blindmatch.solvers.face import Equations, Face
 from blindmatch.solvers.semidefinite_stage import SlackDual
 from blindmatch.validation import BoolArray, FloatArray, IntArray

@@ -20,8 +20,8 @@ from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite import LOW_RANK_ABOVE, LOW_RANK_BYTES, SemidefiniteRun, root_stages
-from blindmatch.solvers.semidefinite_branching import Symmetry
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
+from blindmatch.solvers.semidefinite_node import Symmetry
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.semidefinite_tree import CHECKS, OpenNode, SemidefiniteTree
 from blindmatch.solvers.tasks import Tasks

@@ -1,11 +1,17 @@
-"""The time limit of a match: sixty seconds by default."""
+"""What limits a run from outside: the time of a match, the memory of the machine, and Ctrl-C between runs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from blindmatch.errors import shown
+from blindmatch.machine import available_bytes
+from blindmatch.problem.qap import QAP
+from blindmatch.solvers.auto import Auto
+from blindmatch.solvers.base import Solver
 from blindmatch.solving.result import Result
 from blindmatch.validation import positive
 
@@ -38,3 +44,66 @@ def with_limit_noted(result: Result, limit: TimeLimit) -> Result:
         "(no limit: time_limit=None, --time-limit none)"
     )
     return replace(result, notes=(*result.notes, note))
+
+
+def fitting(problem: QAP, solver: Solver) -> tuple[Solver, str]:
+    """The solver and no note, or "auto" without branch and bound, and why, if memory is too short for that.
+
+    Any other solver that would run out of memory is refused, by a ValueError with the figures and an alternative.
+    """
+    needed, there = solver.memory(problem), available_bytes()
+    if needed <= there:
+        return solver, ""
+    if isinstance(solver, Auto):
+        smaller = replace(solver, largest=max(1, min(problem.n - 1, int(problem.n * (there / needed) ** (1 / 3)))))
+        if smaller.memory(problem) <= there:
+            figures = f"about {_gigabytes(needed)} of memory for n={problem.n}, and {_gigabytes(there)} is free"
+            return smaller, f"branch and bound needs {figures}"
+    instead = (
+        "solver='auto' or 'tabu', which need n^2 numbers" if solver.name not in ("auto", "tabu") else "fewer items"
+    )
+    raise ValueError(
+        f"solver={solver.name!r} needs about {_gigabytes(needed)} of memory for n={problem.n}, and "
+        f"{_gigabytes(there)} is free; use {instead}"
+    )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.3g} GB"
+
+
+@dataclass
+class Interruption:
+    """Whether Ctrl-C ended a block."""
+
+    happened: bool = False
+
+    def __bool__(self) -> bool:
+        return self.happened
+
+
+@contextmanager
+def keep_what_is_done(there_is: Callable[[], bool] = lambda: True) -> Iterator[Interruption]:
+    """Let Ctrl-C end the block, but not the program, if there is something to keep.
+
+    >>> done = []
+    >>> with keep_what_is_done(lambda: bool(done)) as interrupted:
+    ...     done.append(1)
+    ...     raise KeyboardInterrupt
+    >>> done, bool(interrupted)
+    ([1], True)
+    """
+    interruption = Interruption()
+    try:
+        yield interruption
+    except KeyboardInterrupt:
+        if not there_is():
+            raise
+        interruption.happened = True
+
+
+def complete(result: Result) -> Result:
+    """Return one result of many; raise KeyboardInterrupt if Ctrl-C cut it short, since some of them are of no use."""
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result

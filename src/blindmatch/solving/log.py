@@ -14,8 +14,7 @@ from blindmatch.errors import shown
 from blindmatch.machine import usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Callback, Solver
-from blindmatch.solvers.limits import Limits
-from blindmatch.solvers.progress import Progress
+from blindmatch.solvers.progress import Limits, Progress
 from blindmatch.solving.result import Result
 
 _PERIOD = 5.0  # seconds between two lines where nothing happens

@@ -25,11 +25,9 @@ from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.feasible import feasible_permutation
-from blindmatch.solvers.limits import Limits
-from blindmatch.solvers.progress import Status
-from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solvers.progress import Limits, Status
+from blindmatch.solving.limits import fitting, keep_what_is_done
 from blindmatch.solving.log import RunLog, as_stream
-from blindmatch.solving.memory import fitting
 from blindmatch.solving.pool import Finds, as_pool_size, prove_pool
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.shuffled import Shuffled
@@ -194,7 +192,11 @@ def solve(
     if budget.error is not None:
         attach_result(budget.error, result)
         raise budget.error
-    return _with_pool(result, finds, budget, time_limit)
+    try:
+        return _with_pool(result, finds, budget, time_limit)
+    except KeyboardInterrupt:  # what was found is kept, without a further proof
+        budget.interrupted = True
+        return _with_pool(result, finds, budget, time_limit)
 
 
 def _with_pool(result: Result, finds: Finds, budget: Budget, time_limit: float | None) -> Result:

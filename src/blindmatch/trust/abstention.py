@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from blindmatch.solving.interrupts import keep_what_is_done
+from blindmatch.solving.limits import keep_what_is_done
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray

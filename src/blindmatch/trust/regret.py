@@ -8,7 +8,7 @@ import numpy as np
 
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
-from blindmatch.solving.interrupts import complete
+from blindmatch.solving.limits import complete
 from blindmatch.solving.run import solve
 from blindmatch.trust.alternatives import Alternatives, without_pair
 from blindmatch.trust.search import Part

@@ -12,7 +12,7 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
-from blindmatch.solving.interrupts import complete
+from blindmatch.solving.limits import complete
 from blindmatch.solving.run import solve
 from blindmatch.validation import IntArray
 

@@ -27,7 +27,7 @@ def demo(
     from blindmatch.cli.inputs import command_line
     from blindmatch.cli.texts import demo_text
     from blindmatch.demo import load_demo
-    from blindmatch.matching.match_task import match_task
+    from blindmatch.matching.match import match_task
     from blindmatch.problem.task import Task
     from blindmatch.report import Match
 

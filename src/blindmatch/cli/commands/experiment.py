@@ -129,7 +129,7 @@ def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json
     from blindmatch.cli.inputs import command_line
     from blindmatch.experiments.result_tables import as_text, table_json
     from blindmatch.experiments.sweeps import compute, report, status
-    from blindmatch.solving.interrupts import keep_what_is_done
+    from blindmatch.solving.limits import keep_what_is_done
 
     with keep_what_is_done() as interrupted, _live_sweep() as watch:
         if engine is not None:

@@ -81,7 +81,7 @@ def match(
     from blindmatch.cli.inputs import TaskInput, command_line, read_start
     from blindmatch.cli.items import check_items
     from blindmatch.cli.outputs import check_partners, write_partners
-    from blindmatch.matching.match_task import by_coordinates, match_task
+    from blindmatch.matching.match import by_coordinates, match_task
     from blindmatch.trust.prior import refuse_prior
 
     check_items(items, outputs.report)

@@ -17,7 +17,7 @@ from blindmatch.cli.app import command
 from blindmatch.cli.engines import TreeEngineOptions
 
 if TYPE_CHECKING:
-    from blindmatch.matching.match_task import SolveOptions
+    from blindmatch.matching.match import SolveOptions
     from blindmatch.problem.qap import QAP
     from blindmatch.solving.result import Result
 
