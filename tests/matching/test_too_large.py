@@ -142,7 +142,7 @@ class TestTooLarge:
         X, Y, _ = mixture(300, 0.2)
         result = bm.match(X, Y, rng=0)
         page = result.report(tmp_path / "r.html").read_text()
-        assert "Yes: other starts agree" in page
+        assert "About 300 of 300 pairs are right" in page
         assert "other starts of the search led to the same match" in page
 
     def test_known_and_forbidden_pairs(self) -> None:
