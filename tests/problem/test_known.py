@@ -116,7 +116,7 @@ def test_one_pair_constant_columns_and_more_pairs_than_items() -> None:
     many = bm.Task(flat[:3], Y[:3], known=(flat[3:], Y[3:]))
     assert np.isfinite(many.problem.linear).all()
     assert many.known is not None
-    assert many.known.learner
+    assert many.known.weight > 0
     constant = bm.Task(X[:5], Y[:5], known=(X[5:6] * np.ones((1, 1)), Y[5:6]))
     assert isinstance(constant.known, Known)
 

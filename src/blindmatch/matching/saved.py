@@ -20,7 +20,7 @@ from blindmatch.geometry.views import Views
 from blindmatch.io.files import Arrays, read_npz, reading, write_atomically
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS
-from blindmatch.problem.known import LEARNERS, Known
+from blindmatch.problem.known import Known
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Price, Task
 from blindmatch.proof.certificate_file import FIELDS, certificate_arrays, certificate_of
@@ -127,7 +127,7 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
         "crossed": len(task.crossed),
         "scale": "none" if task.scalings is None else task.scalings[0].scale,
         "known_pairs": [list(pair) for pair in hints.known],
-        "known": None if task.known is None else [task.known.learner, task.known.weight, task.known.right],
+        "known": None if task.known is None else [task.known.weight, task.known.right],
         "unmatched_cost": hints.unmatched_cost,
         "max_unmatched": None if hints.unmatched_cost is None else hints.max_unmatched,
         "source_names": task.source_names,
@@ -181,12 +181,10 @@ def _known_of(arrays: Arrays, words: Any) -> Known | None:
     """Known pairs of other items, and what was learned from them."""
     if words is None:
         return None
-    learner, weight, right = words
-    if learner not in ("", *LEARNERS):
-        raise ValueError(f"known has the learner {learner!r}; expected one of {', '.join(LEARNERS)}")
+    weight, right = words
     sides = arrays["known_source"], arrays["known_target"]
     checked = Known.of(sides, (arrays["source"].shape[-1], arrays["target"].shape[-1]))
-    return replace(checked, learner=learner, weight=not_negative(weight, "known"), right=not_negative(right, "known"))
+    return replace(checked, weight=not_negative(weight, "known"), right=not_negative(right, "known"))
 
 
 def _viewed(columns: Any, words: Mapping[str, Any] | None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +17,14 @@ from blindmatch.validation import FloatArray, IntArray, as_floats
 Sides = tuple[FloatArray, FloatArray]
 
 FEWEST = 4  # known pairs from which a similarity is learned: two are held out, and two are left to learn from
-_USUAL = 20, 1.5  # the weight that is expected is 1 for so many pairs, and grows with this power of their number
+_USUAL = 25  # the weight that is expected is 1 for so many pairs, and proportional to their number
 _SPREAD = 0.7  # standard deviation of the logarithm of the weight around that
 _WEIGHTS = np.geomspace(1 / 16, 16, 17)  # times the expected weight
 _SHARPNESS = np.geomspace(0.02, 50, 25)  # of the logistic model of held-out swaps
 _FOLDS, _FEW, _ROUNDS = 10, 20, 3  # parts of the known pairs that are held out in turn; of few pairs, in several ways
 
 
-def _ridge(penalty: float, known: Sides, items: Sides) -> FloatArray:
+def ridge(penalty: float, known: Sides, items: Sides) -> FloatArray:
     """Cosines between items and what ridge regression on the known pairs predicts for them, in both directions."""
     total = np.zeros((len(items[0]), len(items[1])))
     means = known[0].mean(axis=0), known[1].mean(axis=0)
@@ -40,7 +39,7 @@ def _ridge(penalty: float, known: Sides, items: Sides) -> FloatArray:
     return total
 
 
-def _relative(known: Sides, items: Sides) -> FloatArray:
+def relative(known: Sides, items: Sides) -> FloatArray:
     """Relative representations: how alike the distances of two items to the known items are."""
     apart = []
     for one, other in zip(known, items, strict=True):
@@ -50,16 +49,9 @@ def _relative(known: Sides, items: Sides) -> FloatArray:
     return np.asarray(apart[0] @ apart[1].T)
 
 
-def _both(known: Sides, items: Sides) -> FloatArray:
-    return _ridge(0.3, known, items) + 2 * _relative(known, items)
-
-
-LEARNERS: Mapping[str, Callable[[Sides, Sides], FloatArray]] = {
-    "ridge regression": lambda known, items: _ridge(0.3, known, items),
-    "strong ridge regression": lambda known, items: _ridge(3.0, known, items),
-    "relative representations": _relative,
-    "ridge regression and relative representations": _both,
-}
+def similarity(known: Sides, items: Sides) -> FloatArray:
+    """Ridge regression and relative representations, averaged: neither is better for every pair of models."""
+    return _standardized(ridge(1.0, known, items)) + _standardized(relative(known, items))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +62,14 @@ class Known:
     ----------
     given
         Their embeddings, (k, d) and (k, e).
-    learner
-        How the similarity is learned, a name of `LEARNERS`; empty if there are too few pairs.
     weight
-        How much a standard deviation of the similarity lowers the cost, in losses of a random relation for each item.
+        How much a standard deviation of the similarity lowers the cost, in losses of a random relation for each item; 0
+        if there are too few pairs to learn from.
     right
         In how many of a hundred swaps of held-out pairs relations and similarity together prefer the right partners.
     """
 
     given: Sides
-    learner: str = ""
     weight: float = 0.0
     right: float = 0.0
 
@@ -111,12 +101,12 @@ class Known:
     def text(self) -> str:
         """What came from where, in a sentence."""
         pairs = "1 known pair" if self.count == 1 else f"{self.count} known pairs"
-        if not self.learner:
+        if not self.weight:
             return f"{pairs} of other items: the relations to them count, but they are too few to learn a similarity"
         return (
-            f"{pairs} of other items: the relations to them count, and a similarity learned by {self.learner} counts "
-            f"with weight {self.weight:.2g} (both chosen on held-out pairs, where {self.right:.0f} % of all swaps are "
-            "refused)"
+            f"{pairs} of other items: the relations to them count, and a similarity learned from them (ridge "
+            f"regression and relative representations) counts with weight {self.weight:.2g}, chosen on held-out pairs, "
+            f"where {self.right:.0f} % of all swaps are refused"
         )
 
     def cost(self, distortion: Distortion, kernels: Sides, items: Sides, known: Sides) -> FloatArray:
@@ -126,13 +116,13 @@ class Known:
         `known`.
         """
         total = relation_costs(distortion, kernels, self.count)
-        if self.learner:
+        if self.weight:
             unit = loss_unit(distortion, kernels) * (max(map(len, items)) + self.count)
-            total -= self.weight * unit * _standardized(LEARNERS[self.learner](known, items))
+            total -= self.weight * unit * _standardized(similarity(known, items))
         return total
 
     def learned(self, distortion: Distortion, kernels: Sides, known: Sides) -> Known:
-        """With the learner and its weight chosen by cross-validation on the known pairs alone.
+        """With the weight of the similarity chosen by cross-validation on the known pairs alone.
 
         Pairs are held out in turn, and two of them are swapped. A logistic model of the extra cost of the swap, that
         of the relations and a weight times that of the similarity, says how likely the right partners are. A weight far
@@ -140,17 +130,16 @@ class Known:
         """
         if self.count < FEWEST:
             return self
-        expected = (self.count / _USUAL[0]) ** _USUAL[1]
+        expected = self.count / _USUAL
         relations, swaps, share = _held_out(distortion, kernels, known)
-        best = (np.inf, "", 0.0, 0.0)
-        for name, values in swaps.items():
-            for weight in (expected * _WEIGHTS).tolist():
-                extra = relations + weight / 2 * values
-                margins = np.multiply.outer(_SHARPNESS / (1 + weight), extra)
-                surprise = float((np.logaddexp(0, -margins) * share).sum(axis=1).min())
-                surprise += (np.log(weight / expected) / _SPREAD) ** 2 / 2
-                if surprise < best[0] - 1e-9:
-                    best = (surprise, name, weight, 100 * float(share[extra > 0].sum() / share.sum()))
+        best = (np.inf, 0.0, 0.0)
+        for weight in (expected * _WEIGHTS).tolist():
+            extra = relations + weight / 2 * swaps
+            margins = np.multiply.outer(_SHARPNESS / (1 + weight), extra)
+            surprise = float((np.logaddexp(0, -margins) * share).sum(axis=1).min())
+            surprise += (np.log(weight / expected) / _SPREAD) ** 2 / 2
+            if surprise < best[0] - 1e-9:
+                best = (surprise, weight, 100 * float(share[extra > 0].sum() / share.sum()))
         return Known(self.given, *best[1:])
 
 
@@ -171,13 +160,12 @@ def loss_unit(distortion: Distortion, kernels: Sides) -> float:
     return float(distortion.h1(one).std() * distortion.h2(other).std()) / 2
 
 
-def _held_out(distortion: Distortion, kernels: Sides, known: Sides) -> tuple[FloatArray, dict[str, FloatArray], Any]:
-    """What swapping two held-out pairs costs: of relations, of each similarity, and how much each swap counts."""
+def _held_out(distortion: Distortion, kernels: Sides, known: Sides) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What swapping two held-out pairs costs: of relations, of the similarity, and how much each swap counts."""
     count, rng = len(known[0]), np.random.default_rng(0)
     unit = loss_unit(distortion, kernels) or 1.0
     relations: list[FloatArray] = []
-    swaps: dict[str, list[FloatArray]] = {name: [] for name in LEARNERS}
-    spreads: dict[str, list[float]] = {name: [] for name in LEARNERS}
+    swaps: list[FloatArray] = []
     share: list[FloatArray] = []
     for _ in range(1 if count >= _FEW else _ROUNDS):
         for fold in np.array_split(rng.permutation(count), max(2, min(count // 2, _FOLDS))):
@@ -188,13 +176,10 @@ def _held_out(distortion: Distortion, kernels: Sides, known: Sides) -> tuple[Flo
             costs = relation_costs(distortion, joint, len(rest)) / (2 * len(rest) * unit)
             relations.append(_swapped(costs, first, second))
             share.append(np.full(len(first), len(fold) / max(len(first), 1)))
-            for name, learn in LEARNERS.items():
-                found = learn((known[0][rest], known[1][rest]), (known[0][fold], known[1][fold]))
-                swaps[name].append(-_swapped(found, first, second))
-                spreads[name].append(float((_centred(found) ** 2).sum()) / max(len(fold) - 1, 1) ** 2)
+            found = similarity((known[0][rest], known[1][rest]), (known[0][fold], known[1][fold]))
+            swaps.append(-_swapped(found, first, second))
     weights = np.concatenate(share)
-    joined = {name: np.concatenate(found) / (np.sqrt(np.mean(spreads[name])) or 1.0) for name, found in swaps.items()}
-    return np.concatenate(relations), joined, weights * count / weights.sum()
+    return np.concatenate(relations), np.concatenate(swaps), weights * count / weights.sum()
 
 
 def _swapped(matrix: FloatArray, i: IntArray, j: IntArray) -> FloatArray:

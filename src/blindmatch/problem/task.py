@@ -357,7 +357,7 @@ class Task:
         plain = (self.distortion, self.precomputed, hints.known, hints.unmatched_cost, hints.max_unmatched)
         further: tuple[Any, ...] = (self.distortions, self.weights) if self.given_layers else ()
         further += ("crossed",) if self.crossed else ()
-        further += () if self.known is None else (self.known.learner, self.known.weight)
+        further += () if self.known is None else (self.known.weight,)
         found = hashlib.sha256(repr(plain + further).encode())
         more = [K for pair in self.given_layers for K in pair] + [M for one in self.crossed for M in one.given]
         more += [] if self.known is None else list(self.known.given)
