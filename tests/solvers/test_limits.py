@@ -1,6 +1,7 @@
 """The limits of a run besides the clock, and callbacks that steer it."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ def hard() -> bm.QAP:
         ("solution_limit", -1),
         ("work_limit", 0),
         ("work_limit", math.nan),
+        ("work_limit", math.inf),
         ("time_limit", math.nan),
         ("time_limit", -1),
     ],
@@ -40,6 +42,31 @@ def hard() -> bm.QAP:
 def test_impossible_limits_are_named(name, value, hard):
     with pytest.raises(ValueError, match=f"^{name}="):
         bm.solve(hard, **{name: value})
+
+
+@pytest.mark.parametrize("name", ["gap_limit", "bound_limit", "node_limit"])
+def test_a_search_refuses_the_limits_of_a_bound(name, hard):
+    with pytest.raises(ValueError, match=f"solver='tabu' proves no bound, so {name} would never end it"):
+        bm.solve(hard, "tabu", **{name: 1})
+
+
+@pytest.mark.parametrize("solver", ["tabu", "two-opt", "dual-ascent", "branch-and-bound"])
+def test_a_work_limit_ends_every_kind_of_run_in_the_same_state(solver, hard):
+    one, other = (bm.solve(hard, solver, rng=0, work_limit=1e-4, threads=threads) for threads in (1, 2))
+    assert one.status == other.status == "work_limit"
+    assert (one.permutation == other.permutation).all()
+    assert (one.cost, one.lower_bound) == (other.cost, other.lower_bound)
+
+
+def test_a_slow_callback_is_not_called_after_the_time_limit(hard):
+    called = []
+
+    def slow(now):
+        called.append(now.seconds)
+        time.sleep(0.2)
+
+    assert bm.solve(hard, "branch-and-bound", rng=0, time_limit=0.1, callback=slow).status == "time_limit"
+    assert len(called) == 1
 
 
 def test_a_gap_limit_saves_nodes_and_keeps_its_word(hard):

@@ -71,6 +71,27 @@ def test_more_targets_than_sources(name):
     assert (np.diff(result.pool.costs) >= 0).all()
 
 
+@pytest.mark.parametrize("answer", [True, "nonsense", KeyboardInterrupt(), RuntimeError("enough")])
+def test_a_callback_can_end_the_proof_of_a_pool(answer):
+    problem = random_problem(4, 7)
+
+    def callback(now):
+        if now.phase == "pool" and isinstance(answer, BaseException):
+            raise answer
+        return answer if now.phase == "pool" else None
+
+    try:
+        result = bm.solve(problem, rng=0, pool_size=40, callback=callback)
+        assert answer is True or isinstance(answer, KeyboardInterrupt)
+    except (RuntimeError, ValueError) as error:
+        assert not isinstance(answer, bool | KeyboardInterrupt)
+        result = error.result
+    assert result.status == "optimal"
+    assert len(result.pool) == 40
+    assert not result.pool.complete
+    assert (result.pool[0] == result.permutation).all()
+
+
 def test_forbidden_pairs_hold_in_the_whole_pool():
     problem = random_problem(7, 6, forbidden=0.4)
     pool = bm.solve(problem, rng=0, pool_size=5).pool

@@ -256,14 +256,13 @@ class Budget:
         return None if self.limits.node_limit is None else max(0, self.limits.node_limit - self.nodes)
 
     def steps_left(self, seconds: float, wanted: int) -> int:
-        """How many of the wanted steps, each of about as many seconds of one core, the work limit allows; at least one.
+        """How many of the wanted steps, each of about as many seconds of one core, to do: the last one ends the work.
 
-        They count as done. The seconds must follow from the problem alone, so that the limit means the same everywhere.
+        The seconds must follow from the problem alone, so that the limit means the same everywhere.
         """
-        if self.limits.work_limit is not None:
-            wanted = max(1, min(wanted, int((self.limits.work_limit - self.work) / seconds)))
-        self.spend(wanted * seconds)
-        return wanted
+        if self.limits.work_limit is None:
+            return wanted
+        return min(wanted, 1 + max(0, int((self.limits.work_limit - self.work) / seconds)))
 
     def spend(self, seconds: float) -> None:
         """Count work that was or will be done."""
@@ -328,10 +327,8 @@ class Budget:
             open_nodes,
         )  # fmt: skip
         self.trace.append(progress)
-        over, reached = (
-            self.interrupted or self.reached is not None,
-            self.limits.reached(self._bound, cost, self.solutions),
-        )
+        over = self.stopped  # a slow callback must not be asked for what comes after the time limit
+        reached = self.limits.reached(self._bound, cost, self.solutions)
         if reached is not None:
             self.reach(reached)
         if self._callback is not None and not over:

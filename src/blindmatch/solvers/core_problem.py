@@ -135,8 +135,8 @@ class RescaledBudget:
         bound, cost = math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent)
         if not nodes:  # these reports follow from the seed, so they can count work
             self.inner.spend(_PROOF_SECONDS * self.size**4)
-        phase = "tree" if nodes else "root"
-        go_on = self.inner.report(bound, cost, iteration, None, phase, nodes, open_nodes)
+        name, phase = (None, "tree") if nodes else ("level-1 RLT", "root")
+        go_on = self.inner.report(bound, cost, iteration, name, phase, nodes, open_nodes)
         if not nodes and self.root_lasts is not None:
             go_on = self.root_lasts(cost - bound) and go_on
         return go_on and self.inner.remaining > self._check(proof_size)

@@ -95,7 +95,7 @@ class Limits:
     work_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("gap_limit", "cost_limit", "bound_limit"):
+        for name in ("gap_limit", "cost_limit", "bound_limit", "work_limit"):
             value = getattr(self, name)
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
             if value is not None and not (number and math.isfinite(value)):

@@ -57,8 +57,8 @@ class Tabu(Solver):
             wanted = MOST_STEPS
         swaps = _enough_swaps(problem.n) if wanted == "auto" else (wanted or 0)
         extra = improved_starts(problem, budget)[:1]
+        seconds = _SWAP_SECONDS * (self.streams + len(extra)) * problem.n**2
         if swaps:
-            seconds = _SWAP_SECONDS * (self.streams + len(extra)) * problem.n**2
             swaps = budget.steps_left(seconds, swaps)
         found = _core.tabu(
             core_problem(problem),
@@ -75,6 +75,7 @@ class Tabu(Solver):
         best = found.permutation.astype(np.intp)
         budget.offer(best, problem.objective(best))
         budget.report(None, None, swaps)
+        budget.spend(swaps * seconds if found.completed else 0.0)
         cut = budget.interrupted or budget.reached or (self.iterations is not None and not found.completed)
         return Outcome(found.permutation.astype(np.intp), budget.stop_status if cut else "heuristic")
 

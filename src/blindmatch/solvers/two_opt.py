@@ -47,10 +47,12 @@ class TwoOpt(Solver):
         flat = not form.linear.any() and not any(A.any() and B.any() for A, B in form.factors)
         kicks = 0 if flat else 4 * problem.n if self.kicks is None else self.kicks
         restarts = 1 if flat else self.restarts + len(budget.starts)  # if all costs are zero, one start is enough
+        seconds = _SWAP_SECONDS * (problem.n + kicks) * problem.n**3
+        restarts = budget.steps_left(seconds, restarts)
         found = _core.two_opt(
             core_problem(problem),
             seed=int(rng.integers(2**63)),
-            restarts=budget.steps_left(_SWAP_SECONDS * (problem.n + kicks) * problem.n**3, restarts),
+            restarts=restarts,
             kicks=kicks,
             threads=budget.threads,
             initial=[] if flat else [start.astype(np.int32) for start in budget.starts],
@@ -58,7 +60,8 @@ class TwoOpt(Solver):
         )
         best = found.permutation.astype(np.intp)
         budget.offer(best, problem.objective(best))
-        budget.report(None, None, self.restarts)
+        budget.report(None, None, restarts)
+        budget.spend(restarts * seconds if found.completed else 0.0)
         return Outcome(best, "heuristic" if found.completed and not budget.reached else budget.stop_status)
 
 

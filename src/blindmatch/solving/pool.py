@@ -97,7 +97,7 @@ class Finds:
 
     def pool(self, complete: bool) -> Pool:
         """The pool, with the partners of the sources alone."""
-        costs, matches = zip(*self.sorted, strict=True)
+        costs, matches = zip(*self.sorted[: self.size], strict=True)  # one more if Ctrl-C came while one was added
         return Pool(np.array(matches)[:, : self.problem.sources], np.array(costs), complete)
 
     def look_around(self, go_on: Callable[[], bool]) -> None:

@@ -189,18 +189,20 @@ def solve(
         if result is None:  # during the check: repeat it in a hurry
             budget.interrupted, outcome = True, replace(outcome, status="interrupted")
             result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
+    if budget.error is None:
+        try:
+            result = _with_pool(result, finds, budget, time_limit)
+        except KeyboardInterrupt:  # what the pool has is kept
+            budget.interrupted = True
+            result = _with_pool(result, finds, budget, time_limit)
     if budget.error is not None:
         attach_result(budget.error, result)
         raise budget.error
-    try:
-        return _with_pool(result, finds, budget, time_limit)
-    except KeyboardInterrupt:  # what was found is kept, without a further proof
-        budget.interrupted = True
-        return _with_pool(result, finds, budget, time_limit)
+    return result
 
 
 def _with_pool(result: Result, finds: Finds, budget: Budget, time_limit: float | None) -> Result:
-    """The result with its pool; if that has a cheaper match, with that one."""
+    """The result with its pool, and with the first match of that, which may be cheaper."""
     problem = finds.problem
     finds.add(problem.completed(result.permutation))
     room = math.inf if time_limit is None else time_limit
@@ -219,6 +221,7 @@ def _with_pool(result: Result, finds: Finds, budget: Budget, time_limit: float |
                 BranchAndBound(swaps=_POOL_SWAPS),
                 time_limit=None if left == math.inf else left,
                 rng=0,
+                callback=lambda _: not budget.report(None, None, phase="pool"),
                 threads=budget.threads,
                 bound_limit=None if enough == math.inf else enough,
             )
@@ -229,7 +232,7 @@ def _with_pool(result: Result, finds: Finds, budget: Budget, time_limit: float |
         known = result.lower_bound is not None and finds.worst <= result.lower_bound + tolerance(problem, finds.worst)
         complete = complete and (known or prove_pool(finds, solve_part))
     pool = finds.pool(complete)
-    if pool.costs[0] < result.cost:
+    if (pool[0] != result.permutation).any():
         bound = None if result.lower_bound is None else min(result.lower_bound, float(pool.costs[0]))
         result = replace(result, permutation=pool[0], cost=float(pool.costs[0]), lower_bound=bound).sealed()
     return replace(result, pool=pool)
@@ -330,7 +333,7 @@ def _refuse_limits(limits: Limits, solver: Solver) -> None:
     for name in limits.given:
         if name in can.ignores:
             raise ValueError(f"solver={solver.name!r} cannot keep a {name}")
-        if name in ("gap_limit", "bound_limit") and not can.bound:
+        if name in ("gap_limit", "bound_limit", "node_limit") and not can.bound:
             raise ValueError(f"solver={solver.name!r} proves no bound, so {name} would never end it")
 
 
