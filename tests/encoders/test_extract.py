@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.[encoders]')")
 
+import blindmatch as bm
 from blindmatch.cli.app import app
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.encoders import extract as extracting
@@ -217,3 +219,37 @@ def test_the_command_writes_what_the_function_gives(photos, tmp_path):
     assert "left out cat/broken.jpg: it is empty" in result.stderr
     assert load_embeddings(out).names == ("cat", "ship", "sports car")
     assert extracting.manifest_path(out).exists()
+
+
+def halved(encoder):
+    """Another model: the first half of the numbers of the given one."""
+    model = replace(encoder.model, name="half")
+    encode = lambda prepared: encoder.encode(prepared)[:, :1536]  # noqa: E731
+    return type(encoder)(model, encoder.prepare, encode, encoder.description | {"name": "half"})
+
+
+@pytest.mark.parametrize("kind", ["npz", "safetensors"])
+def test_several_models_write_one_file_of_views(tmp_path, kind):
+    if kind == "safetensors":
+        pytest.importorskip("safetensors", reason="safetensors is not installed (pip install '.[files]')")
+    encoder, path = load_image_encoder("pixels"), tmp_path / f"x.{kind}"
+    models = [encoder, halved(encoder)]
+    found = embed_images(noise(30), models, path, means=True)
+    assert [label for label, _ in found.parts] == ["pixels", "half"]
+    assert np.array_equal(found.parts[0][1], embed_images(noise(30), encoder, means=True).values)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [f"x.{kind}", f"x.{kind}.json"]
+    assert len(json.loads((tmp_path / f"x.{kind}.json").read_text())["views"]) == 2
+    views = bm.match(path, found, rng=0).task.views[0]
+    assert (views.labels, views.widths, views.names) == (("pixels", "half"), (3072, 1536), ("a", "b", "c"))
+    assert bm.match(f"{path}+{path}", path, rng=0).task.views[0].labels == ("pixels", "half") * 2
+    written = path.stat().st_mtime_ns
+    embed_images(noise(30), models, path, means=True)  # it is finished
+    assert path.stat().st_mtime_ns == written
+    with pytest.raises(ValueError, match="several different ones"):
+        embed_images(noise(3), ["pixels", "pixels"])
+
+
+def test_a_damaged_file_of_views_is_refused(tmp_path):
+    np.savez(tmp_path / "x.npz", embeddings=np.eye(3), views=["a", "b"], widths=[1, 1])
+    with pytest.raises(ValueError, match=r"views \['a', 'b'\] have widths \[1, 1\] of 3 columns"):
+        bm.match(tmp_path / "x.npz", np.eye(3))

@@ -196,6 +196,32 @@ def test_every_experiment_has_a_quick_plan_and_tables_without_results(name, tmp_
     assert f"0 of {len(what.runs)}" in page.read_text()
 
 
+def test_views_average_the_language_models(tmp_path):
+    root, classes = tmp_path / "embeddings", 9
+    root.mkdir()
+    rng = np.random.default_rng(1)
+    seen = rng.normal(size=(classes, 6))
+    names = [f"class {c}" for c in range(classes)]
+    images = np.repeat(seen, 4, axis=0) + 0.01 * rng.normal(size=(4 * classes, 6))
+    np.savez(root / "vision__toy__v.npz", embeddings=images, labels=np.repeat(range(classes), 4), class_names=names)
+    for model, noise in (("a", 1.5), ("b", 1.5), ("c", 0.0)):
+        texts = seen @ rng.normal(size=(6, 6)) if model == "a" else seen + noise * rng.normal(size=seen.shape)
+        np.savez(root / f"language__toy__{model}.npz", embeddings=texts, names=names)
+    rows, (tables, _) = rows_of("views", root, tmp_path, seeds=2)
+    mixed = [row for row in rows if row["way"] == "mean"]
+    assert [row["models"] for row in mixed[:7]] == [1, 1, 1, 2, 2, 2, 3]
+    assert {row["status"] for row in rows} == {"optimal"}
+    alone = {row["language"]: row["accuracy"] for row in mixed if row["models"] == 1 and row["seed"] == 0}
+    assert alone["c"] == 1.0
+    cell = dict(zip(tables[0].columns, tables[0].rows[0], strict=True))["1"]
+    singles = [np.mean([row["accuracy"] for row in mixed if (row["models"], row["seed"]) == (1, s)]) for s in (0, 1)]
+    assert cell.mean == pytest.approx(100 * np.mean(singles))
+    assert [line[0] for line in tables[1].rows][:2] == ["one language model", "mean"]
+    few, _ = rows_of("views", root, tmp_path, size=5, sets=3, ways=("median",))
+    assert {row["seed"] for row in few} == {0, 1, 2}
+    assert all(5 * row["accuracy"] == round(5 * row["accuracy"]) for row in few)  # of five classes
+
+
 def test_quick_takes_one_pair_of_a_folder(tmp_path):
     rng = np.random.default_rng(0)
     for dataset in ("birds", "cars"):

@@ -15,7 +15,7 @@ import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
 from blindmatch.cli.engines import ShardEngineOptions, open_engine
-from blindmatch.encoders.extract import Extracted, extract, manifest_path
+from blindmatch.encoders.extract import Extracted, extract_views, manifest_path
 from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.prompts import text_set_of_classes
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
@@ -84,10 +84,10 @@ def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) 
     return paths
 
 
-def extract_with_progress(work: Work, out: Path, means: bool, batch_size: int) -> Extracted:
-    """Embed into a file, with a bar of progress."""
-    with _bar(f"{work.items.name}, {work.encoder.model.name}") as progress:
-        return extract(work, out, batch_size, means, progress)
+def extract_with_progress(works: Sequence[Work], out: Path, means: bool, batch_size: int) -> Extracted:
+    """Embed into a file, by one model or by several as views, with a bar of progress."""
+    with _bar(f"{works[0].items.name}, {' + '.join(work.encoder.model.name for work in works)}") as progress:
+        return extract_views(works, out, batch_size, means, progress)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from blindmatch.encoders.shards import OnProgress, Shard, ShardStore, Work, stre
 from blindmatch.encoders.vision import ImageEncoder
 from blindmatch.geometry.prototypes import class_means
 from blindmatch.io.arrays import read_arrays, write_arrays
-from blindmatch.io.embeddings import Embeddings
+from blindmatch.io.embeddings import Embeddings, views_in
 from blindmatch.io.files import Arrays, file_digest, write_atomically
 
 SUFFIXES = (".npz", ".safetensors")
@@ -40,12 +40,13 @@ class Extracted:
     def embeddings(self) -> Embeddings:
         """The form that the rest of the package uses: one row per item, class or image."""
         values = np.asarray(self.arrays["embeddings"], dtype=np.float64)
-        return Embeddings(values, tuple(self.arrays["names"].tolist()), self.arrays.get("labels"))
+        parts = views_in(Path("embeddings"), values, self.arrays)
+        return Embeddings(values, tuple(self.arrays["names"].tolist()), self.arrays.get("labels"), parts=parts)
 
 
 def embed_images(
     images: str | Path | ImageSet,
-    model: str | ImageEncoder,
+    model: str | ImageEncoder | Sequence[str | ImageEncoder],
     out: str | Path | None = None,
     *,
     means: bool = False,
@@ -65,7 +66,8 @@ def embed_images(
     images
         A folder ``class/*.jpg``, the name of a dataset (see `load_images`), or an `ImageSet`.
     model
-        A name (see `find_model`), or a loaded encoder.
+        A name (see `find_model`), or a loaded encoder; or several, whose embeddings are views of the same items:
+        ``bm.match`` takes what is returned, or the file.
     out
         An ``.npz`` or ``.safetensors`` file; a manifest is written next to it (``.json``). Finished parts are kept in a
         folder next to it until the end, so a killed run resumes from there. Without a file nothing is kept.
@@ -99,14 +101,13 @@ def embed_images(
     if means and chosen.class_names is None:
         raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
     place = Place({"device": device, "precision": precision, "download": download}, executor)
-    return extract(
-        place.work(model, chosen, strict), None if out is None else Path(out), batch_size, means, progress
-    ).embeddings
+    works = [place.work(one, chosen, strict) for one in as_models(model)]
+    return extract_views(works, None if out is None else Path(out), batch_size, means, progress).embeddings
 
 
 def embed_texts(
     texts: str | Path | Sequence[str] | TextSet,
-    model: str | TextEncoder,
+    model: str | TextEncoder | Sequence[str | TextEncoder],
     out: str | Path | None = None,
     *,
     means: bool = True,
@@ -134,23 +135,61 @@ def embed_texts(
     """
     chosen = texts if isinstance(texts, TextSet) else load_texts(texts, download=download, **options)
     place = Place({"device": device, "precision": precision, "download": download}, executor)
-    return extract(
-        place.work(model, chosen), None if out is None else Path(out), batch_size, means, progress
-    ).embeddings
+    works = [place.work(one, chosen) for one in as_models(model)]
+    return extract_views(works, None if out is None else Path(out), batch_size, means, progress).embeddings
+
+
+def as_models(given: Any) -> list[Any]:
+    """One model, or several different ones, as a list."""
+    models = list(given) if isinstance(given, list | tuple) else [given]
+    if not models or len(set(map(str, models))) < len(models):
+        raise ValueError(f"model={given!r}; expected one model, or several different ones")
+    return models
+
+
+def extract_views(
+    works: Sequence[Work], out: Path | None, batch_size: int, means: bool, progress: OnProgress | None
+) -> Extracted:
+    """Run works on the same items and write their results to one file, as views; of one model, its embeddings."""
+    if len(works) == 1:
+        return extract(works[0], out, batch_size, means, progress)
+    _check_request(out, batch_size)
+    digest = hashlib.sha256(json.dumps([_plan_digest(_plan(work, batch_size), means) for work in works]).encode())
+    finished = None if out is None else _read_finished(out, digest.hexdigest())
+    if finished is not None:
+        return finished
+    found = []
+    for at, work in enumerate(works):  # each keeps its own file until the end, so a killed run resumes
+        own = None if out is None else out.with_name(f"{out.stem}.view{at}{out.suffix}")
+        found.append(extract(work, own, batch_size, means, progress))
+    joined = _side_by_side(works, found)
+    if out is not None:
+        _write(out, joined, digest.hexdigest())
+        for at in range(len(works)):
+            own = out.with_name(f"{out.stem}.view{at}{out.suffix}")
+            own.unlink()
+            manifest_path(own).unlink()
+    return joined
+
+
+def _side_by_side(works: Sequence[Work], found: Sequence[Extracted]) -> Extracted:
+    """The embeddings of several models in one array, with what each is called and how many columns it has."""
+    blocks = [one.arrays["embeddings"] for one in found]
+    names = [work.encoder.model.name for work in works]
+    labels = [name if names.count(name) == 1 else f"{name} ({at + 1})" for at, name in enumerate(names)]
+    arrays = {name: array for name, array in found[0].arrays.items() if name != "parameters"}
+    arrays |= {"embeddings": np.hstack(blocks), "views": np.array(labels)}
+    arrays["widths"] = np.array([block.shape[1] for block in blocks], dtype=np.int64)
+    manifest = found[0].manifest | {"model": {"name": " + ".join(labels)}, "views": [one.manifest for one in found]}
+    return Extracted(arrays, manifest)
 
 
 def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
     """Run a work in shards, here or on workers, and write its result; finished shards are only read."""
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
-    if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
-        raise ValueError(f"out={str(out)!r}; expected a file {' or '.join(SUFFIXES)} in a folder that exists")
-    plan = {
-        "model": work.encoder.description,
-        "set": [work.items.name, len(work.items), work.items.fingerprint()],
-        "batch_size": batch_size,
-    }
-    finished = None if out is None else _read_finished(out, plan, means)
+    _check_request(out, batch_size)
+    plan = _plan(work, batch_size)
+    digest = _plan_digest(plan, means)
+    finished = None if out is None else _read_finished(out, digest)
     if finished is not None:
         return finished
     with tempfile.TemporaryDirectory() as scratch:
@@ -162,26 +201,43 @@ def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress
         if means and "labels" in found.arrays:
             found = average_classes(found)
         if out is not None:
-            write_arrays(out, found.arrays)
-            about = found.manifest | {"plan_sha256": _plan_digest(plan, means), "sha256": file_digest(out)}
-            text = json.dumps(about, indent=1) + "\n"
-            write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
+            _write(out, found, digest)
             store.remove()
     return found
+
+
+def _check_request(out: Path | None, batch_size: int) -> None:
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
+    if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
+        raise ValueError(f"out={str(out)!r}; expected a file {' or '.join(SUFFIXES)} in a folder that exists")
+
+
+def _write(out: Path, found: Extracted, digest: str) -> None:
+    """Write the arrays, and the manifest beside them."""
+    write_arrays(out, found.arrays)
+    text = json.dumps(found.manifest | {"plan_sha256": digest, "sha256": file_digest(out)}, indent=1) + "\n"
+    write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
+
+
+def _plan(work: Work, batch_size: int) -> dict[str, Any]:
+    """What decides the result."""
+    items = [work.items.name, len(work.items), work.items.fingerprint()]
+    return {"model": work.encoder.description, "set": items, "batch_size": batch_size}
 
 
 def _plan_digest(plan: dict[str, Any], means: bool) -> str:
     return hashlib.sha256(json.dumps([plan, means], sort_keys=True).encode()).hexdigest()
 
 
-def _read_finished(out: Path, plan: dict[str, Any], means: bool) -> Extracted | None:
+def _read_finished(out: Path, digest: str) -> Extracted | None:
     """The result of an earlier run with the same plan, if it is complete."""
     path = manifest_path(out)
     if not out.exists() or not path.exists():
         return None
     try:
         manifest = json.loads(path.read_text("utf-8"))
-        if manifest["plan_sha256"] != _plan_digest(plan, means) or manifest["sha256"] != file_digest(out):
+        if manifest["plan_sha256"] != digest or manifest["sha256"] != file_digest(out):
             return None
     except (ValueError, KeyError, TypeError):
         return None

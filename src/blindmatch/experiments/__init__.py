@@ -1,4 +1,4 @@
-"""The paper's experiments, one command each: plan, run what is missing, store results, show tables and figures."""
+"""The paper's experiments and one of ours: plan, run what is missing, store results, show tables and figures."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ EXPERIMENTS = {  # module and class of each
     "solvers-large": ("larger_scale", "SolversLarge"),
     "classification": ("classification", "Classification"),
     "ablation": ("ablation", "Ablation"),
+    "views": ("views", "ViewsStudy"),
 }
 NAMES = tuple(EXPERIMENTS)
 

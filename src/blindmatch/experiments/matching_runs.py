@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class PairSettings(Settings):
     language: tuple[str, ...] | None = None
     fraction: float = 0.5
     time_limit: float = 3600.0
+    joined: ClassVar[bool] = False  # whether a run uses all language models together
 
     @property
     def common(self) -> dict[str, float]:
@@ -71,7 +72,8 @@ def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
     if len(datasets) != 1:  # each dataset may have other models
         return settings
     vision = settings.vision or (catalogue.models("vision", datasets[0])[0].model,)
-    language = settings.language or (catalogue.models("language", datasets[0])[0].model,)
+    first = (catalogue.models("language", datasets[0])[0].model,)
+    language = settings.language or (None if settings.joined else first)
     return replace(settings, datasets=datasets, vision=vision, language=language)
 
 

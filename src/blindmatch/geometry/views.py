@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
 from blindmatch.geometry.correlation import correlation
-from blindmatch.io.embeddings import Embeddings, as_embeddings, load_embeddings, split_parts
+from blindmatch.io.embeddings import Embeddings, as_embeddings, has_views, load_embeddings
 from blindmatch.validation import FloatArray, as_floats
 
 Kernel = Callable[[FloatArray], FloatArray]
@@ -78,8 +78,8 @@ class Views:
 
     @classmethod
     def of(cls, given: Any) -> Views | None:
-        """The views of a side that has several: views, or files such as "a.npy+b.npy"; None of other sides."""
-        if isinstance(given, str | Path) and len(split_parts(given)) > 1:
+        """The views of a side that has several: views, "a.npy+b.npy", or a file of views; None of other sides."""
+        if isinstance(given, str | Path) and has_views(given):
             given = load_embeddings(given)
         if isinstance(given, Embeddings) and given.parts:
             views = cls(*(values for _, values in given.parts), labels=[stem for stem, _ in given.parts])

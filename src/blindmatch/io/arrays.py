@@ -12,7 +12,7 @@ import numpy as np
 from blindmatch.io.files import Arrays, missing_package, read_npz, reading, write_atomically
 
 # Tensors cannot hold text or scalars: a .safetensors file stores these as JSON in its metadata.
-_IN_METADATA = ("names", "labels", "class_names", "templates", "parameters")
+_IN_METADATA = ("names", "labels", "class_names", "templates", "parameters", "views")
 _KINDS = {np.dtype(np.float32): "F32", np.dtype(np.float16): "F16", np.dtype(np.int64): "I64"}
 
 

@@ -24,6 +24,7 @@ SUFFIXES = (
     *(".npy", ".npz", ".safetensors", ".parquet", ".csv", ".tsv", ".jsonl", *_PACKED, ".h5ad"),
     *(*EXCEL, *DATABASES),
 )
+_VIEWS = ("views", "widths")  # in a file of several models: what each is called, and how many columns it has
 MISSING = ("drop", "median", "distance")
 
 
@@ -48,7 +49,8 @@ class Embeddings:
     gaps
         What was done about missing cells, in words; empty if there were none.
     parts
-        Of several files about the same items: the stem and the numbers of each. `values` has them side by side.
+        Of several files about the same items, or models in one file: the name and the numbers of each. `values` has
+        them side by side.
     """
 
     values: FloatArray
@@ -88,6 +90,8 @@ def as_embeddings(given: Any, name: str, *, missing: str | None = None, categori
     table = record_cells(given) if _is_records(given) else frame_cells(given)
     if table is not None:
         return _of_table(table, name, None, missing, categories)
+    if isinstance(given, list | tuple) and given and all(getattr(one, "ndim", 0) == 2 for one in given):
+        raise ValueError(f"{name} is a list of {len(given)} arrays; several models of a side are bm.Views(A, B)")
     if missing is None:
         return Embeddings(as_floats(given, name))
     return _completed(Embeddings(as_floats(given, name, finite=False)), name, missing, "")
@@ -129,7 +133,8 @@ def load_embeddings(
     ----------
     path
         ``.npy``: an (n, d) array. ``.npz`` and ``.safetensors``: the array ``embeddings`` or the only two-dimensional
-        array, and optionally ``names`` and ``labels``. Tables (``.csv``, ``.tsv``, ``.jsonl``, also packed as ``.gz``,
+        array, and optionally ``names`` and ``labels``; of several models, ``views`` and ``widths`` say what each is
+        called and how many columns it has. Tables (``.csv``, ``.tsv``, ``.jsonl``, also packed as ``.gz``,
         ``.parquet``, ``.xlsx``, SQLite) have one row per item with numeric columns. Columns called ``name``,
         ``label``, ``class``, ``id`` or ``index``, text columns and the index of a data frame are not part of the
         embedding. The first of them names the items, with ``name`` before all others, and ``label`` or ``class`` is
@@ -163,8 +168,12 @@ def load_embeddings(
         read: tuple[Any, ...]
         if suffix == ".npy":
             read = (read_npy(path),)
+        elif suffix == ".h5ad":
+            read = read_cells(path, key)
         else:
-            read = _from_arrays(path, read_arrays(path)) if suffix != ".h5ad" else read_cells(path, key)
+            arrays = read_arrays(path)
+            found = _checked(path, complete, missing, *_from_arrays(path, arrays))
+            return replace(found, parts=views_in(path, found.values, arrays))
         return _checked(path, complete, missing, *read)
     return _of_table(read_table(path, part), given, complete, missing, categories)
 
@@ -234,6 +243,25 @@ def split_parts(path: str | Path) -> list[Path]:
     return [Path(word) for word in words]
 
 
+def has_views(path: str | Path) -> bool:
+    """Whether these are several files about the same items, or one file with views of several models."""
+    if len(split_parts(path)) > 1:
+        return True
+    return Path(path).suffix.lower() in (".npz", ".safetensors") and len(read_arrays(path, only=_VIEWS)) == len(_VIEWS)
+
+
+def views_in(path: Path, values: FloatArray, arrays: Arrays) -> tuple[tuple[str, FloatArray], ...]:
+    """What each model says, of a file that has the views of several side by side."""
+    if not all(name in arrays for name in _VIEWS):
+        return ()
+    labels, widths = (arrays[name] for name in _VIEWS)
+    fits = widths.ndim == 1 and widths.dtype.kind in "iu" and labels.shape == widths.shape and len(widths) > 0
+    if not fits or widths.min() < 1 or widths.sum() != values.shape[1]:
+        raise ValueError(f"{path}: views {labels.tolist()} have widths {widths.tolist()} of {values.shape[1]} columns")
+    blocks = np.split(values, np.cumsum(widths)[:-1], axis=1)
+    return tuple((_text(label), block) for label, block in zip(labels, blocks, strict=True))
+
+
 def _has_suffix(word: str) -> bool:
     path = split_key(split_part(word)[0])[0]
     return path.suffix.lower() in SUFFIXES or "".join(path.suffixes[-2:]).lower() in SUFFIXES
@@ -253,7 +281,7 @@ def _joined(parts: list[tuple[Path, Embeddings]]) -> Embeddings:
                 f"{path}: item {at} is {own!r}, in {named[0]} it is {other!r}; expected the same items in order"
             )
     labels = next((one.labels for _, one in parts if one.labels is not None), None)
-    arrays = tuple((path.stem, one.values) for path, one in parts)
+    arrays = tuple(part for path, one in parts for part in one.parts or [(path.stem, one.values)])
     return Embeddings(np.hstack([values for _, values in arrays]), named[1], labels, parts=arrays)
 
 

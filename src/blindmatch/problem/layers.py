@@ -49,11 +49,13 @@ def layer_pairs(kernels: Any) -> list[Any] | None:
     return list(kernels)
 
 
-def as_layers(pairs: list[Any] | None, distortions: Sequence[Distortion]) -> tuple[tuple[FloatArray, FloatArray], ...]:
-    """The relations of each layer, checked: all of the same sizes."""
+def as_layers(
+    pairs: list[Any] | None, distortions: Sequence[Distortion], points: tuple[Any, Any]
+) -> tuple[tuple[FloatArray, FloatArray], ...]:
+    """The relations of each layer, checked: all of the same sizes; there are no `points` beside them."""
     layers: list[tuple[FloatArray, FloatArray]] = []
     for at, (pair, distortion) in enumerate(zip(pairs or (), distortions, strict=False)):
-        layers.append(as_sides(None, None, pair, distortion.metrics, f"kernels[{at}]"))
+        layers.append(as_sides(*points, pair, distortion.metrics, f"kernels[{at}]"))
         sizes, first = (tuple(map(len, each)) for each in (layers[at], layers[0]))
         if sizes != first:
             raise ValueError(f"kernels[{at}] relates {sizes} items and kernels[0] {first}; expected the same items")

@@ -215,7 +215,7 @@ class Task:
             self.distortions = (replace(self.distortions[0], metric="euclidean", neighbors=None),)
         self.distortion = self.distortions[0]
         self.precomputed = kernels is not None
-        self.given_layers = as_layers(pairs, self.distortions)
+        self.given_layers = as_layers(pairs, self.distortions, given.values)
         if pairs is None:
             points = (None, None) if self.precomputed and given.incomplete else given.values
             self.given_sides = as_sides(*points, kernels, self.distortion.metrics)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ embed = group(
     "Make embeddings of images and texts, ready for 'match'.",
     "blindmatch embed images photos -m offline:efficientnet-lite0 --class-means -o images.npz",
     "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -o texts.npz",
+    "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -m offline:all-mpnet-base-v2 -o both.npz",
 )
 
 
@@ -26,13 +27,13 @@ class ModelOptions:
     """Which model, and where its embeddings go."""
 
     model: Annotated[
-        str,
+        list[str],
         typer.Option(
             "--model",
             "-m",
             autocompletion=completion.models,
             help="From 'blindmatch models'; or timm:NAME, st:NAME, openclip:NAME, hf:NAME, random:NAME?seed=0, a "
-            "folder.",
+            "folder. Repeat it for several models: the file then has views, which 'match' uses together.",
         ),
     ]
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write: .safetensors or .npz.")]
@@ -106,16 +107,19 @@ def images(
     from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
     from blindmatch.cli.outputs import check_outputs
     from blindmatch.encoders import load_images
+    from blindmatch.encoders.extract import as_models
     from blindmatch.encoders.registry import find_model
 
     check_outputs({"--out": encoder.out})
-    find_model(encoder.model, "vision")
+    models = as_models(encoder.model)
+    for model in models:
+        find_model(model, "vision")
     read = load_images(source, limit=which.limit, classes=which.classes, **encoding.data)
     if class_means and read.class_names is None:
         raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
     with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
-        work = place.work(encoder.model, read, which.strict)
-        found = extract_with_progress(work, encoder.out, class_means, encoding.batch_size)
+        works = [place.work(model, read, which.strict) for model in models]
+        found = extract_with_progress(works, encoder.out, class_means, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
 
@@ -139,14 +143,17 @@ def texts(
     from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
     from blindmatch.cli.outputs import check_outputs
     from blindmatch.encoders import load_texts
+    from blindmatch.encoders.extract import as_models
     from blindmatch.encoders.registry import find_model
 
     check_outputs({"--out": encoder.out}, [Path(source)])
-    find_model(encoder.model, "language")
+    models = as_models(encoder.model)
+    for model in models:
+        find_model(model, "language")
     read = load_texts(source, prompts=words.prompts, column=column, wordnet=words.wordnet, **encoding.data)
     with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
-        work = place.work(encoder.model, read)
-        found = extract_with_progress(work, encoder.out, not all_prompts, encoding.batch_size)
+        works = [place.work(model, read) for model in models]
+        found = extract_with_progress(works, encoder.out, not all_prompts, encoding.batch_size)
     show([(encoder.out, found)], encoding.json)
 
 
@@ -191,7 +198,7 @@ def classes(
     out.mkdir(parents=True, exist_ok=True)
     with quiet_libraries(), place_of(encoding.place, engine, out) as place:
         found = [
-            (out / name, extract_with_progress(work, out / name, False, encoding.batch_size))
+            (out / name, extract_with_progress([work], out / name, False, encoding.batch_size))
             for name, work in works(read, names, models, which.strict, place)
         ]
     show(found, encoding.json, write_means(out, found, len(models[0])))

@@ -111,6 +111,9 @@ def _write(side: Embeddings, names: tuple[str, ...] | None, rows: IntArray, path
     from blindmatch.io.files import write_atomically
 
     arrays: dict[str, Any] = {"embeddings": side.values[rows]}
+    if side.parts:
+        arrays["views"] = np.array([label for label, _ in side.parts])
+        arrays["widths"] = np.array([values.shape[1] for _, values in side.parts])
     called = side.names or names
     if called is not None:
         arrays["names"] = np.array([called[i] for i in rows])

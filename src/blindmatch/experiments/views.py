@@ -1,0 +1,174 @@
+"""Accuracy against the number of language models whose relations are averaged, and other ways to mix them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import rankdata
+
+from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
+from blindmatch.experiments.matching_runs import KNOWN, PairSettings, lineup_solver, paper_dataset
+from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.result_tables import Spread, Table, mean, spread, table
+from blindmatch.geometry.kernels import distances, knn_kernel, standardized
+from blindmatch.geometry.views import Views
+from blindmatch.matching.match import match
+from blindmatch.validation import FloatArray
+
+_NEAR = 3  # neighbours in the further view
+
+
+def _by_agreement(kernels: Sequence[FloatArray]) -> FloatArray:
+    """Weights by the mean correlation of a view with the others."""
+    off = ~np.eye(len(kernels[0]), dtype=bool)
+    each = np.corrcoef([K[off] for K in kernels])
+    weights = np.maximum(each.sum(axis=1) - 1, 0.0)
+    return np.asarray(np.average(kernels, axis=0, weights=weights if weights.any() else None))
+
+
+def _ranked(kernel: FloatArray) -> FloatArray:
+    rows = np.triu_indices(len(kernel), 1)
+    found = np.zeros_like(kernel)
+    found[rows] = rankdata(kernel[rows])
+    return standardized(found + found.T)
+
+
+def _neighbours(kernels: Sequence[FloatArray]) -> FloatArray:
+    """How many views say that the other item is not near."""
+    return -np.asarray(np.mean([knn_kernel(-K, _NEAR) + knn_kernel(-K, _NEAR).T for K in kernels], axis=0))
+
+
+WAYS: Mapping[str, Callable[[list[FloatArray]], FloatArray]] = {
+    "mean": lambda kernels: np.mean(kernels, axis=0),
+    "ranks": lambda kernels: np.mean([_ranked(K) for K in kernels], axis=0),
+    "weights by agreement": _by_agreement,
+    "median": lambda kernels: np.median(kernels, axis=0),
+    "neighbours as a view": lambda kernels: np.mean([*kernels, standardized(_neighbours(kernels))], axis=0),
+}
+
+
+@dataclass(frozen=True)
+class ViewsSettings(PairSettings):
+    """Settings of the study of several models of one side.
+
+    Attributes
+    ----------
+    size, sets
+        A dataset with more classes than `size` gives random sets of so many classes, each with its own seed.
+    ways
+        How the relations of all language models are mixed.
+    solver
+        An exact solver.
+    """
+
+    seeds: int = 8
+    size: int = 10
+    sets: int = 30
+    ways: tuple[str, ...] = tuple(WAYS)
+    solver: str = "branch-and-bound"
+    joined: ClassVar[bool] = True
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN, "ways": WAYS}
+
+
+class ViewsStudy(Experiment):
+    """Several language models in place of one."""
+
+    name = "views"
+    about = "Several language models averaged, against their number, and other ways to mix them"
+    shows = "no table of the paper"
+    settings = ViewsSettings
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "sets": 2, "time_limit": 10.0}
+
+    def plan(self, settings: ViewsSettings, catalogue: Catalogue) -> list[Trial]:
+        """The mean over each subset of the language models, and each way to mix them all."""
+        runs = []
+        for dataset in catalogue.datasets(settings.datasets):
+            models = catalogue.models("language", dataset, settings.language)
+            subsets = [some for count in range(1, len(models) + 1) for some in combinations(models, count)]
+            others = [way for way in settings.ways if way != "mean" and len(models) > 1]
+            wanted = [("mean", some) for some in subsets] + [(way, tuple(models)) for way in others]
+            for vision in catalogue.models("vision", dataset, settings.vision):
+                large = class_count(vision) > settings.size
+                for seed in range(settings.sets if large else settings.seeds):
+                    runs += [self._trial(settings, vision, some, way, seed) for way, some in wanted]
+        return runs
+
+    def _trial(self, settings: ViewsSettings, vision: Source, models: Sequence[Source], way: str, seed: int) -> Trial:
+        names = {"dataset": vision.dataset, "vision": vision.model, "language": "+".join(one.model for one in models)}
+        how = {"way": way, "seed": seed, "size": settings.size, "solver": settings.solver, **settings.common}
+        texts = {f"language {at + 1}": one for at, one in enumerate(models)}
+        return self.run({**names, "models": len(models), **how}, vision=vision, **texts)
+
+    def compute(self, run: Trial) -> dict[str, Any]:
+        """Match; row i of the images belongs to row i of the texts."""
+        p, vision = run.parameters, run.files["vision"]
+        X = half_means(vision, p["seed"], p["fraction"])
+        Y = [class_texts(vision, file) for role, file in sorted(run.files.items()) if role != "vision"]
+        if len(X) > p["size"]:
+            chosen = np.random.default_rng([p["seed"], p["size"]]).choice(len(X), p["size"], replace=False)
+            X, Y = X[chosen], [texts[chosen] for texts in Y]
+        options: dict[str, Any] = {"solver": lineup_solver(p["solver"]), "rng": p["seed"], "threads": 1}
+        options["time_limit"] = p["time_limit"]
+        if p["way"] == "mean":
+            result = match(X, Views(*Y), **options)
+        else:
+            mixed = WAYS[p["way"]]([standardized(distances(texts)) for texts in Y])
+            relations = _ranked(distances(X)) if p["way"] == "ranks" else distances(X)
+            result = match(kernels=(relations, mixed), **options)
+        return {
+            "accuracy": float((result.permutation == np.arange(len(X))).mean()),
+            "cost": result.cost / len(X) ** 2,
+            "status": result.status,
+        }
+
+    def tables(self, settings: ViewsSettings, rows: Sequence[Row]) -> list[Table]:
+        """Accuracy against the number of models, and by the way to mix them all."""
+        return [_by_number(rows), _by_way(settings, rows)]
+
+
+def _over_seeds(rows: Iterable[Row]) -> Spread | None:
+    """Mean and deviation, over the seeds, of the mean accuracy in percent."""
+    found: dict[int, list[float]] = {}
+    for row in rows:
+        found.setdefault(row["seed"], []).append(100 * row["accuracy"])
+    return spread(mean(values) for values in found.values())
+
+
+def _by_number(rows: Sequence[Row]) -> Table:
+    means = [row for row in rows if row["way"] == "mean"]
+    counts = sorted({row["models"] for row in means})
+    lines = []
+    for dataset, vision in sorted({(row["dataset"], row["vision"]) for row in means}):
+        own = [row for row in means if (row["dataset"], row["vision"]) == (dataset, vision)]
+        cells = [_over_seeds(row for row in own if row["models"] == count) for count in counts]
+        proved = mean(100.0 * (row["status"] == "optimal") for row in own)
+        lines.append([paper_dataset(dataset), vision, *cells, proved])
+    return table(
+        "views",
+        "Right pairs in percent against the number of language models averaged, mean over all subsets of the models",
+        [("dataset", 0), ("vision", 0), *((str(count), 0) for count in counts), ("proved", 0)],
+        lines,
+        "The deviation is over halves of the images, or over random sets of classes.",
+    )
+
+
+def _by_way(settings: ViewsSettings, rows: Sequence[Row]) -> Table:
+    datasets = sorted({row["dataset"] for row in rows})
+    most = {dataset: max(row["models"] for row in rows if row["dataset"] == dataset) for dataset in datasets}
+
+    def line(name: str, chosen: Sequence[Row]) -> list[Any]:
+        return [name, *(_over_seeds(row for row in chosen if row["dataset"] == dataset) for dataset in datasets)]
+
+    lines = [line("one language model", [row for row in rows if row["models"] == 1])]
+    for way in settings.ways:
+        lines.append(line(way, [row for row in rows if row["way"] == way and row["models"] == most[row["dataset"]]]))
+    return table(
+        "mixing",
+        "Right pairs in percent with all language models, by the way to mix their relations",
+        [("way", 0), *((paper_dataset(dataset), 0) for dataset in datasets)],
+        lines,
+    )
