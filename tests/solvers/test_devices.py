@@ -57,7 +57,7 @@ def test_a_device_that_is_not_there():
 
 def test_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(SolverUnavailable, match=r"blindmatch\[gpu\]"):
+    with pytest.raises(SolverUnavailable, match=r"pip install .*\[gpu\]"):
         bm.solve(random_problem(2, 8), Semidefinite(device="cuda"), rng=0)
 
 
