@@ -12,7 +12,7 @@ import pytest
 
 import blindmatch as bm
 from blindmatch.cli import main
-from blindmatch.cli.alignments import _verdict
+from blindmatch.cli.commands.align import _verdict
 
 QUICK = ("--clusters", 12, "--clusterings", 5, "--candidates", 3, "--iterations", 8, "--time-limit", 60)
 
@@ -131,7 +131,7 @@ def test_a_map_that_no_other_start_led_to_is_never_called_right(support, score, 
 
 
 def test_progress_goes_to_a_log(run, monkeypatch):
-    monkeypatch.setattr("blindmatch.cli.progress_lines.OFTEN", 0.0)  # every step is written
+    monkeypatch.setattr("blindmatch.cli.progress.OFTEN", 0.0)  # every step is written
     quick = ("--clusters", 4, "--clusterings", 1, "--candidates", 1, "--iterations", 1)
     code, out, err = run("a.npy", "b.npz", *quick, "--log", "run.log", "-v", "--json")
     assert code == 0

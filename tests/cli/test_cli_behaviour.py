@@ -244,7 +244,7 @@ def test_progress_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("blindmatch.cli.progress.time.monotonic", lambda: now[0])
     with Bar(disable=True) as bar:
         bar.add_task("", total=None, left=str)
-        task, line = bar.tasks[0], ProgressLine(bar, 60.0)
+        task, line = bar.tasks[0], ProgressLine(bar, (), 60.0)
         line.step("clustering", 0, 4)
         assert (task.description, task.completed, task.fields["left"]()) == ("clustering, 1 of 4", 0, "")
         now[0] += 5
@@ -255,7 +255,7 @@ def test_progress_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         line.share("unrelated spaces", 0.5)
         now[0] += 2
         line.share("unrelated spaces", 1.0)
-        assert (task.description, task.fields["left"]()) == ("unrelated spaces", "about 0:00 left of this step")
+        assert (task.description, task.fields["left"]()) == ("unrelated spaces, 100 %", "about 0:00 left of this step")
         assert not task.finished  # its clock would stand still
         line.step("matching", 0, 1)
         assert (task.description, task.total, task.fields["left"]()) == ("matching", None, "")

@@ -13,8 +13,7 @@ from commands import run
 from strategies import rng_of
 
 import blindmatch as bm
-from blindmatch.cli.progress import busy
-from blindmatch.cli.progress_lines import Listener, ProgressLines
+from blindmatch.cli.progress import Listener, ProgressLine, busy
 from blindmatch.io.qaplib import read_sln
 from blindmatch.solvers.progress import Progress
 from blindmatch.solving.limits import with_limit_noted
@@ -64,8 +63,8 @@ def test_a_step_without_parts_is_told_for_as_long_as_it_runs(monkeypatch):
             return super().write(text)
 
     monkeypatch.delenv("BLINDMATCH_PROGRESS")
-    monkeypatch.setattr("blindmatch.cli.progress_lines.OFTEN", 1e-3)
-    monkeypatch.setattr("blindmatch.cli.progress_lines.QUIET", 0.0)
+    monkeypatch.setattr("blindmatch.cli.progress.OFTEN", 1e-3)
+    monkeypatch.setattr("blindmatch.cli.progress.QUIET", 0.0)
     monkeypatch.setattr(sys, "stderr", Waiting())
     before = threading.active_count()
     with busy("checking the proof"):
@@ -76,15 +75,15 @@ def test_a_step_without_parts_is_told_for_as_long_as_it_runs(monkeypatch):
 
 def test_a_line_says_which_bound_it_is():
     stream = io.StringIO()
-    ProgressLines([Listener(stream, 0.0)]).moment(Progress(1.0, 0, 90.0, 100.0, bound="projection"))
+    ProgressLine(None, [Listener(stream, 0.0)]).moment(Progress(1.0, 0, 90.0, 100.0, bound="projection"))
     assert stream.getvalue() == "0 s: bound 90 (projection)  cost 100  gap 10 %\n"
 
 
 def test_lines_tell_the_time_that_is_left_of_a_step(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("blindmatch.cli.progress_lines.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("blindmatch.cli.progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
-    lines = ProgressLines([Listener(stream, 0.0)])
+    lines = ProgressLine(None, [Listener(stream, 0.0)])
     lines.step("clustering", 0, 4)
     now[0] += 5
     lines.step("clustering", 1, 4)

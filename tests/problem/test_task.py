@@ -60,7 +60,7 @@ def test_the_command_reads_each_file_and_computes_each_kernel_once(
         read.append(path.name)
         return load(path, **options)
 
-    monkeypatch.setattr("blindmatch.cli.gaps.load_embeddings", counted)
+    monkeypatch.setattr("blindmatch.cli.inputs.load_embeddings", counted)
     done = CliRunner().invoke(app, ["match", "a.npy", "b.npy", "--assess", "--report", "r.html"])
     assert done.exit_code == 0, done.output
     assert (kernels_made, read) == ([0, 1], ["a.npy", "b.npy"])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import typer
-
-from blindmatch.cli.console import FAILED, complain, echo_json, output
+from blindmatch.cli.console import echo_json, output
 from blindmatch.cli.options import OutputOptions, RunOptions, SolverOptions, TrustOptions
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import watched
@@ -28,7 +28,7 @@ from blindmatch.solving.run import as_solver
 from blindmatch.trust import Assessment
 from blindmatch.trust.abstention import assessed_or_kept
 from blindmatch.trust.assessment import AssessmentPlan, Schedule, as_background, as_share, assess_result
-from blindmatch.trust.prior import as_prior, as_stated_prior
+from blindmatch.trust.prior import as_prior, as_stated_prior, refuse_prior
 from blindmatch.validation import IntArray
 
 
@@ -43,6 +43,16 @@ def solve_options(
             raise ValueError(f"{option}: solver={given.solver!r} cannot use it; only branch-and-bound can")
         solver = BranchAndBound(checkpoint=checkpoint, executor=executor)
     return SolveOptions(solver, given.time_limit, given.seed, None, given.threads)
+
+
+def titled(result: Result, title: str, settings: Mapping[str, str]) -> Result:
+    """The result with what reports and --json say about the run, and its command."""
+    return replace(result, title=title, settings={**settings, "command": command_line()})
+
+
+def command_line() -> str:
+    """The command that runs, to copy."""
+    return shlex.join(["blindmatch", *sys.argv[1:]])
 
 
 def check_answer(
@@ -76,17 +86,25 @@ def assess_with_progress(result: Result, plan: AssessmentPlan, given: RunOptions
         return assess_result(result, plan, Schedule.of(given.seed, given.threads, time_limit, report))
 
 
-def check_trust(given: TrustOptions) -> None:
+def check_trust(given: TrustOptions, assesses: bool = True) -> None:
     """Refuse now what would fail only after a match."""
     if given.min_confidence is not None:
         as_share(given.min_confidence, "--min-confidence")
     as_stated_prior(given.prior, "--prior")
     if given.prior is not None and given.prior_from is not None:
         raise ValueError(f"--prior {given.prior:g} and --prior-from are given; expected one of them")
+    if not assesses and (given.prior is not None or given.prior_from is not None):
+        option = "--prior-from" if given.prior is None else f"--prior {given.prior:g}"
+        raise ValueError(f"{option} needs --assess or --min-confidence")
 
 
-def plan_of(given: TrustOptions, task: Task, background: Path | None = None, draws: int = 199) -> AssessmentPlan:
-    """Read what an assessment draws from."""
+def plan_of(
+    given: TrustOptions, task: Task, background: Path | None = None, draws: int = 199, *, large: bool = False
+) -> AssessmentPlan:
+    """Read what an assessment draws from; a large match has a confidence of its own."""
+    if large:
+        refuse_prior(given.prior, max(task.sizes), "--prior")
+        refuse_prior(given.prior_from, max(task.sizes), "--prior-from")
     null = None
     if background is not None:
         null = as_background(load_embeddings(background).values, task, f"--background {background}")
@@ -116,7 +134,7 @@ class Answer(Delivery):
         cut = fresh and match.result.status == "interrupted"
         self._cut = ["this is the best so far"] if cut else []
 
-    def assess(self, least: float | None, assessment: Callable[[], Assessment]) -> None:
+    def assess(self, plan: AssessmentPlan, given: RunOptions, seconds: float, least: float | None = None) -> None:
         """Assess the match, and leave out the pairs whose confidence is below `least`.
 
         The answer comes first, so nothing is printed before it. Whatever happens to the assessment, the match is
@@ -126,7 +144,9 @@ class Answer(Delivery):
         try:
             self._write_certificate()
             # A saved match may have been cut short long ago: it is assessed all the same.
-            result, trust = assessed_or_kept(match.result, assessment, least, fresh=self._fresh)
+            result, trust = assessed_or_kept(
+                match.result, lambda: assess_with_progress(match.result, plan, given, seconds), least, fresh=self._fresh
+            )
         except BaseException:
             self._print()
             raise
@@ -151,12 +171,7 @@ class Answer(Delivery):
         self._write_certificate()
         self.write(out.save, lambda path: result.save(path, trust), "Saved match")
         self.write(out.report, partial(write_page, self._page), "Report")
-        unproved = out.certificate is not None and result.certificate is None
-        if unproved:
-            complain(f"{out.certificate}: not written, because solver={result.solver!r} left no certificate")
         self.end(", and ".join(self._cut))
-        if unproved:
-            raise typer.Exit(FAILED)
 
     def _print(self) -> None:
         if not self._printed:
@@ -187,8 +202,8 @@ class Answer(Delivery):
         if self._certificate_done:
             return
         self._certificate_done = True
-        certificate, path = self.match.result.certificate, self._outputs.certificate
-        written = certificate is not None and super().write(path, certificate.save, "Proof")
+        path = self._outputs.certificate
+        written = self.write_certificate(path, self.match.result, "Proof")
         # Where it was not written, the report must not describe an older file of that name.
         self._page = replace(self._page, certificate_file=path if written else None)
 

@@ -12,17 +12,20 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
-from blindmatch.cli.options import RARE, RUN, as_typer_function
+from blindmatch.cli.options import RARE, as_typer_function
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# All commands, in the order in which a new user needs them. Each is a file in `commands`.
+# All commands, in the order in which a new user needs them, and the file in `commands` that has each.
 PANELS = {
-    "Match": ("demo", "match", "match-columns", "classify", "align", "compare", "subsets"),
-    "Check": ("verify", "assess", "report"),
-    "Make embeddings": ("embed", "models"),
-    "Assignment problems": ("solve", "convert", "solvers"),
-    "About": ("doctor", "experiment"),
+    "Match": {
+        **dict.fromkeys(("demo", "match", "match-columns"), "match"),
+        **{name: name for name in ("classify", "align", "compare", "subsets")},
+    },
+    "Check": dict.fromkeys(("verify", "assess", "report"), "saved"),
+    "Make embeddings": {"embed": "embed", "models": "models"},
+    "Assignment problems": dict.fromkeys(("solve", "convert", "solvers"), "problems"),
+    "About": {"doctor": "doctor", "experiment": "experiment"},
 }
 EXIT_CODES = {
     0: "done",
@@ -81,9 +84,7 @@ class Command(_HelpWithExamples, TyperCommand):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._rare = [one for one in self.params if getattr(one, "rich_help_panel", None) == RUN or one.name in RARE]
-        if len(self.params) <= _MANY:
-            self._rare = []
+        self._rare = [one for one in self.params if one.name in RARE] if len(self.params) > _MANY else []
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help page, without what is rarely used unless all of it is wanted."""
@@ -139,7 +140,7 @@ class Commands(Group):
         """The command of that name, in its panel; None if there is none."""
         panel = next((title for title, names in PANELS.items() if name in names), None)
         if panel is not None and name not in self.commands:
-            import_module(f"blindmatch.cli.commands.{name.replace('-', '_')}")
+            import_module(f"blindmatch.cli.commands.{PANELS[panel][name]}")
             command: Any = typer.main.get_command(_declared[name])
             command.name, command.rich_help_panel = name, panel
             self.commands[name] = command
@@ -186,7 +187,7 @@ class Application(typer.Typer):
 
 
 def command(*examples: str, note: str = "") -> Callable[[Function], Function]:
-    """Declare the command of a file in `commands`: a function of the same name."""
+    """Declare a command: a function in a file of `commands`."""
 
     def declared(function: Function) -> Function:
         own = _declared[function.__name__.replace("_", "-")] = Application(add_completion=False)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from blindmatch.cli.console import complain, echo_json, plain
-from blindmatch.cli.engines import ShardEngineOptions, open_engine
+from blindmatch.cli.engines import EngineOptions
+from blindmatch.cli.progress import watched
 from blindmatch.encoders.extract import Extracted, extract_views, manifest_path
 from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.prompts import text_set_of_classes
 from blindmatch.encoders.registry import Modality, find_model, identifier, list_models
 from blindmatch.encoders.remote import Place
-from blindmatch.encoders.shards import OnProgress, Work
+from blindmatch.encoders.shards import Work
 from blindmatch.io.arrays import write_arrays
 
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
@@ -28,9 +29,9 @@ LISTED = 5  # the number of skipped images that are named; the manifest has all
 
 
 @contextmanager
-def place_of(options: dict[str, Any], engine: ShardEngineOptions, folder: Path) -> Iterator[Place]:
+def place_of(options: dict[str, Any], engine: EngineOptions, folder: Path) -> Iterator[Place]:
     """Open the engine that was asked for. A job of Slurm loads the model anew: it gets several shards."""
-    with open_engine(engine.engine, engine.workers, engine.address, folder, engine.job) as (made, executor):
+    with engine.open(folder) as (made, executor):
         yield Place(options, executor, made.workers if made is not None and engine.engine == "slurm" else None)
 
 
@@ -85,25 +86,10 @@ def write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) 
 
 
 def extract_with_progress(works: Sequence[Work], out: Path, means: bool, batch_size: int) -> Extracted:
-    """Embed into a file, by one model or by several as views, with a bar of progress."""
-    with _bar(f"{works[0].items.name}, {' + '.join(work.encoder.model.name for work in works)}") as progress:
-        return extract_views(works, out, batch_size, means, progress)
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[OnProgress | None]:
-    """A bar with the remaining time, on stderr; None if stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(plain(title), total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    """Embed into a file, by one model or by several as views, with a line of progress."""
+    title = plain(f"{works[0].items.name}, {' + '.join(work.encoder.model.name for work in works)}")
+    with watched(title) as line:
+        return extract_views(works, out, batch_size, means, None if line is None else partial(line.step, title))
 
 
 @contextmanager

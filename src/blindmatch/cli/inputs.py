@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from blindmatch.cli.gaps import load_side
+import numpy as np
+from numpy.typing import ArrayLike
+
+from blindmatch.cli.answers import titled
 from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
 from blindmatch.cli.options import ItemOptions, TaskOptions
-from blindmatch.cli.pairs import pair_files, pair_settings, task_of
+from blindmatch.cli.pairs import metric_names, pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
-from blindmatch.io.embeddings import Embeddings
+from blindmatch.errors import unknown_name
+from blindmatch.geometry.relations import RULES, fill_missing, graph_layers
+from blindmatch.geometry.views import Views
+from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings, split_parts
 from blindmatch.io.files import reading, text_of
 from blindmatch.io.qaplib import read_sln
 from blindmatch.matching.saved import load, read_saved
@@ -27,7 +31,7 @@ from blindmatch.problem.task import Task
 from blindmatch.proof.certificate import Certificate
 from blindmatch.report import Match
 from blindmatch.solving.result import Result
-from blindmatch.validation import IntArray, as_array
+from blindmatch.validation import FloatArray, IntArray, as_array
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,6 @@ class TaskInput:
         """The files that are read."""
         return [self.source, self.target, *pair_files(self.what), *item_files(self.items)]
 
-    @property
-    def title(self) -> str:
-        """What is matched."""
-        return f"{self.source.name} matched with {self.target.name}"
-
     def _settings(self, matched: Task) -> dict[str, str]:
         """What was asked for, for the report."""
         return {
@@ -64,7 +63,7 @@ class TaskInput:
 
     @cached_property
     def _embeddings(self) -> tuple[Embeddings, Embeddings]:
-        return named(self.items, load_side(self.source, self.what, 0), load_side(self.target, self.what, 1))
+        return named(self.items, _load_side(self.source, self.what, 0), _load_side(self.target, self.what, 1))
 
     @property
     def labelled(self) -> bool:
@@ -95,8 +94,56 @@ class TaskInput:
         _, (source_images, target_images) = self._items
         truth = partners(self.items, *self._embeddings, result.permutation.tolist())
         assert isinstance(result.task, Task)
-        result = replace(result, title=self.title, settings={**self._settings(result.task), **settings})
+        title = f"{self.source.name} matched with {self.target.name}"
+        result = titled(result, title, {**self._settings(result.task), **settings})
         return Match(result, truth=truth, source_images=source_images, target_images=target_images)
+
+
+def _load_side(path: Path, what: TaskOptions, at: int) -> Embeddings:
+    """Read the source (0) or the target (1)."""
+    rule, told = what.missing, ""
+    if what.graph:
+        files = split_parts(path)
+        matrices, nodes = graph_layers(files, str(path))
+        parts = tuple(zip([file.stem for file in files], matrices, strict=True))
+        return Embeddings(matrices[0], nodes, parts=parts if len(parts) > 1 else ())
+    if what.metric != "precomputed":
+        if rule in RULES:
+            raise ValueError(f"--missing {rule} is for --metric precomputed; expected {', '.join(MISSING)} for tables")
+        if rule is not None and rule not in MISSING:
+            raise unknown_name("missing", rule, MISSING)
+        names = metric_names(what.metric)
+        gower = (names if isinstance(names, str) else names[at]) == "gower"
+        return load_embeddings(path, missing="distance" if gower and rule is None else rule, categories=gower)
+    if rule is not None and rule not in RULES:
+        raise unknown_name("missing", rule, RULES)
+
+    def complete(values: ArrayLike) -> ArrayLike:
+        nonlocal told
+        array = as_array(values, str(path))
+        gaps = int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
+        if gaps:
+            counted = f"{gaps} of {array.size} entries"
+            if rule is None:
+                raise ValueError(f"{path}: {counted} are missing; --missing path or --missing mean fills them in")
+            told = f"{counted}, filled in by the rule {rule!r}"
+            try:
+                return fill_missing(array, rule)
+            except ValueError as error:
+                what = str(error).removeprefix("dissimilarities").removeprefix(":").strip()
+                raise ValueError(f"{path}: {what}") from None
+        return array
+
+    side = load_embeddings(path, complete)
+    for values in [part for _, part in side.parts] or [side.values]:
+        if values.shape[0] != values.shape[1]:
+            raise ValueError(f"{path}: its shape is {values.shape}; --metric precomputed expects a square matrix")
+    return replace(side, gaps=told)
+
+
+def side_of(read: Embeddings) -> FloatArray | Views:
+    """What Python takes as a side: an array, or several views."""
+    return Views.of(read) or read.values
 
 
 def certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float, Certificate]:
@@ -114,11 +161,6 @@ def certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float, Cer
     if len(files) == 2:  # the checker complains if the certificate has another size
         return load_problem(files[0]), math.inf, certificate
     return *TaskInput(files[0], files[1], what).task.of_size(certificate.size), certificate
-
-
-def command_line() -> str:
-    """The command that runs, to copy."""
-    return shlex.join(["blindmatch", *sys.argv[1:]])
 
 
 def read_match(path: Path) -> Result:

@@ -16,9 +16,16 @@ from blindmatch.io.csv_text import csv_text
 from blindmatch.io.files import is_stream, write_atomically
 from blindmatch.matching.projection import project
 from blindmatch.report import Match, render
+from blindmatch.solving.result import Result
+
+SUFFIXES = {"--report": (".html", ".htm"), "--certificate": (".npz",), "--save": (".npz",), "--solution": (".sln",)}
 
 
-def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
+def check_outputs(
+    outputs: Mapping[str, Path | None],
+    inputs: Iterable[Path | None] = (),
+    suffixes: Mapping[str, tuple[str, ...]] = SUFFIXES,
+) -> None:
     """Refuse, before a long run, paths that cannot be written or that would overwrite another file of the run."""
     read = [path for path in inputs if path is not None]
     seen: dict[str, Path] = {}
@@ -34,23 +41,12 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
             if _same(path, taken):
                 raise ValueError(f"{other} and {option} name the same file {path}")
         seen[option] = path
-        _check_suffix(option, path)
-
-
-SUFFIXES = {"--report": (".html", ".htm"), "--certificate": (".npz",), "--save": (".npz",), "--solution": (".sln",)}
-
-
-def _check_suffix(option: str, path: Path) -> None:
-    """A report is an HTML page and a certificate an archive, whatever the file is called: refuse other endings."""
-    wanted = SUFFIXES.get(option)
-    if wanted is None or path.suffix.lower() in wanted:
-        return
-    hint = ""
-    if option == "--report" and path.suffix.lower() == ".pdf":
-        hint = "; a browser prints the page as PDF"
-    elif str(path) == "-":
-        hint = "; for standard output use /dev/stdout"
-    raise ValueError(f"{option} {path}: expected a file name that ends with {wanted[0]}{hint}")
+        wanted = suffixes.get(option)
+        if wanted is not None and path.suffix.lower() not in wanted:
+            hint = "; for standard output use /dev/stdout" if str(path) == "-" else ""
+            if option == "--report" and path.suffix.lower() == ".pdf":
+                hint = "; a browser prints the page as PDF"
+            raise ValueError(f"{option} {path}: expected a file name that ends with {wanted[0]}{hint}")
 
 
 def _check_place(option: str, path: Path) -> None:
@@ -85,7 +81,7 @@ class Delivery:
     """
 
     def __init__(self, json: bool = False) -> None:
-        self._json, self._failed = json, False
+        self._json, self._failed, self._unproved = json, False, False
         self._broken: BrokenPipeError | SystemExit | None = None
 
     def show(self, print_it: Callable[[], None]) -> None:
@@ -120,6 +116,15 @@ class Delivery:
             self.announce(f"{what}: {path}")
         return True
 
+    def write_certificate(self, path: Path | None, result: Result, what: str = "") -> bool:
+        """Write the proof; the command fails at its end if there is none."""
+        if result.certificate is not None:
+            return Delivery.write(self, path, result.certificate.save, what)
+        if path is not None:
+            self._unproved = True
+            complain(f"{path}: not written, because solver={result.solver!r} left no certificate")
+        return False
+
     def end(self, cut: str = "") -> None:
         """Exit with code 1 if something failed, or as interrupted if `cut` says what an interrupt left."""
         if cut:
@@ -130,6 +135,8 @@ class Delivery:
             raise typer.Exit(FAILED)
         if cut:
             raise interrupted()
+        if self._unproved:
+            raise typer.Exit(FAILED)
 
 
 def write_table(columns: Mapping[str, Iterable[object]], path: Path) -> None:

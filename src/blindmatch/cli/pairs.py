@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from blindmatch.cli.gaps import kernels_of, metric_names
 from blindmatch.cli.options import TaskOptions
 from blindmatch.geometry.relations import adjacency, read_edges
 from blindmatch.io.embeddings import Embeddings, load_embeddings, split_parts
@@ -54,7 +53,7 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
     options: dict[str, Any] = {
         "source": None if given else source,
         "target": None if given else target,
-        "kernels": kernels_of(source, target) if given else None,
+        "kernels": _kernels_of(source, target) if given else None,
         "weights": layer_weights(what.weights),
         "crossed": [_between(path, source, target) for path in split_parts(what.crossed)] if what.crossed else None,
         "edge_weights": what.edge_weights,
@@ -74,6 +73,25 @@ def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
         "max_unmatched": what.max_unmatched,
     }
     return Task(**options)
+
+
+def metric_names(word: str) -> str | tuple[str, str]:
+    """A metric for both sides, or 'source,target'."""
+    source, comma, target = word.partition(",")
+    if "," in target:
+        raise ValueError(f"--metric {word}: expected one name, or two as in geodesic,cosine")
+    return (source.strip(), target.strip()) if comma else word
+
+
+def _kernels_of(source: Embeddings, target: Embeddings) -> Any:
+    """What Python takes as kernels: a pair, or a pair for each layer."""
+    ours, theirs = source.parts, target.parts
+    if len(ours) != len(theirs):
+        sides = [max(len(parts), 1) for parts in (ours, theirs)]
+        raise ValueError(
+            f"source has {sides[0]} relations and target has {sides[1]}; expected as many: one for each layer"
+        )
+    return [(K, G) for (_, K), (_, G) in zip(ours, theirs, strict=True)] or (source.values, target.values)
 
 
 def _between(path: Path, source: Embeddings, target: Embeddings) -> tuple[FloatArray, FloatArray]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from blindmatch.cli import completion
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
@@ -23,37 +21,17 @@ if TYPE_CHECKING:
 class AlignerOptions:
     """The parameters of ``BlindAligner``."""
 
-    n_components: Annotated[
-        int | None,
-        typer.Option(
-            "--components", help="Dimension of the common space; 32 to 256 by default, by the number of points."
-        ),
-    ] = None
-    n_clusters: Annotated[int, typer.Option("--clusters", help="Centres on each side.")] = 20
-    n_clusterings: Annotated[int, typer.Option("--clusterings", help="Runs of k-means on each side.")] = 8
-    n_candidates: Annotated[
-        int, typer.Option("--candidates", help="How many of the best matches of centres to prove and refine.")
-    ] = 5
-    n_iterations: Annotated[int, typer.Option("--iterations", help="Rounds of refinement.")] = 20
-    scale: opt.Scale = "none"
-    metric: Annotated[
-        str,
-        typer.Option(
-            "-m",
-            "--metric",
-            metavar="NAME",
-            help="How dissimilar two points of one set are: euclidean, cosine or correlation. A different one for each "
-            "side: source,target.",
-            autocompletion=completion.coordinates,
-        ),
-    ] = "euclidean"
-    random_state: opt.Seed = 0
-    solver: opt.Solver = "auto"
-    time_limit: Annotated[
-        float | None,
-        typer.Option("-t", "--time-limit", metavar="SECONDS", help="For the whole search; no limit by default."),
-    ] = None
-    threads: opt.Threads = None
+    n_components: int | None = None
+    n_clusters: int = 20
+    n_clusterings: int = 8
+    n_candidates: int = 5
+    n_iterations: int = 20
+    scale: str = "none"
+    metric: str = "euclidean"
+    random_state: Any = 0
+    solver: str = "auto"
+    time_limit: float | None = None
+    threads: int | None = None
 
 
 @command(
@@ -62,96 +40,67 @@ class AlignerOptions:
     "blindmatch align a.parquet b.npz --seed 3 --candidates 10 --json",
 )
 def align(
-    source: opt.Source,
-    target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="Embeddings of other items, in any number, of any other dimension.")
-    ],
+    source: Path,
+    target: Path,
     how: AlignerOptions,
-    out: Annotated[opt.File, typer.Option("-o", "--out", metavar="FILE", help="Write the map (.npz).")] = None,
-    transform: Annotated[
-        opt.File, typer.Option(metavar="FILE", help="Embeddings to map from source to target.")
-    ] = None,
-    to: Annotated[opt.File, typer.Option(metavar="FILE", help="Write the mapped embeddings (.npy).")] = None,
-    certificate: opt.Certificate = None,
-    json: opt.Json = False,
-    verbose: opt.Verbose = False,
-    log: opt.Log = None,
+    out: opt.File = None,
+    transform: opt.File = None,
+    to: opt.File = None,
+    certificate: opt.File = None,
+    json: bool = False,
+    verbose: bool = False,
+    log: opt.File = None,
 ) -> None:
     """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
-    from blindmatch.alignment.aligner import BlindAligner
-    from blindmatch.cli.gaps import metric_names
-    from blindmatch.cli.outputs import check_outputs
-
-    aligner = BlindAligner(**{**vars(how), "metric": metric_names(how.metric)})
-    written = {"--out": out, "--to": to, "--certificate": certificate}
-    _check(written, transform)
-    check_outputs({**written, "--log": log}, [source, target, transform])
-    _run(aligner, (source, target), transform, written, json, verbose, log)
-
-
-def _check(written: dict[str, Path | None], transform: Path | None) -> None:
-    """Refuse now what would fail only after a long run."""
-    if (transform is None) != (written["--to"] is None):
-        raise ValueError("--transform and --to belong together: what to map, and where to write it")
-    for option, path in written.items():
-        suffix = ".npy" if option == "--to" else ".npz"
-        if path is not None and path.suffix.lower() != suffix:
-            raise ValueError(f"{option} {path}: expected a file name that ends with {suffix}")
-
-
-def _run(
-    aligner: BlindAligner,
-    sides: tuple[Path, Path],
-    transform: Path | None,
-    written: dict[str, Path | None],
-    json: bool,
-    verbose: bool,
-    log: Path | None,
-) -> None:
-    """Align two files of embeddings, write what was asked for, and say how good it is."""
     import time
 
-    from blindmatch.cli.alignments import alignment_json, alignment_text
+    from blindmatch.alignment.aligner import BlindAligner
     from blindmatch.cli.answers import check_certificate
-    from blindmatch.cli.console import FAILED, complain, echo_json, output
-    from blindmatch.cli.gaps import side_of
-    from blindmatch.cli.outputs import Delivery
+    from blindmatch.cli.console import echo_json, output
+    from blindmatch.cli.inputs import side_of
+    from blindmatch.cli.outputs import Delivery, check_outputs
+    from blindmatch.cli.pairs import metric_names
     from blindmatch.cli.progress import watched
     from blindmatch.cli.tables import Tables
     from blindmatch.io.embeddings import load_embeddings
     from blindmatch.solving.run import as_solver
 
-    check_certificate(written["--certificate"], as_solver(aligner.solver))
-    ours, theirs = map(load_embeddings, sides)
+    aligner = BlindAligner(**{**vars(how), "metric": metric_names(how.metric)})
+    written = {"--out": out, "--to": to, "--certificate": certificate}
+    if (transform is None) != (to is None):
+        raise ValueError("--transform and --to belong together: what to map, and where to write it")
+    suffixes = {"--out": (".npz",), "--to": (".npy",), "--certificate": (".npz",)}
+    check_outputs({**written, "--log": log}, [source, target, transform], suffixes)
+    check_certificate(certificate, as_solver(aligner.solver))
+    ours, theirs = load_embeddings(source), load_embeddings(target)
     new = None if transform is None else _new_points(transform, ours)
     tables = Tables.scaled(ours, theirs, aligner.scale)
     begin = time.perf_counter()
     with tables.warned(), watched("reducing dimensions", verbose=verbose, log=log) as line:
         aligner.fit(side_of(ours), side_of(theirs), callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
-    delivery, proof = Delivery(json), aligner.result_.certificate
+    delivery = Delivery(json)
     if json:
-        paths = {key: None if (path := written[f"--{key}"]) is None else str(path) for key in ("out", "to")}
-        values = {**alignment_json(aligner, (len(ours), len(theirs)), seconds), **paths, "columns": tables.to_dict()}
+        files = {"out": None if out is None else str(out), "to": None if to is None else str(to)}
+        values = {**_json(aligner, (len(ours), len(theirs)), seconds), **files, "columns": tables.to_dict()}
         delivery.show(lambda: echo_json(values))
     else:
-        delivery.show(
-            lambda: output().print(*alignment_text(aligner, (ours, theirs), seconds), *tables.texts, sep="\n")
-        )
-    if delivery.write(written["--out"], aligner.save):
-        name = str(written["--out"])
-        delivery.announce(f"Map: {name}; in Python: bm.BlindAligner.load({name!r}).transform(X)")
+        delivery.show(lambda: output().print(*_text(aligner, (ours, theirs), seconds), *tables.texts, sep="\n"))
+    if delivery.write(out, aligner.save):
+        delivery.announce(f"Map: {out}; in Python: bm.BlindAligner.load({str(out)!r}).transform(X)")
     if new is not None:
-        delivery.write(written["--to"], partial(_write, aligner, new), "Points of --transform in the target's space")
-    if proof is not None:
-        delivery.write(written["--certificate"], proof.save)
-    delivery.end()
-    if written["--certificate"] is not None and proof is None:
-        complain(
-            f"{written['--certificate']}: not written, because solver={aligner.result_.solver!r} left no certificate"
-        )
-        raise typer.Exit(FAILED)
+        delivery.write(to, partial(_write, aligner, new), "Points of --transform in the target's space")
+    delivery.write_certificate(certificate, aligner.result_)
     delivery.end("the best candidate so far was kept" if aligner.interrupted_ else "")
+
+
+def _new_points(path: Path, source: Embeddings) -> FloatArray:
+    from blindmatch.io.embeddings import load_embeddings
+
+    values = load_embeddings(path).values
+    if values.shape[1] != source.values.shape[1]:
+        raise ValueError(f"{path}: has {values.shape[1]} features; the source has {source.values.shape[1]}")
+    return values
 
 
 def _write(aligner: BlindAligner, points: FloatArray, path: Path) -> None:
@@ -163,10 +112,91 @@ def _write(aligner: BlindAligner, points: FloatArray, path: Path) -> None:
     write_atomically(path, lambda file: np.save(file, carried))
 
 
-def _new_points(path: Path, source: Embeddings) -> FloatArray:
-    from blindmatch.io.embeddings import load_embeddings
+def _verdict(aligner: BlindAligner) -> str:
+    """What can be said about the map without knowing a pair."""
+    support, others, score, chance = aligner.support_, len(aligner.candidates_) - 1, aligner.score_, aligner.chance_
+    if support > 0:
+        same = f"{support} of {others} other starts led to the same map"
+        doubt = ", but the score cannot confirm it: check a few pairs."
+        return same + (doubt if chance >= score else ": it is probably right. Check a few pairs.")
+    alone = "There was one candidate only" if others == 0 else f"None of {others} other starts led to the same map"
+    more = ", or try more with --candidates" if others == 0 else ""
+    if score > max(chance, (1 + chance) / 2):  # False where one of them is nan
+        return (
+            f"{alone}, but the score is above that of an unrelated cloud: the map may be right. Check a few pairs "
+            f"before you use it{more}."
+        )
+    if others == 0:
+        return f"{alone}, so nothing shows whether the map is right: try more with --candidates."
+    return f"{alone}: do not trust it without a check."
 
-    values = load_embeddings(path).values
-    if values.shape[1] != source.values.shape[1]:
-        raise ValueError(f"{path}: has {values.shape[1]} features; the source has {source.values.shape[1]}")
-    return values
+
+def _text(aligner: BlindAligner, sides: tuple[Embeddings, Embeddings], seconds: float) -> list[object]:
+    """A table of the candidates, how well the sets overlap, and the verdict."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from blindmatch.report.verdict import number, percent
+
+    table = Table(show_edge=False, pad_edge=False)
+    for title in ("clusterings", "cost", "gap", "status", "overlap", "likeness", ""):
+        table.add_column(title, justify="left" if title in ("status", "") else "right")
+    for index, candidate in enumerate(aligner.candidates_):
+        result = candidate.result
+        i, j = candidate.clusterings
+        kept = "kept" if index == aligner.best_ else ""
+        proof = (number(result.cost), percent(result.gap), result.status)
+        table.add_row(f"{i} and {j}", *proof, f"{candidate.overlap:.4f}", percent(candidate.likeness), kept)
+    shapes = [f"{len(side)} x {side.values.shape[1]}" for side in sides]
+    components = aligner.alignment_.source.components
+    return [
+        Text(f"{shapes[0]} aligned with {shapes[1]} in {components} dimensions, {seconds:.0f} s.\n"),
+        table,
+        Text(f"\n{_overlap(aligner)}"),
+        *([Text("The time limit cut the search short.")] if aligner.limited_ else []),
+        Text(_verdict(aligner), style="bold"),
+    ]
+
+
+def _overlap(aligner: BlindAligner) -> str:
+    """How well the two sets overlap, on a scale that needs no knowledge of them."""
+    best, floor, ceiling = aligner.overlap_, aligner.floor_, aligner.ceiling_
+    parts = f"(Overlap {best:.4f}, after a random rotation {floor:.4f}"
+    if math.isnan(ceiling):
+        return f"No score: there are too few points to keep some unseen. {parts}.)"
+    parts += f", of two halves of one set {ceiling:.4f}.)"
+    if math.isnan(aligner.score_):
+        return f"No score: two halves of one set overlap hardly better than after a random rotation. {parts}"
+    chance = aligner.chance_
+    told = (
+        f"Score {aligner.score_:.2f}: how well points that the search did not see overlap. 0 is a random rotation, 1 "
+        "two halves of one set, higher is better"
+    )
+    if not math.isnan(chance):
+        told += f"; an unrelated cloud reaches {chance:.2f}"
+    if chance >= aligner.score_:
+        told += ", which is no less, so the score tells nothing here"
+    return f"{told}. {parts}"
+
+
+def _json(aligner: BlindAligner, sizes: tuple[int, int], seconds: float) -> dict[str, object]:
+    """The same, ready for JSON."""
+    candidates = [
+        {
+            "clusterings": list(candidate.clusterings),
+            **{key: getattr(candidate.result, key) for key in ("cost", "lower_bound", "gap", "status")},
+            "overlap": candidate.overlap,
+            "likeness": candidate.likeness,
+        }
+        for candidate in aligner.candidates_
+    ]
+    fitted = ("score", "support", "chance", "overlap", "floor", "ceiling", "best", "limited")
+    return {
+        "source_size": sizes[0],
+        "target_size": sizes[1],
+        "components": aligner.alignment_.source.components,
+        "verdict": _verdict(aligner),
+        **{key: getattr(aligner, f"{key}_") for key in fitted},
+        "candidates": candidates,
+        "seconds": seconds,
+    }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
@@ -16,26 +15,24 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from blindmatch.cli.tables import Tables
-    from blindmatch.io.embeddings import Embeddings
+    from blindmatch.geometry.views import Views
     from blindmatch.matching.classifier import BlindClassifier
-    from blindmatch.report import Clusters
-    from blindmatch.trust import Assessment
+    from blindmatch.report import Match
+    from blindmatch.validation import FloatArray
 
 
 @dataclass(frozen=True)
 class ClassifierOptions:
     """Parameters of ``BlindClassifier``."""
 
-    n_clusters: Annotated[int | None, typer.Option("--clusters", help="As many as there are classes by default.")] = (
-        None
-    )
-    n_init: Annotated[int, typer.Option("--starts", help="Number of starts of k-means.")] = 100
-    normalize: Annotated[bool, typer.Option(help="Scale embeddings to unit length, as the paper does.")] = False
-    scale: opt.Scale = "none"
-    distortion: opt.Distortion = "gw"
-    standardize: opt.Standardize = True
-    metric: opt.Metric = "euclidean"
-    neighbors: opt.Neighbors = None
+    n_clusters: int | None = None
+    n_init: int = 100
+    normalize: bool = False
+    scale: str = "none"
+    distortion: str = "gw"
+    standardize: bool = True
+    metric: str = "euclidean"
+    neighbors: str | None = None
 
 
 @command(
@@ -45,34 +42,31 @@ class ClassifierOptions:
     "blindmatch classify images.parquet classes.csv --json",
 )
 def classify(
-    images: Annotated[
-        Path,
-        typer.Argument(
-            metavar="IMAGES",
-            help=f"Embeddings of images, or of anything else to classify: {opt.FILES}. If it has labels, the answer "
-            "is compared with them.",
-            show_default=False,
-        ),
-    ],
-    classes: Annotated[
-        Path, typer.Argument(metavar="CLASSES", help="One embedding per class, of any other dimension.")
-    ],
+    images: Path,
+    classes: Path,
     how: ClassifierOptions,
-    solving: opt.ClusterSolverOptions,
-    output: Annotated[
-        opt.File, typer.Option("-o", "--output", metavar="FILE", help="Write the class of each image (.csv).")
-    ] = None,
-    report: opt.Report = None,
-    assess: opt.Assess = False,
-    prior: opt.Prior = None,
-    json: opt.Json = False,
+    solving: opt.SolverOptions,
+    output: opt.File = None,
+    report: opt.File = None,
+    assess: bool = False,
+    prior: float | None = None,
+    json: bool = False,
 ) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
+    import numpy as np
+
+    from blindmatch.cli.answers import assess_with_progress, titled
     from blindmatch.cli.console import echo_json
-    from blindmatch.cli.outputs import Delivery, check_outputs, write_table
+    from blindmatch.cli.inputs import side_of
+    from blindmatch.cli.outputs import Delivery, check_outputs, write_page, write_table
     from blindmatch.cli.pairs import relation
+    from blindmatch.cli.progress import watched
+    from blindmatch.cli.tables import Tables
+    from blindmatch.io.embeddings import load_embeddings
     from blindmatch.matching.classifier import BlindClassifier
     from blindmatch.solving.run import as_solver
+    from blindmatch.trust.abstention import assessed_or_kept
+    from blindmatch.trust.assessment import AssessmentPlan
     from blindmatch.trust.prior import as_stated_prior
 
     if as_stated_prior(prior, "--prior") is not None and not assess:
@@ -86,78 +80,42 @@ def classify(
         random_state=solving.seed,
         threads=solving.threads,
     )
-    found, points = _fitted(model, images, classes, solving)
-    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
-    cut += ["the best match so far was used"] if model.result_.status == "interrupted" else []
-    if assess:
-        found = _assessed(found, solving, prior)
-        if found.trust is None:
-            cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
-    files = {"images": images.name, "classes": classes.name}
-    settings = {**files, **_settings(model), **found.tables.settings, **solving.settings}
-    title = f"{images.name} classified by {classes.name}"
-    predicted = [found.clusters.names[found.clusters.classes[c]] for c in found.clusters.members]
-    table = {"name": points.names or range(len(points)), "class": predicted}
-    delivery = Delivery(json)
-    delivery.show(lambda: echo_json(_as_json(found)) if json else _print(found))
-    delivery.write(output, partial(write_table, table), "Classes")
-    delivery.write(report, partial(_write_report, found, settings, title), "Report")
-    delivery.end(", and ".join(cut))
-
-
-@dataclass(frozen=True, eq=False)
-class Classified:
-    """A fitted classifier, what it says about the images, and whether to believe it."""
-
-    model: BlindClassifier
-    clusters: Clusters
-    tables: Tables
-    trust: Assessment | None = None
-
-
-def _fitted(
-    model: BlindClassifier, images: Path, classes: Path, solving: opt.SolverOptions
-) -> tuple[Classified, Embeddings]:
-    """Cluster, match, and say what each image is."""
-    import numpy as np
-
-    from blindmatch.cli.gaps import side_of
-    from blindmatch.cli.progress import watched
-    from blindmatch.cli.tables import Tables
-    from blindmatch.io.embeddings import load_embeddings
-    from blindmatch.report import Clusters
-
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
-    labels = None if points.labels is None else _class_indices(points, names, images)
-    tables = replace(Tables.scaled(points, texts, model.scale), names=("images", "classes"))
+    labels = None if points.labels is None else _class_indices(points.labels.tolist(), names, images)
+    tables = replace(Tables.scaled(points, texts, how.scale), names=("images", "classes"))
     with tables.warned(), watched("starting", solving.seconds, verbose=solving.verbose, log=solving.log) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         sides = side_of(points), side_of(texts)
         model.fit(*sides, classes=np.arange(len(texts)), callback=step, match_callback=moment)
-    scores = None if labels is None else model.evaluate(sides[0], labels)
-    members = [int(c) for c in model.clusters(sides[0])]
-    clusters = Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores)
-    return Classified(model, clusters, tables), points
+    settings = {"images": images.name, "classes": classes.name, **_settings(model), **tables.settings}
+    match = _match_of(model, sides[0], names, labels)
+    result = titled(match.result, f"{images.name} classified by {classes.name}", {**settings, **solving.settings})
+    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
+    cut += ["the best match so far was used"] if result.status == "interrupted" else []
+    trust = None
+    if assess:
+        plan = AssessmentPlan(prior=prior)
+        trust = assessed_or_kept(result, lambda: assess_with_progress(result, plan, solving, solving.assess_seconds))[1]
+        if trust is None:
+            cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
+    match = replace(match, result=result, trust=trust)
+    delivery = Delivery(json)
+    delivery.show(
+        lambda: echo_json({**_as_json(match), "columns": tables.to_dict()}) if json else _print(match, tables)
+    )
+    predicted = [names[c] for c in _as_json(match)["predicted"]]
+    table = {"name": points.names or range(len(points)), "class": predicted}
+    delivery.write(output, partial(write_table, table), "Classes")
+    delivery.write(report, partial(write_page, match), "Report")
+    delivery.end(", and ".join(cut))
 
 
-def _assessed(found: Classified, solving: opt.SolverOptions, prior: float | None) -> Classified:
-    """The classification with the trust in its match; without, if Ctrl-C cut one or the other short."""
-    from blindmatch.cli.answers import assess_with_progress
-    from blindmatch.trust.abstention import assessed_or_kept
-    from blindmatch.trust.assessment import AssessmentPlan
-
-    result, plan = found.model.result_, AssessmentPlan(prior=prior)
-    trust = assessed_or_kept(result, lambda: assess_with_progress(result, plan, solving, solving.assess_seconds))[1]
-    return replace(found, trust=trust)
-
-
-def _class_indices(points: Embeddings, names: list[str], path: Path) -> list[int]:
+def _class_indices(labels: Sequence[Any], names: list[str], path: Path) -> list[int]:
     """The labels of the file as classes: their names, or their indices."""
-    assert points.labels is not None
     place = {name: c for c, name in enumerate(names)}
     found = []
-    for label in points.labels.tolist():
+    for label in labels:
         text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
         if text in place:
             found.append(place[text])
@@ -179,72 +137,68 @@ def _settings(model: BlindClassifier) -> dict[str, str]:
     }
 
 
-def _write_report(found: Classified, settings: dict[str, str], title: str, path: Path) -> None:
-    from blindmatch.cli.inputs import command_line
-    from blindmatch.cli.outputs import write_page
+def _match_of(model: BlindClassifier, points: FloatArray | Views, names: list[str], labels: list[int] | None) -> Match:
+    """The match of the clusters with the classes, and what is in the clusters."""
     from blindmatch.matching.evaluation import cluster_assignment
-    from blindmatch.report import Match
+    from blindmatch.report import Clusters, Match
 
-    model, clusters, count = found.model, found.clusters, len(found.model.centres_)
+    scores = None if labels is None else model.evaluate(points, labels)
+    members, count = [int(c) for c in model.clusters(points)], len(model.centres_)
     # The true match of the clusters is the one that makes most images right.
-    best = None if clusters.labels is None else cluster_assignment(clusters.labels, clusters.members)
-    task = model.task_.changed(
-        source_names=tuple(f"cluster {c}" for c in range(count)), target_names=tuple(clusters.names)
-    )
-    match = Match(
-        replace(model.result_, task=task, title=title, settings={**settings, "command": command_line()}),
-        trust=found.trust,
+    best = None if labels is None else cluster_assignment(labels, members)
+    task = model.task_.changed(source_names=tuple(f"cluster {c}" for c in range(count)), target_names=tuple(names))
+    return Match(
+        replace(model.result_, task=task),
         truth=None if best is None else [int(best.get(c, -1)) for c in range(count)],
-        clusters=clusters,
+        clusters=Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores),
     )
-    write_page(match, path)
 
 
-def _as_json(found: Classified) -> dict[str, Any]:
-    model, clusters = found.model, found.clusters
-    values: dict[str, Any] = {
+def _as_json(match: Match) -> dict[str, Any]:
+    clusters, trust = match.clusters, match.trust
+    assert clusters is not None
+    return {
         "predicted": [clusters.classes[c] for c in clusters.members],
         "classes": list(clusters.names),
         "clusters": list(clusters.members),
         "cluster_class": list(clusters.classes),
-        "match": model.result_.to_dict(),
-        "columns": found.tables.to_dict(),
+        "match": match.result.to_dict(),
+        **({} if trust is None else {"trust": trust.to_dict()}),
+        **({} if clusters.scores is None else clusters.scores.to_dict()),
     }
-    if found.trust is not None:
-        values["trust"] = found.trust.to_dict()
-    return values if clusters.scores is None else {**values, **clusters.scores.to_dict()}
 
 
-def _print(found: Classified) -> None:
+def _print(match: Match, tables: Tables) -> None:
     from rich.text import Text
 
     from blindmatch.cli.answers import print_all
     from blindmatch.report import proof_sentence, verdict
 
-    result, trust = found.model.result_, found.trust
-    first = [] if trust is None else [Text(trust.verdict, style="bold")]
-    sentences = (found.clusters.sentence(), verdict(result), proof_sentence(result))
-    print_all([*first, _table(found), *(Text(sentence) for sentence in sentences if sentence), *found.tables.texts])
+    sentence = None if match.clusters is None else match.clusters.sentence()
+    first = [] if match.trust is None else [Text(match.trust.verdict, style="bold")]
+    sentences = (sentence, verdict(match.result), proof_sentence(match.result))
+    print_all([*first, _table(match), *(Text(each) for each in sentences if each), *tables.texts])
 
 
-def _table(found: Classified) -> Table:
+def _table(match: Match) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     from blindmatch.cli.console import plain
     from blindmatch.cli.texts import as_percent
 
-    clusters, permutation = found.clusters, found.model.result_.permutation
+    clusters, permutation = match.clusters, match.result.permutation
+    assert clusters is not None
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("cluster", justify="right")
     table.add_column("images", justify="right")
     table.add_column("class", overflow="fold")
-    if found.trust is not None:
+    if match.trust is not None:
         table.add_column("confidence", justify="right")
     for cluster, c in enumerate(clusters.classes):
         note = "" if permutation[cluster] >= 0 else " (by its nearest neighbour)"
         row = [Text(str(cluster)), Text(str(clusters.counts[cluster])), Text(plain(clusters.names[c]) + note)]
-        if found.trust is not None:
-            row.append(Text(as_percent(found.trust.confidence[cluster])))
+        if match.trust is not None:
+            row.append(Text(as_percent(match.trust.confidence[cluster])))
         table.add_row(*row)
     return table

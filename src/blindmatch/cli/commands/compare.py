@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
@@ -23,22 +21,20 @@ if TYPE_CHECKING:
     "blindmatch compare models/ --draws 0 --json",
 )
 def compare(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One file a model: the same items, in order.")],
-    distortion: opt.Distortion = "gw",
-    time_limit: Annotated[float, typer.Option(metavar="SECONDS", help="For each match, and for each test.")] = 60.0,
-    draws: Annotated[int, typer.Option(help="Unrelated spaces that p-values come from; 0 for no p-values.")] = 39,
-    store: Annotated[
-        opt.File, typer.Option(metavar="FILE", help="Keep finished pairs in this file, and continue from it.")
-    ] = None,
-    csv: Annotated[opt.File, typer.Option(metavar="FILE", help="Write the table as CSV.")] = None,
-    report: opt.Report = None,
-    rng: opt.Seed = 0,
-    threads: opt.Threads = None,
-    json: opt.Json = False,
+    folder: Path,
+    distortion: str = "gw",
+    time_limit: float = 60.0,
+    draws: int = 39,
+    store: opt.File = None,
+    csv: opt.File = None,
+    report: opt.File = None,
+    rng: Any = 0,
+    threads: int | None = None,
+    json: bool = False,
 ) -> None:
     """Match each two models of the same items blindly: which agree, and whether the match is right."""
+    from blindmatch.cli.answers import command_line
     from blindmatch.cli.console import echo_json
-    from blindmatch.cli.inputs import command_line
     from blindmatch.cli.outputs import Delivery, check_outputs, write_table
     from blindmatch.cli.progress import watched
     from blindmatch.report.comparison import compare as compared
@@ -68,7 +64,7 @@ def compare(
 
 def _models(folder: Path, written: list[Path]) -> dict[str, FloatArray | Views]:
     """The models of a folder by their file names, without the files that are to be written."""
-    from blindmatch.cli.gaps import side_of
+    from blindmatch.cli.inputs import side_of
     from blindmatch.io.embeddings import SUFFIXES, load_embeddings
 
     if not folder.is_dir():

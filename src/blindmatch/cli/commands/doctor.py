@@ -6,12 +6,11 @@ import platform
 import sys
 from pathlib import Path
 
-from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
 
 @command("blindmatch doctor", "blindmatch doctor --json")
-def doctor(json: opt.Json = False) -> None:
+def doctor(json: bool = False) -> None:
     """Say what is installed and what the machine has: what a report of a fault needs."""
     from blindmatch.cli.console import echo_json, output
 

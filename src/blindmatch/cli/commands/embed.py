@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from blindmatch.cli import completion
-from blindmatch.cli import options as opt
 from blindmatch.cli.app import group
-from blindmatch.cli.engines import ShardEngineOptions
+from blindmatch.cli.engines import EngineOptions
 
 embed = group(
     "embed",
@@ -26,53 +24,38 @@ embed = group(
 class ModelOptions:
     """Which model, and where its embeddings go."""
 
-    model: Annotated[
-        list[str],
-        typer.Option(
-            "--model",
-            "-m",
-            autocompletion=completion.models,
-            help="From 'blindmatch models'; or timm:NAME, st:NAME, openclip:NAME, hf:NAME, random:NAME?seed=0, a "
-            "folder. Repeat it for several models: the file then has views, which 'match' uses together.",
-        ),
-    ]
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write: .safetensors or .npz.")]
+    model: list[str]
+    out: Path
 
 
 @dataclass(frozen=True)
 class ImageOptions:
     """Which images of a set."""
 
-    limit: Annotated[int | None, typer.Option(help="The largest number of images of each class.")] = None
-    classes: Annotated[Path | None, typer.Option(metavar="FILE", help="Only these classes, one per line.")] = None
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Fail at an image that cannot be read; the default is to list it.")
-    ] = False
+    limit: int | None = None
+    classes: Path | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True)
 class TextOptions:
     """How names become texts."""
 
-    prompts: Annotated[
-        str | None, typer.Option(help="Templates: cifar, imagenet, imagenet7, name, definition, a dataset, or a file.")
-    ] = None
-    wordnet: Annotated[
-        Path | None, typer.Option("--wordnet", metavar="FOLDER", help="WordNet 3.0, for definitions.")
-    ] = None
+    prompts: str | None = None
+    wordnet: Path | None = None
 
 
 @dataclass(frozen=True)
 class EncodingOptions:
     """Where data come from and where models run."""
 
-    split: Annotated[str | None, typer.Option(help="Of a dataset: test, train, val. Default: as in the paper.")] = None
-    root: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of the datasets.")] = Path("data")
-    download: Annotated[bool, typer.Option("--download", help="Download missing weights and data.")] = False
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto"
-    precision: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")] = "auto"
-    batch_size: Annotated[int, typer.Option(help="Halved if memory runs out.")] = 32
-    json: opt.Json = False
+    split: str | None = None
+    root: Path = Path("data")
+    download: bool = False
+    device: str = "auto"
+    precision: str = "auto"
+    batch_size: int = 32
+    json: bool = False
 
     @property
     def place(self) -> dict[str, Any]:
@@ -91,17 +74,12 @@ class EncodingOptions:
     "blindmatch embed images photos -m clip-rn50 -o x.npz --engine dask --address tcp://host:8786 --job GPU=1",
 )
 def images(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="IMAGES", help="A folder class/*.jpg; cifar10, cifar100, cinic10, imagenet100, coco; hf:NAME."
-        ),
-    ],
+    source: str,
     encoder: ModelOptions,
     which: ImageOptions,
     encoding: EncodingOptions,
-    engine: ShardEngineOptions,
-    class_means: Annotated[bool, typer.Option("--class-means", help="One row per class.")] = False,
+    engine: EngineOptions,
+    class_means: bool = False,
 ) -> None:
     """Embed images. A run that was killed resumes where it stopped."""
     from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
@@ -128,16 +106,13 @@ def images(
     "blindmatch embed texts captions.csv --column caption -m all-mpnet-base-v2 -o texts.safetensors --download",
 )
 def texts(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="TEXTS", help=".txt, .csv, .tsv, .parquet; a folder of classes; a dataset; hf:NAME."),
-    ],
+    source: str,
     encoder: ModelOptions,
     words: TextOptions,
     encoding: EncodingOptions,
-    engine: ShardEngineOptions,
-    all_prompts: Annotated[bool, typer.Option("--all-prompts", help="One row per prompt, no mean.")] = False,
-    column: Annotated[str | None, typer.Option(help="Of a table, the column with the texts.")] = None,
+    engine: EngineOptions,
+    all_prompts: bool = False,
+    column: str | None = None,
 ) -> None:
     """Embed texts, or class names in prompts. A run that was killed resumes where it stopped."""
     from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
@@ -162,20 +137,14 @@ def texts(
     "blindmatch embed classes cifar10 --vision paper --language paper -o study --download",
 )
 def classes(
-    source: Annotated[str, typer.Argument(metavar="IMAGES", help="A folder class/*.jpg, or a dataset with classes.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder to write to.")],
+    source: str,
+    out: Path,
     words: TextOptions,
     which: ImageOptions,
     encoding: EncodingOptions,
-    engine: ShardEngineOptions,
-    vision: Annotated[
-        list[str] | None,
-        typer.Option(help="Vision models, repeatable; 'paper' for all 32. Default: a small offline one."),
-    ] = None,
-    language: Annotated[
-        list[str] | None,
-        typer.Option(help="Language models, repeatable; 'paper' for all 27. Default: a small offline one."),
-    ] = None,
+    engine: EngineOptions,
+    vision: list[str] | None = None,
+    language: list[str] | None = None,
 ) -> None:
     """Embed classes of images and their names with one or more models: both sides of a match at once."""
     from blindmatch.cli.encoding import (
@@ -209,23 +178,11 @@ def classes(
     "blindmatch embed export st:thenlper/gte-small -o gte-small --download",
 )
 def export(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL",
-            autocompletion=completion.models,
-            help="A vision model of timm or EfficientNet-Lite, or a language model of sentence-transformers.",
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FOLDER", help="The folder to write. Default: the model's name in $BLINDMATCH_ONNX."
-        ),
-    ] = None,
-    modality: Annotated[str | None, typer.Option(help="vision or language, where the name may mean both.")] = None,
-    download: Annotated[bool, typer.Option("--download", help="Download missing weights.")] = False,
-    json: opt.Json = False,
+    model: str,
+    out: Path | None = None,
+    modality: str | None = None,
+    download: bool = False,
+    json: bool = False,
 ) -> None:
     r"""Write a model as ONNX, to run it where torch is not installed.
 

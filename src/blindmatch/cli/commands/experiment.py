@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from blindmatch.cli import completion
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
-from blindmatch.cli.engines import ShardEngineOptions
+from blindmatch.cli.engines import EngineOptions
 
 if TYPE_CHECKING:
+    from blindmatch.cli.progress import ProgressLine
     from blindmatch.experiments.executors import Engine
     from blindmatch.experiments.sweeps import Moment, Sweep, SweepStatus
 
@@ -28,25 +26,21 @@ NAMES = "shuffling, small-scale, larger-scale, solvers-small, solvers-large, cla
 class RunSettings:
     """Settings that most experiments have; None for an experiment's own default."""
 
-    seeds: Annotated[int | None, typer.Option(help="Number of random seeds.")] = None
-    sizes: Annotated[str | None, typer.Option(metavar="N,N...", help="Problem sizes.")] = None
-    datasets: Annotated[opt.Words, typer.Option("--dataset", help="Repeatable, like the next ones.")] = None
-    vision: Annotated[opt.Words, typer.Option(help="A vision model.")] = None
-    language: Annotated[opt.Words, typer.Option(help="A language model.")] = None
-    solvers: Annotated[
-        opt.Words, typer.Option("-s", "--solver", help="A solver.", autocompletion=completion.solvers)
-    ] = None
-    time_limit: Annotated[float | None, typer.Option("-t", "--time-limit", metavar="SECONDS", help="For each run.")] = (
-        None
-    )
+    seeds: int | None = None
+    sizes: str | None = None
+    datasets: opt.Words = None
+    vision: opt.Words = None
+    language: opt.Words = None
+    solvers: opt.Words = None
+    time_limit: float | None = None
 
 
 @dataclass(frozen=True)
-class EngineOptions(ShardEngineOptions):
+class SweepEngineOptions(EngineOptions):
     """Where to compute."""
 
-    engine: Annotated[str, typer.Option(help="Where to compute: local, dask or slurm.")] = "local"
-    chunk: Annotated[int | None, typer.Option(help="Runs that are sent together.")] = None
+    engine: str = "local"
+    chunk: int | None = None
 
 
 @command(
@@ -58,33 +52,21 @@ class EngineOptions(ShardEngineOptions):
     note="\n\nFinished runs are kept whatever happens; the same command resumes where it stopped.",
 )
 def experiment(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help=f"One of {NAMES}.", show_default=False, autocompletion=completion.experiments
-        ),
-    ],
+    name: str,
     given: RunSettings,
-    place: EngineOptions,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small version: a minute on bundled data; one pair of models of a folder.")
-    ] = False,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="The folder of the results.")] = RESULTS,
-    embeddings: Annotated[
-        opt.File,
-        typer.Option("-e", "--embeddings", metavar="FOLDER", help="vision__DATASET__MODEL and language__..."),
-    ] = None,
-    config: Annotated[opt.File, typer.Option(metavar="FILE", help="Settings, as TOML.")] = None,
-    setting: Annotated[opt.Words, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting.")] = None,
-    only: Annotated[opt.Words, typer.Option(metavar="NAME=PATTERN", help="Only runs with such parameters.")] = None,
-    status: Annotated[bool, typer.Option("--status", help="Count what is done, and compute nothing.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Write tables and figures, and compute nothing.")] = False,
-    json: opt.Json = False,
+    place: SweepEngineOptions,
+    quick: bool = False,
+    out: Path = RESULTS,
+    embeddings: opt.File = None,
+    config: opt.File = None,
+    setting: opt.Words = None,
+    only: opt.Words = None,
+    status: bool = False,
+    report: bool = False,
+    json: bool = False,
 ) -> None:
     """Run an experiment of the paper in parallel, and show the paper's numbers next to yours."""
     from blindmatch.cli.console import complain, interrupted
-    from blindmatch.cli.engines import job_options
-    from blindmatch.experiments.executors import make_engine
     from blindmatch.experiments.sweeps import plan
 
     values = {key: value for key, value in vars(given).items() if value is not None}
@@ -93,12 +75,7 @@ def experiment(
     if status:
         _show_status(sweep, out, json)
         return
-    chosen = (
-        None
-        if report
-        else make_engine(place.engine, workers=place.workers, address=place.address, options=job_options(place.job))
-    )
-    if _run(sweep, out, chosen, place.chunk, json):
+    if _run(sweep, out, None if report else place.make(), place.chunk, json):
         complain("interrupted; finished runs are kept, and the same command resumes from there")
         raise interrupted()
 
@@ -125,15 +102,17 @@ def _fitting(known: set[str], values: dict[str, Any]) -> dict[str, Any]:
 
 def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json: bool) -> bool:
     """Compute (with an engine), write the report, show the tables; returns whether Ctrl-C ended the computing."""
+    from blindmatch.cli.answers import command_line
     from blindmatch.cli.console import echo_json, plain
-    from blindmatch.cli.inputs import command_line
+    from blindmatch.cli.progress import watched
     from blindmatch.experiments.result_tables import as_text, table_json
     from blindmatch.experiments.sweeps import compute, report, status
     from blindmatch.solving.limits import keep_what_is_done
 
-    with keep_what_is_done() as interrupted, _live_sweep() as watch:
+    # Workers can only be forked from a process without threads.
+    with keep_what_is_done() as interrupted, watched("starting", threads=False) as line:
         if engine is not None:
-            compute(sweep, out, engine=engine, chunk=chunk, watch=watch)
+            compute(sweep, out, engine=engine, chunk=chunk, watch=None if line is None else _shown_on(line))
     tables, page = report(sweep, out, command_line())
     progress = status(sweep, out)
     if json:
@@ -175,28 +154,14 @@ def _complain_about_errors(progress: SweepStatus) -> None:
         complain(f"{count} failed: {error}")
 
 
-@contextmanager
-def _live_sweep() -> Iterator[Callable[[Moment], None] | None]:
-    """Give a callback that shows a bar with the time left on stderr; None if stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+def _shown_on(line: ProgressLine) -> Callable[[Moment], None]:
+    """Show the progress of a sweep."""
+    from blindmatch.cli.progress import clock
 
-    from blindmatch.cli.progress_lines import clock
+    def show(moment: Moment) -> None:
+        ended = moment.done + moment.failed
+        left = "" if moment.seconds_left is None else f"about {clock(moment.seconds_left)} left"
+        failed = f", {moment.failed} failed" if moment.failed else ""
+        line.show(f"{ended} of {moment.total} runs{failed}", lambda: left, ended / moment.total)
 
-    # Drawn when there is news, not by a thread of its own: workers can only be forked from a process without threads.
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def show(moment: Moment) -> None:
-            left = "" if moment.seconds_left is None else f"about {clock(moment.seconds_left)} left"
-            failed = f", {moment.failed} failed" if moment.failed else ""
-            bar.update(
-                task, total=moment.total, completed=moment.done + moment.failed, description=left + failed, refresh=True
-            )
-
-        yield show
+    return show

@@ -1,4 +1,4 @@
-"""``match``: two files of embeddings."""
+"""``demo``, ``match`` and ``match-columns``: two sets of items."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
@@ -18,6 +16,34 @@ if TYPE_CHECKING:
 
 _PRICED = 400  # items on both sides together, up to which a price is suggested
 _CLASSES = 5  # times as many items as on the other side: these may be classes of those
+
+
+@command("blindmatch demo", "blindmatch demo --data countries", "blindmatch demo --seed 3 --report report.html")
+def demo(*, data: str = "cifar10", solving: opt.SolverOptions, outputs: opt.OutputOptions) -> None:
+    """Match bundled real data, shuffled, and show how many pairs are right."""
+    from blindmatch.cli import answers
+    from blindmatch.cli.texts import demo_text
+    from blindmatch.demo import load_demo
+    from blindmatch.matching.match import match_task
+    from blindmatch.problem.task import Task
+    from blindmatch.report import Match
+
+    options = answers.solve_options(solving)
+    answers.check_answer(outputs, options.solver, {"--log": solving.log})
+    shown = load_demo(data, solving.seed)
+    names = shown.source_names, shown.target_names
+    task = Task(shown.source, shown.target, scale=shown.scale, source_names=names[0], target_names=names[1])
+    result = answers.solve_with_progress(partial(match_task, task), options, solving)
+    sides = {"source": shown.source_model, "target": shown.target_model}
+    settings = {"data": data, **sides, "distortion": "gw", "scale": shown.scale}
+    match = Match(
+        answers.titled(result, f"{shown.about[0].upper()}{shown.about[1:]}", {**settings, **solving.settings}),
+        truth=shown.truth.tolist(),
+        source_images=None if shown.source_images is None else list(shown.source_images),
+    )
+    proved = None if result.certificate is None else result.verify()
+    text = demo_text(match, shown, proved, task.problem.objective(shown.truth))
+    answers.Answer(match, outputs, text).finish()
 
 
 @command(
@@ -32,94 +58,57 @@ _CLASSES = 5  # times as many items as on the other side: these may be classes o
     "blindmatch match words.npy mots.npy --candidates 5 --output partners.csv",
 )
 def match(
-    source: opt.Source,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="Embeddings of any other dimension.")],
+    source: Path,
+    target: Path,
+    *,
     what: opt.TaskOptions,
     solving: opt.SolverOptions,
     outputs: opt.OutputOptions,
     items: opt.ItemOptions,
-    start: opt.Start = None,
-    checkpoint: opt.Checkpoint = None,
-    assess: opt.Assess = False,
-    trust: opt.TrustOptions = opt.TrustOptions(),  # noqa: B008 (it is immutable)
-    output: Annotated[
-        opt.File,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the partner of each source and its confidence (.csv), or add them to SOURCE (.h5ad).",
-        ),
-    ] = None,
-    ask: Annotated[
-        bool,
-        typer.Option(
-            "--ask",
-            help="Ask for the most telling pairs on a terminal; the answers go into --known-pairs.",
-            rich_help_panel=opt.PAIRS,
-        ),
-    ] = False,
-    candidates: Annotated[
-        int,
-        typer.Option(
-            metavar="K", help="Tell the K best partners of each source, in --json and --output: 30 items or more."
-        ),
-    ] = 0,
+    start: opt.File = None,
+    checkpoint: opt.File = None,
+    assess: bool = False,
+    trust: opt.TrustOptions,
+    output: opt.File = None,
+    ask: bool = False,
+    candidates: int = 0,
 ) -> None:
     """Match two files of embeddings by the relations inside each alone."""
-    from blindmatch.cli.answers import (
-        Answer,
-        assess_with_progress,
-        check_answer,
-        check_trust,
-        plan_of,
-        solve_options,
-        solve_with_progress,
-    )
+    from blindmatch.cli import answers
     from blindmatch.cli.console import complain
     from blindmatch.cli.dialogue import ask_and_match, check_dialogue
-    from blindmatch.cli.inputs import TaskInput, command_line, read_start
+    from blindmatch.cli.inputs import TaskInput, read_start
     from blindmatch.cli.items import check_items
     from blindmatch.cli.outputs import check_partners, write_partners
     from blindmatch.matching.match import by_coordinates, match_task
-    from blindmatch.trust.prior import refuse_prior
 
     check_items(items, outputs.report)
     check_dialogue(ask, outputs.json, what.known_pairs)
-    inputs, options = TaskInput(source, target, what, items), solve_options(solving, checkpoint)
+    inputs, options = TaskInput(source, target, what, items), answers.solve_options(solving, checkpoint)
     others = {"--output": output, "--checkpoint": checkpoint, "--log": solving.log}
-    check_answer(outputs, options.solver, others, [*inputs.paths, start])
+    answers.check_answer(outputs, options.solver, others, [*inputs.paths, start])
     check_partners(output, candidates, (source, target))
-    check_trust(trust)
     assesses = assess or trust.min_confidence is not None
-    if not assesses and (trust.prior is not None or trust.prior_from is not None):
-        option = "--prior-from" if trust.prior is None else f"--prior {trust.prior:g}"
-        raise ValueError(f"{option} needs --assess or --min-confidence")
+    answers.check_trust(trust, assesses)
     task = inputs.task
     inputs.tables.warn()
     if start is not None:
         options = replace(options, start=read_start(start))
-    if by_coordinates(task, options):
-        refuse_prior(trust.prior, max(task.sizes), "--prior")
-        refuse_prior(trust.prior_from, max(task.sizes), "--prior-from")
-    plan = plan_of(trust, task) if assesses else None
-    found = solve_with_progress(partial(match_task, task), options, solving)
+    plan = answers.plan_of(trust, task, large=by_coordinates(task, options)) if assesses else None
+    found = answers.solve_with_progress(partial(match_task, task), options, solving)
     if ask:
-        again = partial(solve_with_progress, options=replace(options, start=None), given=solving)
+        again = partial(answers.solve_with_progress, options=replace(options, start=None), given=solving)
         found = ask_and_match(found, lambda task: again(partial(match_task, task)), what.known_pairs)
-    match = inputs.match(found, {**solving.settings, "command": command_line()})
-    ranking = found.ranking
+    shown, ranking = inputs.match(found, solving.settings), found.ranking
     best = found.candidates(min(candidates, ranking.most)) if candidates and ranking is not None else None
-    answer = Answer(match, outputs, tables=inputs.tables, candidates=best)
-    twins = any("have the same relations as another" in note for note in found.notes)
-    hint = "" if outputs.json else _hint(task, (source, target), inputs.labelled, twins)
+    answer = answers.Answer(shown, outputs, tables=inputs.tables, candidates=best)
     if plan is not None:
-        answer.assess(
-            trust.min_confidence, lambda: assess_with_progress(match.result, plan, solving, solving.assess_seconds)
-        )
+        answer.assess(plan, solving, solving.assess_seconds, trust.min_confidence)
     answer.write(output, lambda path: write_partners(answer.match, (source, target), candidates, path), "Partners")
     if candidates and best is None:
         complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
+    twins = any("have the same relations as another" in note for note in found.notes)
+    hint = "" if outputs.json else _hint(task, (source, target), inputs.labelled, twins)
     if hint:
         complain(f"hint: {hint}")
     answer.finish()
@@ -127,7 +116,7 @@ def match(
 
 def _hint(task: Task, files: tuple[Path, Path], labels: bool, twins: bool) -> str:
     """What to try if items have no partner: the exact command; empty if there is nothing to suggest."""
-    from blindmatch.cli.inputs import command_line
+    from blindmatch.cli.answers import command_line
 
     n, m = task.sizes
     if max(n, m) >= max(_CLASSES * min(n, m), 20):
@@ -135,9 +124,39 @@ def _hint(task: Task, files: tuple[Path, Path], labels: bool, twins: bool) -> st
         means = "; or match the means of the labelled classes (bm.class_means)" if labels else ""
         classes = f"to find clusters and name them: {shlex.join(['blindmatch', 'classify', str(many), str(few)])}"
         return f"there are {n} sources and {m} targets. If the few are classes of the many, {classes}{means}"
-    if task.hints.unmatched_cost is not None or n + m > _PRICED:
-        return ""
-    if n == m and not twins:
+    if task.hints.unmatched_cost is not None or n + m > _PRICED or (n == m and not twins):
         return ""
     why = "some items cannot be told apart" if n == m else f"there are {n} sources and {m} targets"
     return f"{why}. If items may have no partner: {command_line()} --unmatched-cost auto"
+
+
+@command(
+    "blindmatch match-columns ours.csv theirs.csv",
+    "blindmatch match-columns ours.xlsx:Staff theirs.db:people --assess --report columns.html",
+    "blindmatch match-columns ours.csv theirs.csv --unmatched-cost none --json",
+)
+def match_columns(
+    source: Path,
+    target: Path,
+    *,
+    solving: opt.SolverOptions,
+    outputs: opt.OutputOptions,
+    unmatched_cost: Any = "auto",
+    assess: bool = False,
+) -> None:
+    """Match the columns of two tables whose headers mean nothing, by how columns relate and by their shapes."""
+    from blindmatch.cli import answers
+    from blindmatch.matching.match_columns import column_task, columns_matched
+    from blindmatch.report import Match
+
+    options = answers.solve_options(solving)
+    answers.check_answer(outputs, options.solver, {"--log": solving.log}, [source, target])
+    given = column_task(source, target, unmatched_cost)
+    plan = answers.plan_of(opt.TrustOptions(), given.task) if assess else None
+    found = answers.solve_with_progress(partial(columns_matched, given), options, solving)
+    settings = {"source": source.name, "target": target.name, **found.settings, **solving.settings}
+    title = f"Columns of {source.name} matched with those of {target.name}"
+    answer = answers.Answer(Match(answers.titled(found, title, settings).sealed()), outputs)
+    if plan is not None:
+        answer.assess(plan, solving, solving.assess_seconds)
+    answer.finish()

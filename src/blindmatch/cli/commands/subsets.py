@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
@@ -24,16 +22,16 @@ if TYPE_CHECKING:
 class SubsetOptions:
     """Arguments of ``best_subsets``."""
 
-    size: Annotated[int, typer.Option(help="Items in each subset.", show_default=False)]
-    k: Annotated[int, typer.Option("-k", help="Number of subsets.")] = 10
-    distortion: opt.Distortion = "gw"
-    scale: opt.Scale = "none"
-    metric: opt.Metric = "euclidean"
-    neighbors: opt.Neighbors = None
-    engine: Annotated[str, typer.Option(help="search (no proof), exact (small cases), gurobi or scip.")] = "search"
-    time_limit: opt.SubsetsTimeLimit = None
-    rng: opt.Seed = 0
-    threads: opt.Threads = None
+    size: int
+    k: int = 10
+    distortion: str = "gw"
+    scale: str = "none"
+    metric: str = "euclidean"
+    neighbors: str | None = None
+    engine: str = "search"
+    time_limit: Any = None
+    rng: Any = 0
+    threads: int | None = None
 
 
 @command(
@@ -44,19 +42,11 @@ class SubsetOptions:
     "blindmatch match best/source.npz best/target.npz --truth rows",
 )
 def subsets(
-    source: opt.Source,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The same items in the same order, row by row.")],
+    source: Path,
+    target: Path,
     how: SubsetOptions,
-    out: Annotated[
-        opt.File,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FOLDER",
-            help="Write the best subset for 'match': source.npz and target.npz, with names, row by row.",
-        ),
-    ] = None,
-    json: opt.Json = False,
+    out: opt.File = None,
+    json: bool = False,
 ) -> None:
     """Find the subsets of paired items whose relations agree best.
 
@@ -64,7 +54,7 @@ def subsets(
     Another pairing may cost even less: run 'match' on the files that --out writes.
     """
     from blindmatch.cli.answers import print_all
-    from blindmatch.cli.gaps import side_of
+    from blindmatch.cli.inputs import side_of
     from blindmatch.cli.outputs import Delivery
     from blindmatch.cli.pairs import relation
     from blindmatch.cli.progress import busy
