@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from blindmatch.experiments.sweeps import Moment, Sweep, SweepStatus
 
 RESULTS = Path("blindmatch-results")
-NAMES = "shuffling, small-scale, larger-scale, solvers-small, solvers-large, classification, ablation"
 
 
 @dataclass(frozen=True)
