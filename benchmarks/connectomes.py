@@ -17,7 +17,8 @@ import numpy as np
 from scipy.optimize import quadratic_assignment
 
 import blindmatch as bm
-from blindmatch.geometry.relations import adjacency, read_edges
+from blindmatch.geometry.relations import adjacency
+from blindmatch.io.edge_lists import read_edges
 
 
 def halves(folder: Path, name: str) -> list[np.ndarray]:

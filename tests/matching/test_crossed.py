@@ -8,7 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import blindmatch as bm
-from blindmatch.geometry.relations import read_edges, weighed
+from blindmatch.geometry.relations import weighed
+from blindmatch.io.edge_lists import read_edges
 from blindmatch.matching.match_crossed import Landscape
 from blindmatch.solvers.base import Budget
 
@@ -119,6 +120,9 @@ def test_networkx_graphs_and_lists_of_edges(tmp_path):
     assert bm.Task(kernels=(undirected, undirected)).sides[0].tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
     with pytest.raises(ValueError, match="other nodes than the first"):
         bm.Task(kernels=[(one, two), (networkx.relabel_nodes(one, {"a": "q"}), two)])
+    undirected.add_edge("a", "c", weight=None)
+    with pytest.raises(ValueError, match="weight None; expected a number"):
+        bm.Task(kernels=(undirected, undirected))
     sparse = bm.Task(kernels=[(csr_array(np.eye(3)), csr_array(np.eye(3)))] * 2)
     assert len(sparse.layers) == 2
 
@@ -133,6 +137,41 @@ def test_weights_of_edges():
     assert task.crossed[0].given[0] == pytest.approx(np.log1p(M))
     with pytest.raises(ValueError, match="did you mean 'log'"):
         bm.Task(kernels=(M, M), edge_weights="lg")
+
+
+EDGES = [("a", "b", 2.0), ("b", "c", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b,2\nb,c,1\n", EDGES),
+        ("bodyId_pre,bodyId_post,weight\na,b,2\nb,c,1\n", EDGES),
+        ("Neuron 1,Neuron 2,Type,Nbr\na,b,EJ,2\nb,c,S,1\n", EDGES),  # columns that are not meant are passed over
+        (",from,to,synapses\n0,a,b,2\n1,b,c,1\n", EDGES),  # as pandas writes an index
+        ("x,y,z\na,b,2\nb,c,1\n", EDGES),
+        ("\ufefffrom;to;weight\r\na;b;2\r\nb;c;1\r\n", EDGES),
+        ("a\tb\t2\nb\tc\t1\n", EDGES),
+        ("# a comment\na b 2\nb c 1\n", EDGES),
+        ("pre_id,post_id\na,b\nb,c\n", [("a", "b", 1.0), ("b", "c", 1.0)]),
+        ("source,target,2\ntarget,sink,1\n", [("source", "target", 2.0), ("target", "sink", 1.0)]),  # no titles
+        ("1,2,3\n2,3,1\n3,1,1\n", [("1", "2", 3.0), ("2", "3", 1.0), ("3", "1", 1.0)]),
+        ("a,b,1\nalone\n", [("a", "b", 1.0), ("alone", "alone", 0.0)]),
+        (",a,b\na,,2\nb,1,\n", [*((x, x, 0.0) for x in "abab"), ("a", "b", 2.0), ("b", "a", 1.0)]),
+    ],
+)
+def test_edges_are_read_as_people_have_them(tmp_path, text, expected):
+    path = tmp_path / "edges.txt"
+    path.write_text(text, encoding="utf-8")
+    assert read_edges(path) == expected
+
+
+def test_a_data_frame_keeps_the_names_of_its_nodes():
+    pandas = pytest.importorskip("pandas")
+    one = pandas.DataFrame([[0, 1, 2.0], [0, 0, 1], [1, 0, 0]], index=list("abc"), columns=list("abc"))
+    other = one.loc[list("cab"), list("bca")]  # rows and columns in different orders
+    frame = bm.match(kernels=(one, other), rng=0).to_frame()
+    assert frame["source"].tolist() == frame["target"].tolist() == list("abc")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from blindmatch.cli.options import TaskOptions
-from blindmatch.geometry.relations import adjacency, read_edges
+from blindmatch.geometry.relations import adjacency
+from blindmatch.io.edge_lists import read_edges
 from blindmatch.io.embeddings import Embeddings, load_embeddings, split_parts
 from blindmatch.io.files import text_of
 from blindmatch.problem.task import Task

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from scipy.stats import rankdata
 
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.metrics import Metric, paths
-from blindmatch.io.files import text_of
+from blindmatch.io.edge_lists import Edge, read_edges
 from blindmatch.validation import FloatArray, as_array, as_square
 
 RULES = ("path", "mean")
@@ -107,9 +105,7 @@ def _complete(values: ArrayLike, name: str) -> FloatArray:
     return as_square(values, name)
 
 
-Edge = tuple[str, str, float]
 Names = tuple[str, ...]
-_TITLES = {"source", "from", "pre", "node1", "u", "src"}  # of the first column of a list of edges, in small letters
 
 
 def _ranks(matrix: FloatArray) -> FloatArray:
@@ -134,38 +130,6 @@ def weighed(matrix: Any, how: str, name: str) -> FloatArray:
     return EDGE_WEIGHTS[how](as_square(matrix, name))
 
 
-def read_edges(path: str | Path) -> list[Edge]:
-    """The edges of a CSV file with two or three columns: from, to and weight (1 if there is none).
-
-    A line with one name is a node without edges, here an edge of weight 0 to itself.
-
-    A first row of titles is skipped: if its third cell is not a number, or if the first one is "source" or "from".
-    """
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text_of(Path(path)), newline="")) if any(row)]
-    except (UnicodeDecodeError, csv.Error):
-        raise ValueError(f"{path}: not a text file with the edges of a graph, 'from,to,weight' on each line") from None
-    if rows and (rows[0][0].strip().lower() in _TITLES or (len(rows[0]) > 2 and _number(rows[0][2]) is None)):
-        del rows[0]
-    if not any(len(row) > 1 for row in rows):
-        raise ValueError(f"{path}: there is no edge in it")
-    edges = []
-    for number, row in enumerate(rows, 1):
-        weight = _number(row[2]) if len(row) == 3 else float(len(row) == 2)
-        if len(row) not in (1, 2, 3) or weight is None:
-            raise ValueError(f"{path}: edge {number} is {','.join(row)!r}; expected 'from,to' or 'from,to,weight'")
-        edges.append((row[0].strip(), row[min(len(row) - 1, 1)].strip(), weight))
-    return edges
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 def adjacency(edges: Sequence[Edge], rows: Names, columns: Names | None = None) -> FloatArray:
     """The weights of the edges from rows to columns; several edges of the same nodes are added up."""
     places = [{name: at for at, name in enumerate(names)} for names in (rows, rows if columns is None else columns)]
@@ -182,7 +146,7 @@ def nodes_of(*lists: Sequence[Edge]) -> Names:
 
 
 def graph_layers(given: Sequence[Any], side: str) -> tuple[list[Any], Names | None]:
-    """The relations of one side in each layer: matrices, networkx graphs or paths of lists of edges, and their names.
+    """The relations of one side in each layer: matrices, networkx graphs, or paths; and their names.
 
     All layers of a side have the same nodes. A list of edges names only nodes with edges, so all lists count together.
     """
@@ -194,11 +158,16 @@ def graph_layers(given: Sequence[Any], side: str) -> tuple[list[Any], Names | No
         if edges is not None:
             assert names is not None
             found.append(adjacency(edges, names))
+        elif type(one).__module__.split(".")[0] == "pandas" and set(one.index) == set(one.columns):
+            own = tuple(map(str, one.index))
+            found.append(one[one.index])
         elif type(one).__module__.split(".")[0] == "networkx":
             own = tuple(map(str, one.nodes))
             order = {node: i for i, node in enumerate(one.nodes)}
             matrix = np.zeros((len(order), len(order)))
             for start, end, weight in one.edges(data="weight", default=1.0):
+                if not isinstance(weight, Real):
+                    raise ValueError(f"{side}: edge ({start}, {end}) has weight {weight!r}; expected a number")
                 matrix[order[start], order[end]] += weight
                 if not one.is_directed() and start != end:
                     matrix[order[end], order[start]] += weight
