@@ -11,16 +11,15 @@ import numpy as np
 from blindmatch.io.files import text_of, write_atomically
 from blindmatch.validation import FloatArray, IntArray
 
-_COMMENT = re.compile(r"(#|%|//).*")
-_TITLE = re.compile(r"\A(\s*(#|%|//|(?!nan|inf)[a-z]).*\n)+", re.IGNORECASE)  # lines of words before the first number
+_COMMENT = re.compile(r"(#|%|//|!).*|^[ \t]*(?!nan|inf)[a-z].*$", re.IGNORECASE | re.MULTILINE)  # and lines of words
 _LIMIT = 10_000  # a larger size means a broken or hostile file
 
 
 def read_dat(path: str | Path) -> tuple[FloatArray, ...]:
     """Return the matrices of a ``.dat`` file: cost(p) = sum_ik A[i, k] B[p[i], p[k]], and L[i, p[i]] if there is an L.
 
-    Files in the wild have a best known cost after the size, comments (after #, % or //, or words before the first
-    number), or a third matrix, the linear term.
+    Files in the wild have a best known cost after the size, comments (after #, %, // or !, or lines that begin with
+    a word), or a third matrix, the linear term.
     """
     lines = _lines(path)
     numbers = np.concatenate([np.zeros(0), *lines])
@@ -79,7 +78,7 @@ def _lines(path: str | Path) -> list[FloatArray]:
         text = text_of(path)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text file") from None
-    text = _COMMENT.sub("", _TITLE.sub("", text))
+    text = _COMMENT.sub("", text)
     try:
         rows = [words for line in text.replace(",", " ").splitlines() if (words := line.split())]
         lines = [np.array([float(word) for word in words]) for words in rows]

@@ -133,8 +133,9 @@ def write_mps(path: str | Path, problem: QAP) -> None:
         lines.append(" mark1 'MARKER' 'INTEND'")
     # The right-hand side of the objective is subtracted.
     right += [f" rhs obj {-problem.constant!r}"] if problem.constant else []
-    lines += ["RHS", *right, "BOUNDS", *(f" UP bnd {name} 1" for name in columns if name[0] == "x")]
-    _write(path, [*lines, *(f" FX bnd {name} 0" for name in _forbidden(problem)), "ENDATA"])
+    closed = set(_forbidden(problem))  # one bound each: of two, some programs use the first
+    bounds = [f" FX bnd {x} 0" if x in closed else f" UP bnd {x} 1" for x in columns if x[0] == "x"]
+    _write(path, [*lines, "RHS", *right, "BOUNDS", *bounds, "ENDATA"])
 
 
 def _costs(problem: QAP) -> dict[str, float]:

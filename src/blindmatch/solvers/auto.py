@@ -75,7 +75,6 @@ class Auto(Solver):
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run the solver that fits the size."""
         if problem.n <= self.largest:
-            budget.phase = "search"
             if self.search:
                 find_incumbent(problem, budget, rng)
             point = convex_point(problem, budget) if problem.n >= _CONVEX_FROM and not budget.stopped else None

@@ -175,7 +175,7 @@ class Budget:
         self.limits = limits
         self.reached: Reached | None = None  # the limit that ended the run; "interrupted": the callback did
         self.nodes, self.work, self.solutions = 0, 0.0, 0
-        self.phase = ""  # of the reports that name none
+        self.phase = "search"  # of the reports that name none
         self.undo: Callable[[IntArray], IntArray] | None = None  # a match in the caller's numbering
         self.on_found: Callable[[IntArray], object] | None = None  # is told every match, for a pool
         self.error: BaseException | None = None

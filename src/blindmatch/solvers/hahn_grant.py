@@ -96,7 +96,7 @@ class FactorizedHahnGrant(Solver):
             sweep += 1
             budget.offer(np.asarray(ascent.permutation, dtype=np.intp), ascent.cost)
             budget.spend(_SWEEP_SECONDS * problem.n**4)
-            if not budget.report(ascent.bound, ascent.cost, sweep):
+            if not budget.report(ascent.bound, ascent.cost, sweep, phase="root"):
                 status = budget.stop_status
             elif status is None:
                 status = self._verdict(problem, ascent.bound - before, ascent.bound, ascent.cost, sweep)

@@ -40,7 +40,6 @@ class RunLog:
         self._cost: float | None = None  # of the last line
         self._written = -_LEAST
         self._phases: dict[str, float] = {}  # seconds of each
-        self._nodes = 0
 
     @contextmanager
     def ticking(self) -> Iterator[None]:
@@ -83,7 +82,6 @@ class RunLog:
         """Write a line if a match is better or a phase is new."""
         with self._lock:
             before, self._now = self._now, now
-            self._nodes = max(self._nodes, now.nodes)
             if before is not None:
                 spent = now.seconds - before.seconds
                 self._phases[before.phase] = self._phases.get(before.phase, 0.0) + spent
@@ -112,7 +110,9 @@ class RunLog:
         heard = 0.0 if self._now is None else self._now.seconds
         parts = [f"{phase or 'other'} {seconds:.1f} s" for phase, seconds in self._phases.items() if seconds >= 0.05]
         parts += [f"check {max(0.0, result.seconds - heard):.1f} s"] if proof is not None else []
-        self._write(f"{self._nodes} nodes, {size}; {self._seconds:.1f} s" + (": " if parts else "") + ", ".join(parts))
+        nodes = max((now.nodes for now in result.trace), default=0)
+        took = f"{self._seconds:.1f} s" + (": " if parts else "") + ", ".join(parts)
+        self._write(f"{nodes} node{'' if nodes == 1 else 's'}, {size}; {took}")
         if result.pool is not None and len(result.pool) > 1:
             self._write(repr(result.pool))
 
