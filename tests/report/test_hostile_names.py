@@ -15,7 +15,7 @@ from report.pages import found, sets
 from report.parsing import Page
 
 from blindmatch.io.csv_text import REPLACED, csv_text
-from blindmatch.report import Match, lines, render
+from blindmatch.report import Match, pictures, render
 from blindmatch.report.verdict import lower_number
 
 FORMULAS = ["=1+1", "@SUM(A1)", "+cmd|x", "-2+3", "\t=1", '=HYPERLINK("http://e","x")', "\uff1d1", "-", "-5e3x", "-.e1"]
@@ -69,8 +69,8 @@ def test_csv_for_spreadsheets() -> None:
 def test_a_name_of_200000_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture looks at the letters that may fit, not at all of them again and again."""
     looked: list[str] = []
-    width = lines.east_asian_width
-    monkeypatch.setattr(lines, "east_asian_width", lambda letter: looked.append(letter) or width(letter))
+    width = pictures.east_asian_width
+    monkeypatch.setattr(pictures, "east_asian_width", lambda letter: looked.append(letter) or width(letter))
     page_of(["L" * 200_000, "北" * 200_000, "cat", "dog"])
     assert 20 < len(looked) < 2000
 
@@ -87,7 +87,7 @@ def test_a_name_of_200000_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_names_in_the_picture_are_cut_where_they_no_longer_fit(name: str, shown: str) -> None:
-    assert lines._short(name, 178) == shown
+    assert pictures._short(name, 178) == shown
 
 
 def script(name: str, start: str, end: str) -> str:

@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from report.pages import Doubt, found, sets
 
 import blindmatch as bm
-from blindmatch.report.canvas import BAD, GOOD, PALE
+from blindmatch.report.plots import BAD, GOOD, PALE
 
 X, Y, TRUTH = sets(8)
 SWAPPED = TRUTH.copy()

@@ -4,7 +4,7 @@ import numpy as np
 
 import blindmatch as bm
 from blindmatch.matching.price import Price
-from blindmatch.report.prices import price_curve
+from blindmatch.report.pictures import price_curve
 
 
 def test_the_curve_rises_with_the_number_of_pairs() -> None:

@@ -18,11 +18,10 @@ import blindmatch as bm
 from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.problem import task as task_module
 from blindmatch.report import Match, render
-from blindmatch.report.content import drawings, moments
-from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
+from blindmatch.report.content import dissimilarity, drawings, laid_over, moments, plane, similar_together
+from blindmatch.report.html import certificate_digest
 from blindmatch.report.measures import pair_costs, random_costs
 from blindmatch.report.pairs import columns as pair_columns
-from blindmatch.report.provenance import certificate_digest
 from blindmatch.solvers.progress import Progress
 
 

@@ -13,8 +13,7 @@ from blindmatch.io.embeddings import Embeddings
 from blindmatch.io.files import text_of
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
-from blindmatch.report.images import ALL_OF_THEM
-from blindmatch.report.thumbnails import thumbnails
+from blindmatch.report.images import ALL_OF_THEM, thumbnails
 from blindmatch.solving.result import Result
 
 SAME_ROWS, SAME_NAMES = "rows", "names"  # words for --truth in place of a file

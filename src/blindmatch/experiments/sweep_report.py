@@ -126,7 +126,7 @@ def write_sweep_report(
 
     `rows` are the finished runs; `errors` counts the error messages of failed runs; the page shows `command`.
     """
-    from blindmatch.report.page import fill  # workers, which import this file, need no pages
+    from blindmatch.report.html import fill  # workers, which import this file, need no pages
 
     experiment, settings = what.experiment, what.settings
     done, planned, failed = len(rows), len(what.runs), sum(errors.values())

@@ -24,9 +24,9 @@ from blindmatch.notebook import html_table
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import CKA, MutualKNN
 from blindmatch.problem.task import QUADRATIC, Task
-from blindmatch.report.canvas import axes_or_new
-from blindmatch.report.heat import heat_map
-from blindmatch.report.page import fill
+from blindmatch.report.html import fill
+from blindmatch.report.pictures import heat_map
+from blindmatch.report.plots import axes_or_new
 from blindmatch.solvers.base import Solver
 from blindmatch.validation import FloatArray, as_floats, as_generator, at_least, positive
 

@@ -1,25 +1,91 @@
-"""A result as one HTML file that needs nothing else."""
+"""A result as one HTML file that needs nothing else: a template, styles and scripts, and a policy for the browser."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import platform
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from blindmatch.io.files import refuse_missing_folder, write_atomically
+import numpy as np
+
+from blindmatch.io.csv_text import REPLACED
+from blindmatch.io.files import file_digest, refuse_missing_folder, write_atomically
 from blindmatch.io.json_values import json_finite
+from blindmatch.proof.certificate import Certificate
 from blindmatch.report.belief import belief, chance_sentence, prior_sentence
 from blindmatch.report.content import drawings
-from blindmatch.report.heat import view_heats
-from blindmatch.report.lines import lines_of
 from blindmatch.report.match import Match
-from blindmatch.report.page import fill
 from blindmatch.report.pairs import columns, left_over, rows
-from blindmatch.report.prices import price_curve
-from blindmatch.report.provenance import record
-from blindmatch.report.sections import random_sentence, shares
-from blindmatch.report.summary import about, headline, tiles
+from blindmatch.report.pictures import lines_of, price_curve, view_heats
+from blindmatch.report.summary import about, headline, random_sentence, shares, tiles
 from blindmatch.report.verdict import proof_sentence
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+_HERE = "blindmatch.report"
+
+
+def fill(
+    template: str, scripts: Sequence[str], styles: Sequence[str], *, package: str = _HERE, data: Any, **values: Any
+) -> str:
+    """Fill in a page template. Everything in `values` is escaped; nothing in them reorders the text around it.
+
+    Parameters
+    ----------
+    template, scripts, styles
+        Names of files in the ``assets`` of `package` or of this package. Scripts and styles become part of the page.
+    package
+        Where assets are looked up first.
+    data
+        What the scripts read, as JSON.
+    values
+        What the template shows.
+    """
+    environment = _environment(package)
+
+    def text(names: Sequence[str]) -> str:
+        assert environment.loader is not None
+        return "\n".join(environment.loader.get_source(environment, name)[0] for name in names)
+
+    script, style = f"(() => {{\n'use strict';\n{text(scripts)}\n}})();", text(styles)
+    return environment.get_template(template).render(
+        values, data=json_finite(data), script=script, style=style, policy=_policy(script, style)
+    )
+
+
+@cache
+def _environment(package: str) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # only reports need it
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "assets") for name in (package, _HERE)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value.translate(REPLACED) if isinstance(value, str) else value,
+    )
+    # Letters are not escaped in JSON, so that `finalize` sees them.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
+    environment.filters["units"] = lambda text: text.replace(" %", "\u00a0%")  # a number and its unit on one line
+    return environment
+
+
+def _policy(script: str, style: str) -> str:
+    """What the browser may load and run: only this script and this style. A name can never become a script."""
+    script_hash, style_hash = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
+    )
+    return f"default-src 'none'; img-src data:; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'"
+
 
 SCRIPTS = ("page.js", "table.js", "matrices.js", "plane.js", "charts.js", "start.js", "theme.js")
 
@@ -72,3 +138,43 @@ def _settings(run: dict[str, Any]) -> dict[str, Any]:
         "platform": run["platform"],
         **{f"certificate: {key.replace('_', ' ')}": value for key, value in certificate},
     }
+
+
+PACKAGES = ("blindmatch", "numpy", "scipy")
+
+
+def record(match: Match) -> dict[str, Any]:
+    """Settings, versions, result and certificate, ready for JSON."""
+    return {
+        "title": match.title,
+        "command": match.result.settings.get("command"),
+        "settings": {key: text for key, text in match.result.settings.items() if key != "command"},
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+        "platform": f"{platform.system()} {platform.machine()}",
+        "certificate": _certificate(match),
+        "result": match.result.to_dict(),
+        **({} if match.trust is None else {"trust": match.trust.to_dict()}),
+    }
+
+
+def certificate_digest(certificate: Certificate) -> str:
+    """SHA-256 of the contents of a certificate, whether it was saved or not."""
+    digest = hashlib.sha256(repr((certificate.size, certificate.forced)).encode())
+    for side, image in certificate.symmetries:
+        digest.update(repr((side, image.tolist())).encode())
+    for node in certificate.nodes:
+        digest.update(repr((node.parent, node.pair, node.line, node.spectral, node.skipped)).encode())
+        for stage in node.stages:
+            for array in (stage.U, stage.V, stage.column_duals, stage.forbidden):
+                digest.update(f"{array.dtype} {array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _certificate(match: Match) -> dict[str, Any] | None:
+    certificate, path = match.result.certificate, match.certificate_file
+    if path is not None and path.exists():
+        return {"file": path.name, "sha256_of_file": file_digest(path)}
+    if certificate is None:
+        return None
+    return {"nodes": len(certificate.nodes), "sha256_of_contents": certificate_digest(certificate)}

@@ -1,4 +1,4 @@
-"""Static plots of a match, for papers and notebooks; `curves.py` has the others. They need matplotlib."""
+"""Static plots for papers and notebooks. They need matplotlib: ``pip install 'blindmatch[plot]'``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,38 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from blindmatch.report.canvas import BAD, GOOD, PALE, SOURCE, TARGET, axes_or_new, new_axes
-from blindmatch.report.layout import dissimilarity, laid_over, plane, similar_together
+from blindmatch.errors import pip_install
+from blindmatch.report.content import dissimilarity, laid_over, plane, similar_together
 from blindmatch.report.match import Match
-from blindmatch.report.measures import matched_kernels
+from blindmatch.report.measures import history, matched_kernels
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Assessment
+from blindmatch.validation import FloatArray, as_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# As in the report; colour-blind people tell them apart (Okabe and Ito).
+SOURCE, TARGET, GOOD, BAD, PALE = "#0072b2", "#d55e00", "#009e73", "#cc3311", "#9aa0a8"
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The axes that were given, or those of a new figure."""
+    return new_axes(1, size)[0] if ax is None else ax
+
+
+def new_axes(columns: int, size: tuple[float, float]) -> list[Axes]:
+    """New axes side by side, in a figure of pyplot: notebooks show it, and ``plt.show()`` as well."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ImportError(f"plots need matplotlib: {pip_install('plot')}") from None
+    _, axes = pyplot.subplots(1, columns, figsize=size, squeeze=False, layout="constrained")
+    return list(axes[0])
+
 
 _MOST_NAMES = 60
 _LONGEST = 28  # characters of a name
@@ -142,3 +164,81 @@ def plot_spaces(result: Result, *, truth: Sequence[int] | None = None, ax: Axes 
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.legend()
     return ax
+
+
+def plot_bounds(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Draw bound and cost over time, up to those of the result; the gap between them is shaded.
+
+    Examples
+    --------
+    >>> import numpy as np, blindmatch as bm
+    >>> points = np.random.default_rng(0).normal(size=(6, 3))
+    >>> ax = bm.plot.bounds(bm.match(points, points, solver="branch-and-bound", rng=0))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('seconds', 'cost')
+    """
+    lines: dict[str, list[tuple[float, float]]] = {"cost": [], "lower bound": []}
+    for seconds, bound, cost in history(result):
+        for name, value in (("cost", cost), ("lower bound", bound)):
+            if value is not None:
+                lines[name].append((seconds, value))
+    if not any(lines.values()):
+        raise ValueError(f"result of solver={result.solver!r} has no trace to draw")
+    ax = axes_or_new(ax, (6.0, 3.6))
+    for (name, line), colour in zip(lines.items(), (TARGET, SOURCE), strict=True):
+        if line:
+            times, values = zip(*line, strict=True)
+            ax.step(times, values, where="post", color=colour, label=name)
+    if all(lines.values()):
+        moments = np.unique([t for line in lines.values() for t, _ in line])
+        moments = moments[moments >= max(line[0][0] for line in lines.values())]
+        above, below = (_value_at(line, moments) for line in lines.values())
+        ax.fill_between(moments, below, above, step="post", color=PALE, alpha=0.25, lw=0)
+    ax.set(xlabel="seconds", ylabel="cost")
+    ax.legend()
+    return ax
+
+
+def plot_shuffling(
+    levels: ArrayLike, values: ArrayLike, *, measure: str = "", label: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw how a measure of alignment changes as more of a pairing is shuffled: mean and standard deviation.
+
+    Parameters
+    ----------
+    levels
+        (k,) which share of the pairs is shuffled, from 0 (the true pairing) to 1.
+    values
+        (k, seeds) the measure at each level for each random shuffling; (k,) if there is only one.
+    measure
+        What the values are: the label of the axis.
+    label
+        What the curve is, for the legend. Several calls with one `ax` draw several curves.
+    ax
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> import blindmatch as bm
+    >>> ax = bm.plot.shuffling([0, 0.5, 1], [[0.9, 0.9], [0.5, 0.6], [0.1, 0.2]], measure="CKA")
+    >>> [round(float(y), 2) for y in ax.lines[0].get_ydata()]
+    [0.9, 0.55, 0.15]
+    """
+    x, y = as_floats(levels, "levels", ndim=1), np.atleast_2d(np.asarray(values, dtype=float).T).T
+    if y.ndim != 2 or len(y) != len(x):
+        raise ValueError(f"values has shape {np.shape(values)}; expected ({len(x)}, seeds)")
+    y = as_floats(y, "values")
+    ax = axes_or_new(ax, (5.0, 3.6))
+    mean, spread = y.mean(axis=1), y.std(axis=1)
+    (line,) = ax.plot(x, mean, marker="o", ms=3, label=label)
+    ax.fill_between(x, mean - spread, mean + spread, color=line.get_color(), alpha=0.2, lw=0)
+    ax.set(xlabel="share of the pairs that is shuffled", ylabel=measure)
+    if label is not None:
+        ax.legend()
+    return ax
+
+
+def _value_at(line: list[tuple[float, float]], times: FloatArray) -> FloatArray:
+    """The value of a step line at each time."""
+    at = np.searchsorted([t for t, _ in line], times, side="right") - 1
+    return np.array([value for _, value in line])[at]

@@ -1,7 +1,8 @@
-"""The match at a glance: two columns of names with a line between partners. Straight lines are right."""
+"""What the template draws: the match at a glance, prices of unmatched items, how far models agree."""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
@@ -9,8 +10,12 @@ from math import ceil
 from typing import Any
 from unicodedata import east_asian_width
 
+import numpy as np
+
+from blindmatch.problem.task import Price, Task
 from blindmatch.report.match import Match
 from blindmatch.report.pairs import Column
+from blindmatch.validation import FloatArray
 
 MOST = 30  # pairs; of more, the lines would be a tangle
 WIDTH, ROW, TOP = 420, 26, 16  # units of the drawing
@@ -81,3 +86,74 @@ def _short(name: str, room: float) -> str:
     if not ends or ends[-1] <= room:
         return name
     return f"{name[: bisect_right(ends, room - _WIDE_LETTER)].rstrip()}…"
+
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 620, 26, 160  # units of the drawing
+
+
+def price_curve(price: Price | None) -> dict[str, Any] | None:
+    """What the template draws for a suggested price; prices are on a logarithmic axis.
+
+    None if the price was given, if no prices were tried, or if all are zero because every pairing costs nothing.
+    """
+    if price is None or not price.curve or not price.curve[0][0] > 0:
+        return None
+    least, most = (math.log(price.curve[at][0]) for at in (0, -1))
+    greatest = max(pairs for _, pairs in price.curve) or 1
+
+    def place(value: float) -> float:
+        return round(_LEFT + (_RIGHT - _LEFT) * (math.log(value) - least) / (most - least), 1)
+
+    points, before = [], -1
+    for value, pairs in price.curve:
+        y = round(_BOTTOM - (_BOTTOM - _TOP) * pairs / greatest, 1)
+        shown = "" if pairs == before else str(pairs)
+        points.append({"x": place(value), "y": y, "price": f"{value:.2g}", "pairs": shown})
+        before = pairs
+    path = "M" + "L".join(f"{point['x']} {point['y']}" for point in points)
+    return {"points": points, "path": path, "taken": place(price.price), "price": f"{price.price:.3g}"}
+
+
+_CELL, _HEAD_LETTER, _HEAD = 46, 7, 24  # of a cell and of a letter, in units of the drawing; letters of a name
+
+
+def heat_map(names: Sequence[str], values: FloatArray, label: str) -> dict[str, Any]:
+    """What the template draws for an (n, n) matrix of numbers up to 1; nan leaves a cell out."""
+    shown = [name if len(name) <= _HEAD else f"{name[: _HEAD - 1]}…" for name in names]
+    room = 12 + _HEAD_LETTER * max(map(len, shown))
+    cells = []
+    for (i, k), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            shade = float(np.clip(value, 0.0, 1.0))
+            cells.append(
+                {
+                    "x": room + _CELL * k,
+                    "y": room + _CELL * i,
+                    "shade": f"{0.08 + 0.92 * shade:.3f}",
+                    "over": shade > 0.55,
+                    "text": f"{value:.2f}",
+                    "title": f"{names[i]}, {names[k]}: {value:.3f}",
+                }
+            )
+    count = len(shown)
+    return {
+        "label": label,
+        "width": 2 * room + _CELL * count,  # names above lean to the right
+        "height": room + _CELL * count,
+        "side": _CELL,
+        "names": [(name, room - 8, room + _CELL * at + _CELL // 2 + 4) for at, name in enumerate(shown)],
+        "heads": [(name, room + _CELL * at + _CELL // 2, room - 8) for at, name in enumerate(shown)],
+        "cells": cells,
+    }
+
+
+def view_heats(task: Task | None) -> list[tuple[str, dict[str, Any]]]:
+    """The agreement of the views of each side that has several, with a title."""
+    if task is None or task.too_large:
+        return []
+    heats = []
+    for at, (side, views) in enumerate(zip(("source", "target"), task.views, strict=True)):
+        if views is not None and len(views.widths) > 1:
+            title = f"The {len(views.widths)} models of the {side}"
+            heats.append((title, heat_map(views.labels, task.view_agreement(at), title)))
+    return heats
