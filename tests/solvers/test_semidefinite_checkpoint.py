@@ -234,7 +234,7 @@ def test_foreign_files_are_refused_and_kept(states, tmp_path):
 
 
 def stronger(record: dict[str, np.ndarray]) -> None:
-    record["factor"] = 1.01 * record["factor"]
+    record["factor"] = 1.0001 * record["factor"]
     record["U"] = record["U"] + 1
     record["column_duals"] = record["column_duals"] + 1000
 
