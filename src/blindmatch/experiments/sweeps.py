@@ -105,8 +105,7 @@ def compute(
     watch: Watch | None = None,
 ) -> None:
     """Compute the runs that are not in the folder of results yet."""
-    with Store(out) as store:
-        sweep(what.runs, store, engine or Local(), chunk=chunk, watch=watch)
+    sweep(what.runs, Store(out), engine or Local(), chunk=chunk, watch=watch)
 
 
 def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
@@ -132,12 +131,8 @@ def status(what: Sweep, out: str | Path) -> SweepStatus:
 
 
 def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
-    """Records of these runs, including those in the journals of a killed sweep."""
-    if not (Path(out) / "results.sqlite").exists():
-        return {}
-    with Store(out) as store:
-        store.take_in(what.experiment.name)
-        return store.get(what.runs)
+    """The finished runs among these."""
+    return Store(out).get(what.runs) if Path(out).exists() else {}
 
 
 def _errors(records: Mapping[str, Record]) -> Counter[str]:
@@ -187,17 +182,13 @@ def sweep(
     name = runs[0].experiment
     with store.sweeping(name):
         store.journals(name).mkdir(parents=True, exist_ok=True)
-        store.clear_journals(name)
-        try:
-            _until_done(runs, store, engine, chunk, watch)
-        finally:
-            store.clear_journals(name)
+        _until_done(runs, store, engine, chunk, watch)
 
 
 def missing(runs: Sequence[Trial], store: Store) -> list[Trial]:
     """The runs without a result, each key once."""
-    done = store.done(runs)
-    return list({run.key: run for run in runs if run.key not in done}.values())
+    done = store.get(runs)
+    return list({run.key: run for run in runs if not _is_done(done, run)}.values())
 
 
 def select(runs: Sequence[Trial], only: Iterable[str]) -> list[Trial]:

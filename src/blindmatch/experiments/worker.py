@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import signal
@@ -29,7 +30,8 @@ def run_chunk(runs: Sequence[Trial], journals: str) -> list[Record]:
     with _pools(experiment.name).limit(limits=1), Journal(Path(journals)) as journal:
         for run in runs:
             record = _computed(experiment.compute, run)
-            journal.add(record)
+            with contextlib.suppress(OSError):  # the record is also returned to the sweep
+                journal.add(record)
             records.append(record)
     return records
 
