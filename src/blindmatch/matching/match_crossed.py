@@ -39,7 +39,7 @@ class Landscape:
     @classmethod
     def of(cls, inner: QAP, terms: Sequence[Crossed]) -> Landscape:
         """Of the relations inside both sides and between them."""
-        crossed = [((-2.0 if term.squared else -1.0) * term.there, term.back) for term in terms]
+        crossed = [((-2.0 if term.squared else -1.0) * term.weight * term.there, term.back) for term in terms]
         return cls(inner.factors, inner.linear, crossed)
 
     def gradient(self, P: FloatArray) -> FloatArray:

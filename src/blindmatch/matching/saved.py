@@ -116,7 +116,7 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
     for at, term in enumerate(task.crossed):
         arrays |= {f"there{at}": term.given[0], f"back{at}": term.given[1]}
     arrays |= {} if hints.forbidden is None else {"forbidden_pairs": hints.forbidden}
-    arrays |= {} if hints.reward is None else {"similarity": hints.reward}
+    arrays |= {} if hints.similarity is None else {"similarity": hints.similarity[0]}
     if task.known is not None:
         arrays |= {"known_source": task.known.given[0], "known_target": task.known.given[1]}
     words = {
@@ -128,6 +128,7 @@ def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
         "scale": "none" if task.scalings is None else task.scalings[0].scale,
         "known_pairs": [list(pair) for pair in hints.known],
         "known": None if task.known is None else [task.known.weight, task.known.right],
+        "similarity_weight": 1.0 if hints.similarity is None else hints.similarity[1],
         "unmatched_cost": hints.unmatched_cost,
         "max_unmatched": None if hints.unmatched_cost is None else hints.max_unmatched,
         "source_names": task.source_names,
@@ -163,6 +164,7 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
         known=_known_of(arrays, words.get("known")),
         forbidden_pairs=arrays.get("forbidden_pairs", ()),
         similarity=arrays.get("similarity"),
+        similarity_weight=words["similarity_weight"],
         unmatched_cost=words["unmatched_cost"],
         max_unmatched=words["max_unmatched"],
         source_names=words["source_names"],

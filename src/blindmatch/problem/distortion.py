@@ -194,10 +194,10 @@ class Layer:
         factor, lost = split_products(weight, product[0])
         # What rounding of the factor changes, either way, is taken from what the source costs.
         slack = np.nextafter(lost * np.abs(product[1]).max(), math.inf) if lost.any() else lost
-        return (factor, product[1]), _weighted(weight, source, slack), _weighted(weight, target)
+        return (factor, product[1]), weighted(weight, source, slack), weighted(weight, target)
 
 
-def _weighted(weight: FloatArray, own: Own, slack: FloatArray | None = None) -> Own:
+def weighted(weight: FloatArray, own: Own, slack: FloatArray | None = None) -> Own:
     """Own costs times a weight, rounded down, less `slack`; and at least what they lack then."""
     low, lost = split_products(weight, own[0])
     lacking, more = split_products(weight, own[1])

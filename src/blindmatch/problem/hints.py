@@ -28,6 +28,7 @@ class Hints:
     unmatched_cost: float | None = None  # of each item without a partner; None: as many as possible must be matched
     max_unmatched: int = 0  # the largest number of items of the smaller set that may stay unmatched
     excess: FloatArray | None = None  # (n, m), by how much each reward is too high, because it was rounded up
+    similarity: tuple[FloatArray, float] | None = None  # (n, m) and its weight, as they were given
 
     @classmethod
     def of(
@@ -48,10 +49,11 @@ class Hints:
         if max_unmatched is not None and unmatched_cost is None:
             raise ValueError(f"max_unmatched={max_unmatched!r} needs an unmatched_cost")
         price = None if unmatched_cost is None else not_negative(unmatched_cost, "unmatched_cost")
-        reward, excess = None, None
+        reward, excess, given = None, None, None
         if similarity is not None:
+            given = _matrix(similarity, sizes), weight
             with np.errstate(over="ignore", invalid="ignore"):
-                low, excess = split_products(np.array(-weight), _matrix(similarity, sizes))
+                low, excess = split_products(np.array(-weight), given[0])
             reward = -low
             if not np.isfinite(reward).all():
                 raise ValueError(f"similarity_weight={similarity_weight!r} times similarity is infinite")
@@ -66,6 +68,7 @@ class Hints:
             price,
             0 if price is None else most,
             excess,
+            given,
         )
 
     def problem(self, layers: Sequence[Layer], dummies: int | None = None) -> QAP:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from blindmatch.errors import unknown_name
+from blindmatch.geometry.kernels import offset_of
 from blindmatch.geometry.relations import EDGE_WEIGHTS, Names, graph_layers, weighed
-from blindmatch.problem.distortion import Distortion, as_sides
+from blindmatch.problem.distortion import Distortion, as_sides, weighted
 from blindmatch.problem.distortions import GromovWasserstein, InnerProduct
 from blindmatch.problem.exact_sums import split_products, split_sum
 from blindmatch.problem.qap import QAP, FactorPair, rest_of
@@ -79,14 +79,15 @@ LARGEST = 24  # items up to which the term is written as n^2 products of matrice
 class Crossed:
     """The term that compares ``there[i, p[k]]``, from source i to a target, with ``back[p[i], k]``, its mirror image.
 
-    Its loss is the squared difference, or minus the product if `squared` is False. Both matrices are divided by their
-    standard deviations if the kernels are standardised, and multiplied by the root of the weight of their layer;
-    `given` has them as they were.
+    Its loss is `weight` (of the layer) times the squared difference, or minus the product if `squared` is False. Both
+    matrices are divided by their standard deviations if the kernels are standardised; then squared differences lose
+    what all numbers have in common. `given` has the matrices as they were.
     """
 
     there: FloatArray
     back: FloatArray
     squared: bool
+    weight: float
     given: tuple[FloatArray, FloatArray]
 
     @classmethod
@@ -116,8 +117,10 @@ class Crossed:
             array = weigh(array)
             raw.append(array)
             spread = float(array.std()) if distortion.standardize else 1.0
-            matrices.append(array * (math.sqrt(weight) / (spread or 1.0)))
-        return cls(matrices[0], matrices[1], isinstance(distortion, GromovWasserstein), (raw[0], raw[1]))
+            matrices.append(array / (spread or 1.0))
+        squared = isinstance(distortion, GromovWasserstein)
+        offset = offset_of(*matrices) if squared else 0.0
+        return cls(matrices[0] - offset, matrices[1] - offset, squared, weight, (raw[0], raw[1]))
 
     def permuted(self, rows: IntArray, columns: IntArray) -> Crossed:
         """The same in another order, as ``QAP.permuted``."""
@@ -126,15 +129,17 @@ class Crossed:
     def cost(self, permutation: IntArray) -> float:
         """The sum of the losses under a permutation, in float64."""
         mine, theirs = self.there[:, permutation], self.back[permutation]
-        return float(((mine - theirs) ** 2).sum()) if self.squared else -float((mine * theirs).sum())
+        return self.weight * float(((mine - theirs) ** 2 if self.squared else -mine * theirs).sum())
 
     def added_to(self, problem: QAP) -> QAP:
         """The problem with this term, as a sum of products: exact, with n^2 of them.
 
-        The cost of i with j and k with l is -2 there[i, l] back[j, k]. For each entry (a, b) of the relations among
-        sources, which is 1 at i = a, k = b, that is the product with -2 back[j, b] there[a, l].
+        The cost of i with j and k with l is -2 weight there[i, l] back[j, k]. For each entry (a, b) of the relations
+        among sources, which is `weight` at i = a, k = b, that is the product with -2 back[j, b] there[a, l].
         """
         n = problem.n
+        if not self.weight:
+            return problem
         if n > LARGEST:
             raise ValueError(
                 f"crossed is given for {n} items; a problem for any solver has up to {LARGEST}: solver='auto' searches"
@@ -145,11 +150,12 @@ class Crossed:
         for a in np.flatnonzero(self.there.any(axis=1)):
             for b in np.flatnonzero(self.back.any(axis=0)):
                 entry = np.zeros((n, n))
-                entry[a, b] = 1.0
+                entry[a, b] = self.weight
                 low, lost = split_products(factor * self.back[:, b, None], self.there[a])
                 factors.append((entry, low))
                 lacking += [(entry, lost)] if lost.any() else []
-        squares = [split_products(one, one) for one in (self.there, self.back)] if self.squared else []
+        weight, sides = np.array(self.weight), (self.there, self.back)
+        squares = [weighted(weight, split_products(one, one)) for one in sides] if self.squared else []
         rest = problem.rest
         values = np.concatenate([[problem.constant], *(low.ravel() for low, _ in squares)])
         lost = np.concatenate([[0.0 if rest is None else rest.constant], *(more.ravel() for _, more in squares)])

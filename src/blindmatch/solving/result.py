@@ -136,11 +136,11 @@ class Result:
 
     def of_maximum(self, problem: QAP) -> Result:
         """The result of maximising `problem`, if this is that of minimising ``problem.negated()``."""
-        cost = problem.objective(self.permutation)
+        cost, low = problem.objective(self.permutation), -self.cost  # the exact cost rounded up, and rounded down
         proved = math.inf if self.lower_bound is None else max(cost, -self.lower_bound)
-        pool = self.pool and replace(self.pool, costs=-self.pool.costs)
+        pool = self.pool and replace(self.pool, costs=np.array([problem.objective(one) for one in self.pool]))
         trace = tuple(now.negated() for now in self.trace)
-        return replace(self, task=problem, cost=cost, lower_bound=cost, maximum=proved, pool=pool, trace=trace).sealed()
+        return replace(self, task=problem, cost=cost, lower_bound=low, maximum=proved, pool=pool, trace=trace).sealed()
 
     @property
     def gap(self) -> float | None:

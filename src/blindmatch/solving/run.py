@@ -232,9 +232,12 @@ def _with_pool(result: Result, finds: Finds, budget: Budget, time_limit: float |
         known = result.lower_bound is not None and finds.worst <= result.lower_bound + tolerance(problem, finds.worst)
         complete = complete and (known or prove_pool(finds, solve_part))
     pool = finds.pool(complete)
-    if (pool[0] != result.permutation).any():
-        bound = None if result.lower_bound is None else min(result.lower_bound, float(pool.costs[0]))
-        result = replace(result, permutation=pool[0], cost=float(pool.costs[0]), lower_bound=bound).sealed()
+    if not np.array_equal(pool[0], result.permutation):  # as cheap, or cheaper
+        cost, bound, status = float(pool.costs[0]), result.lower_bound, result.status
+        if bound is not None:
+            bound = min(bound, cost)
+            status = "optimal" if cost - bound <= tolerance(problem, cost) else status
+        result = replace(result, permutation=pool[0], cost=cost, lower_bound=bound, status=status).sealed()
     return replace(result, pool=pool)
 
 
