@@ -266,6 +266,37 @@ def spectral(problem: bm.QAP, _: Certificate, rng: np.random.Generator) -> Certi
     return replace(certificate, nodes=tuple(replace(node, stages=(), spectral=True) for node in certificate.nodes))
 
 
+def convex(problem: bm.QAP, _: Certificate, rng: np.random.Generator) -> Certificate:
+    """The convex quadratic bound around any points: permutations, noise, numbers of any size, up to the limit."""
+    certificate = branching_certificate(problem, rng, depth=int(rng.choice([0, 0, 0, 1, 2])))
+    nodes = []
+    for node in certificate.nodes:
+        n = node.stages[0].size if node.stages else 1
+        point = rng.choice(["permutation", "noise", "floats", "ones"])
+        X = np.eye(n)[rng.permutation(n)]
+        if point == "noise":
+            X = rng.standard_normal((n, n)) * 10.0 ** rng.uniform(-20, 2.4)
+        elif point == "floats":
+            X = np.clip(any_floats((n, n), rng).astype(np.float64), -1e3, 1e3)
+        elif point == "ones":
+            X = np.full((n, n), rng.choice([1 / n, 1e3, -1e3, 5e-324, 0.0]))
+        nodes.append(replace(node, stages=(), point=X))
+    return replace(certificate, nodes=tuple(nodes))
+
+
+def factors(problem: bm.QAP, solved: Certificate, rng: np.random.Generator) -> Certificate:
+    """A good proof with a factor of any floats: huge, tiny, infinite, NaN; sometimes one that cancels nearly all."""
+    node = solved.nodes[-1]
+    stage = node.stages[0]
+    shape = stage.pair_count + 1, int(rng.integers(0, stage.pair_count + 2))
+    F = any_floats(shape, rng)
+    if rng.random() < 0.7:
+        F = np.clip(F.astype(np.float64) * 10.0 ** -float(rng.integers(0, 200)), -1e120, 1e120)
+        F *= rng.random(shape) < rng.choice([0.1, 1.0])
+    stage = replace(stage, factor=F)
+    return replace(solved, nodes=(*solved.nodes[:-1], replace(node, stages=(stage, *node.stages))))
+
+
 def other_problem(problem: bm.QAP, _: Certificate, rng: np.random.Generator) -> Certificate:
     """The proof of another problem of the same size."""
     return _solved(random_problem(int(rng.integers(2**32)), problem.n, "symmetric"))
@@ -275,7 +306,7 @@ FORGERS: dict[str, Forger] = {
     function.__name__: function
     for function in (
         overflow, any_duals, damaged, gauge, tree, matrix_tree, skipping_tree, forced, indices, masks, spectral,
-        other_problem,
+        convex, factors, other_problem,
     )
 }  # fmt: skip
 
