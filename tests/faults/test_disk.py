@@ -106,6 +106,23 @@ def test_standard_output_on_a_full_disk(tmp_path: Path) -> None:
     assert done.stderr == "blindmatch: standard output: no space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_costs_the_log_but_not_the_run(tmp_path: Path) -> None:
+    """Files that were asked for are missing then, and named."""
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(5, 3)))
+    (tmp_path / "p.dat").write_text("2\n0 1 1 0\n0 1 1 0\n", encoding="ascii")
+    (tmp_path / "full.json").symlink_to("/dev/full")
+    for options, code, told in (
+        (["match", "x.npy", "x.npy", "--log", "/dev/full"], 0, ""),
+        (["convert", "p.dat", "full.json"], 2, "blindmatch: full.json: no space left on device"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "blindmatch", *options],
+            cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr.strip()) == (code, told)
+
+
 NOBODY = """
 import os, sys
 from pathlib import Path

@@ -54,6 +54,52 @@ def test_threads_do_not_change_the_result_and_a_store_is_continued(models, found
     assert bm.compare(models, draws=0, rng=1, store=store).pairs[1].accuracy != 0.25
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"accuracy": "<b>"}, {"accuracy": 7}, {"accuracy": 10**400}, {"cka": float("nan")}, {"p_value": -1},
+        {"one": "z"}, {"items": 9}, {"proved": "yes"}, {"lower_bound": 1e9}, {"more": 1}, {"loss": None},
+    ],
+)  # fmt: skip
+def test_what_a_store_cannot_know_is_computed_again(models, found, tmp_path, change):
+    store, two = tmp_path / "done.jsonl", {name: models[name] for name in ("a", "d")}
+    bm.compare(two, draws=0, rng=0, store=store)
+    entry = json.loads(store.read_text(encoding="utf-8"))
+    entry["pair"] |= change
+    store.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+    (pair,) = bm.compare(two, draws=0, rng=0, store=store).pairs
+    assert not pair.stated
+    assert pair.loss == found.pairs[2].loss
+
+
+def test_what_a_store_states_is_marked_and_lines_that_were_cut_off_stay_alone(models, tmp_path):
+    store = tmp_path / "done.jsonl"
+    bm.compare(models, draws=0, rng=0, store=store)
+    lines = store.read_text(encoding="utf-8").splitlines()
+    store.write_text("\n".join([*lines[:3], lines[3][:60]]), encoding="utf-8")
+    second = bm.compare(models, draws=0, rng=0, threads=1, store=store)
+    assert sum(pair.stated for pair in second.pairs) == 3
+    page = second.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "3 pairs are as the store states them" in page
+    assert all(pair.stated for pair in bm.compare(models, draws=0, rng=0, store=store).pairs)
+    store.write_text("[" * 200_000, encoding="utf-8")
+    with pytest.raises(ValueError, match="not a readable store file"):
+        bm.compare(models, draws=0, rng=0, store=store)
+
+
+def test_a_full_disk_costs_the_store_but_not_the_comparison(models, found, tmp_path):
+    resource = pytest.importorskip("resource")
+    store, before = tmp_path / "done.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.warns(RuntimeWarning, match="a pair was not written"):
+            again = bm.compare(models, draws=0, rng=0, store=store)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert again == found
+    assert 0 < sum(pair.stated for pair in bm.compare(models, draws=0, rng=0, store=store).pairs) < 6
+
+
 def test_ctrl_c_keeps_the_finished_pairs(models):
     def press(done, total):
         raise KeyboardInterrupt

@@ -210,7 +210,9 @@ def watched(
         if verbose or not (sys.stderr.isatty() or os.environ.get("BLINDMATCH_PROGRESS") == "0"):
             listeners.append(Listener(sys.stderr, OFTEN if verbose else QUIET, "blindmatch: "))
         if log is not None:
-            listeners.append(Listener(stack.enter_context(log.open("a", encoding="utf-8")), OFTEN))
+            file = log.open("a", encoding="utf-8")
+            stack.callback(_closed, file)
+            listeners.append(Listener(file, OFTEN))
             listeners[-1].write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(sys.argv[1:])}")
         stack.enter_context(_quiet_stdout())
         bar = stack.enter_context(_bar(what, threads)) if sys.stderr.isatty() and not verbose else None
@@ -252,6 +254,12 @@ def _bar(text: str, auto_refresh: bool) -> Iterator[Bar]:
     with bar:
         bar.add_task(text, total=None, left=str)
         yield bar
+
+
+def _closed(file: TextIO) -> None:
+    """Close a file; what a full disk did not take is lost."""
+    with contextlib.suppress(OSError):
+        file.close()
 
 
 @contextmanager

@@ -36,19 +36,30 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
         content = io.BytesIO()  # an archive seeks while it is written
         with undisguised_interrupt():
             write(content)
-        with target.open("ab") as stream:
+        with _naming(target), target.open("ab") as stream:
             stream.write(content.getbuffer())
         return
     refuse_missing_folder(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with undisguised_interrupt(), temporary.open("xb") as file:
+        with _naming(target), undisguised_interrupt(), temporary.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file in an error that names none, such as that of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
         raise
 
 

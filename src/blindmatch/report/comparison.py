@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.views import Views
-from blindmatch.io.files import refuse_missing_folder, write_atomically
+from blindmatch.io.files import reading, refuse_missing_folder, text_of, write_atomically
 from blindmatch.machine import usable_cores
 from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.notebook import html_table
@@ -58,6 +60,8 @@ class ComparedPair:
         Whether no other pairing costs less than the match.
     p_value
         How often unrelated spaces match as well; None if that was not tested.
+    stated
+        Whether all this is as the store says: nothing of it was computed again.
     """
 
     one: str
@@ -71,6 +75,22 @@ class ComparedPair:
     accuracy: float
     proved: bool
     p_value: float | None
+    stated: bool = False
+
+    @classmethod
+    def read(cls, values: dict[str, Any], names: tuple[str, str], items: int) -> ComparedPair | None:
+        """The pair that a line of a store states; None if it is not one of these models and items."""
+        try:
+            pair = cls(**values)
+            numbers = [pair.cka, pair.mutual_knn, pair.truth_loss, pair.loss, pair.accuracy]
+            shares = [pair.accuracy, *([] if pair.p_value is None else [pair.p_value])]
+            bound = [] if pair.lower_bound is None else [pair.lower_bound]
+            possible = all(map(math.isfinite, numbers)) and all(0 <= share <= 1 for share in shares)
+            possible = possible and all(one <= pair.loss for one in bound) and isinstance(pair.proved, bool)
+            possible = possible and (pair.one, pair.other, pair.items) == (*names, items)
+        except (TypeError, OverflowError):
+            return None
+        return replace(pair, stated=True) if possible else None
 
 
 @dataclass(frozen=True)
@@ -137,6 +157,8 @@ class Comparison:
         refuse_missing_folder(path)
         titles = {"accuracy": "Blind accuracy", "cka": "CKA", "mutual_knn": "Mutual k-NN"}
         proved = sum(pair.proved for pair in self.pairs)
+        kept = sum(pair.stated for pair in self.pairs)
+        stated = f"; {kept} pairs are as the store states them, not computed again" if kept else ""
         best = max(self.pairs, key=lambda pair: pair.accuracy, default=None)
         text = fill(
             "compare.html",
@@ -151,7 +173,7 @@ class Comparison:
             tiles=[
                 ("models", str(len(self.names)), f"{len(self.pairs)} pairs"),
                 ("items", str(self.pairs[0].items if self.pairs else 0), "the same in each model"),
-                ("proved", f"{proved} of {len(self.pairs)}", "matches that no other pairing beats"),
+                ("proved", f"{proved} of {len(self.pairs)}", "matches that no other pairing beats" + stated),
             ],
             heats=[(title, heat_map(self.names, self.matrix(value), title)) for value, title in titles.items()],
             columns=list(self.table),
@@ -301,13 +323,17 @@ class _Log:
 
     def __init__(self, path: Path | None) -> None:
         self._path, self._lock, self._known = path, threading.Lock(), dict[str, dict[str, Any]]()
+        self._begin = ""  # a line of its own after one that was cut off
         if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    entry = json.loads(line)
-                    self._known[entry["key"]] = entry["pair"]
-                except (ValueError, KeyError, TypeError):  # the last line of a run that was killed
-                    continue
+            with reading(path, "store"):
+                text = text_of(path)
+                self._begin = "\n" if text and not text.endswith("\n") else ""
+                for line in text.splitlines():
+                    try:
+                        entry = json.loads(line)
+                        self._known[entry["key"]] = entry["pair"]
+                    except (ValueError, KeyError, TypeError):  # the last line of a run that was killed
+                        continue
 
     def done(self, wanted: _Wanted, stop: threading.Event) -> ComparedPair | None:
         """The pair from the file, or compared now."""
@@ -315,13 +341,25 @@ class _Log:
             return wanted.compared(stop)
         key = wanted.key()
         known = self._known.get(key)
-        if known is not None and set(known) == {field.name for field in fields(ComparedPair)}:
-            return ComparedPair(**known)
+        stated = None if known is None else ComparedPair.read(known, wanted.names, len(wanted.sides[0]))
+        if stated is not None:
+            return stated
         pair = wanted.compared(stop)
         if pair is not None:
-            with self._lock, self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": key, "pair": asdict(pair)}) + "\n")
+            with self._lock:
+                self._write(json.dumps({"key": key, "pair": asdict(pair)}) + "\n")
         return pair
+
+    def _write(self, line: str) -> None:
+        """Append a line; a full disk costs the store, not the comparison."""
+        assert self._path is not None
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(self._begin + line)
+            self._begin = ""
+        except OSError as error:
+            self._begin = "\n"
+            warnings.warn(f"{self._path}: a pair was not written: {error.strerror}", RuntimeWarning, stacklevel=2)
 
 
 def _checked(models: Mapping[str, ArrayLike | Views]) -> tuple[tuple[str, ...], list[FloatArray | Views]]:

@@ -100,6 +100,6 @@ def _print(found: Comparison) -> None:
     for pair in found.pairs:
         numbers = (f"{value:.2f}" for value in (pair.cka, pair.mutual_knn, pair.truth_loss))
         p = "" if pair.p_value is None else f"{pair.p_value:.3f}"
-        proved = "yes" if pair.proved else "no"
+        proved = ("as stated" if pair.stated else "yes") if pair.proved else "no"
         table.add_row(plain(pair.one), plain(pair.other), *numbers, f"{pair.accuracy:.0%}", proved, p)
     output().print(table)
