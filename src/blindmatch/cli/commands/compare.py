@@ -41,7 +41,7 @@ def compare(
 
     outputs = {"--store": store, "--csv": csv, "--report": report}
     models = _models(folder, [path for path in outputs.values() if path is not None])
-    check_outputs({"--csv": csv, "--report": report}, [store] if store is not None else [])
+    check_outputs(outputs)
     with watched("comparing", verbose=False, log=None) as line:
         step = None if line is None else partial(line.step, "pairs of models")
         found = compared(
