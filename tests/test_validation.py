@@ -64,7 +64,7 @@ def test_numbers_of_pandas_that_may_be_missing(backend):
     frame.iloc[1, 0] = pd.NA
     with pytest.raises(ValueError, match=r"^X holds nan at \[1, 0\]; every value must be finite"):
         as_floats(frame, "X")
-    with pytest.raises(ValueError, match=r"^X has dtype object; expected real numbers"):
+    with pytest.raises(ValueError, match=r"^X holds text \('1'\); expected real numbers"):
         as_floats(pd.DataFrame({"a": ["1", "2"]}).convert_dtypes(dtype_backend=backend), "X")
 
 

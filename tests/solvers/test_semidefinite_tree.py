@@ -51,9 +51,9 @@ def test_the_number_of_threads_changes_nothing():
 
 def test_a_proof_that_is_too_large_is_dropped():
     problem = qaplib("nug12")
-    result = bm.solve(problem, BranchAndBound(proof_limit=400_000), rng=0)
+    result = bm.solve(problem, BranchAndBound(proof_limit=100_000), rng=0)
     assert (result.status, result.lower_bound, result.certificate) == ("optimal", 578, None)
-    assert "exceeded proof_limit=400000 bytes" in result.message
+    assert "exceeded proof_limit=100000 bytes" in result.message
 
 
 def test_phases_and_ctrl_c(monkeypatch):
