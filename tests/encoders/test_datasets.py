@@ -272,6 +272,8 @@ def test_texts_from_files(tmp_path):
     assert (table.texts, table.names) == (("one, two", "three"), ("a", "b"))
     with pytest.raises(ValueError, match="no column words; it holds id, caption"):
         load_texts(tmp_path / "t.csv", column="words")
+    (tmp_path / "t.jsonl").write_text('{"n": 1, "text": "x"}\n{"n": 2, "text": "y"}\n')
+    assert load_texts(tmp_path / "t.jsonl").texts == ("x", "y")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install '.[files]')")
     from pyarrow import parquet
 
@@ -305,7 +307,7 @@ def test_more_texts_that_cannot_be_used(tmp_path):
     with pytest.raises(ValueError, match="not a text file"):
         load_texts(tmp_path / "b.txt")
     (tmp_path / "r.csv").write_text("a,b\n1\n")
-    with pytest.raises(ValueError, match="row 2 has 1 cells"):
+    with pytest.raises(ValueError, match="line 2 has 1 cells"):
         load_texts(tmp_path / "r.csv")
     with pytest.raises(ValueError, match="did you mean 'cifar100'"):
         load_texts("cifar1000")

@@ -160,9 +160,9 @@ def load_texts(
     Parameters
     ----------
     source
-        A list; a ``.txt`` file with one text per line; a ``.csv``, ``.tsv`` or ``.parquet`` table; a folder whose
-        subfolders are classes; ``cifar10``, ``cifar100``, ``cinic10``, ``imagenet100`` for their class names; ``coco``
-        for its captions; ``hf:NAME`` for a dataset of the Hugging Face hub.
+        A list; a ``.txt`` file with one text per line; a table (``.csv``, ``.tsv``, ``.jsonl``, ``.xlsx``, SQLite,
+        ``.parquet``); a folder whose subfolders are classes; ``cifar10``, ``cifar100``, ``cinic10``, ``imagenet100``
+        for their class names; ``coco`` for its captions; ``hf:NAME`` for a dataset of the Hugging Face hub.
     prompts
         Templates into which each text is inserted (see `templates`); the texts are then class names, which must differ.
         A named dataset uses its own templates by default.

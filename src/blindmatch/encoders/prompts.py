@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import re
 import tomllib
 from collections import Counter
@@ -15,8 +13,8 @@ from typing import Any
 
 from blindmatch.encoders.item_sets import TextSet
 from blindmatch.errors import pip_install, unknown_name
-from blindmatch.io.files import reading, text_of
-from blindmatch.io.table_files import parquet_table
+from blindmatch.io.files import text_of
+from blindmatch.io.table_files import DATABASES, EXCEL, read_table, split_part
 
 WORDNET_FOLDERS = ("/usr/share/wordnet", "/usr/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
 
@@ -170,6 +168,7 @@ def read_lines(path: Path) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet", *EXCEL, *DATABASES)
 TEXT_COLUMNS = ("text", "texts", "caption", "sentence", "name", "label")
 
 
@@ -207,52 +206,23 @@ def read_texts(path: Path, column: str | None) -> TextSet:
             raise ValueError(f"{path}: it has no subfolder whose name could be a class")
         check_unique(names, str(path))
         return TextSet(path.resolve().name, names, names)
-    kind = path.suffix.lower()
-    if kind == ".txt":
+    if path.suffix.lower() == ".txt":
         lines = tuple(line.strip() for line in read_lines(path))
         check_unique(lines, str(path))
         return TextSet(path.stem, lines, lines)
-    if kind in (".csv", ".tsv"):
-        columns = _read_csv(path)
-    elif kind == ".parquet":
-        columns = _read_parquet(path)
-    else:
+    file, part = split_part(path)
+    if file.suffix.lower() not in _TABLES:
         path.open("rb").close()  # raises the usual error if the file is missing
-        raise ValueError(f"{path}: unknown file type {kind!r}; expected .txt, .csv, .tsv, .parquet or a folder")
-    return _from_columns(path, columns, column)
-
-
-def _from_columns(path: Path, columns: dict[str, list[str]], column: str | None) -> TextSet:
-    known = list(columns)
+        kinds = ", ".join(_TABLES)
+        raise ValueError(f"{path}: unknown file type {path.suffix.lower()!r}; expected .txt, {kinds} or a folder")
+    table = read_table(file, part)
+    if table.titles is None:
+        raise ValueError(f"{path}: expected a header line and texts below it")
+    columns = dict(zip(table.titles, table.columns, strict=True))
+    known = [title for title, cells in columns.items() if any(isinstance(cell, str) for cell in cells)]
     chosen = column or next((name for name in known if name.lower() in TEXT_COLUMNS), known[0] if known else None)
-    if chosen is None or chosen not in columns:
+    if chosen is None or chosen not in known:
         raise ValueError(f"{path}: it has no column {column or 'of texts'}; it holds {', '.join(known) or 'nothing'}")
     texts = tuple(columns[chosen])
     owner = next((name for name in known if name.lower() in ("name", "id") and name != chosen), None)
-    return TextSet(path.stem, texts, texts if owner is None else tuple(columns[owner]), about={"column": chosen})
-
-
-def _read_csv(path: Path) -> dict[str, list[str]]:
-    try:
-        text = text_of(path)
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a text file") from None
-    with reading(path, path.suffix):
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;", key=text.partition("\n")[0].count)
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(row)]
-    if len(rows) < 2:
-        raise ValueError(f"{path}: expected a header line and texts below it")
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise ValueError(f"{path}: row {number} has {len(row)} cells, the first has {len(rows[0])}")
-    return {name.strip(): [row[place] for row in rows[1:]] for place, name in enumerate(rows[0])}
-
-
-def _read_parquet(path: Path) -> dict[str, list[str]]:
-    table = parquet_table(path)
-    from pyarrow import types
-
-    kinds = {field.name: field.type for field in table.schema}
-    texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
-    with reading(path, ".parquet"):
-        return {name: table.column(name).to_pylist() for name in texts}
+    return TextSet(file.stem, texts, texts if owner is None else tuple(columns[owner]), about={"column": chosen})
