@@ -7,6 +7,7 @@ import pytest
 
 import blindmatch as bm
 from blindmatch.matching.evaluation import evaluate
+from blindmatch.report.comparison import ComparedPair, Comparison
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,29 @@ def test_each_pair_has_the_measures_of_the_truth_and_a_proved_match(models, foun
     frame = found.to_frame()
     assert len(frame) == 6
     assert frame["accuracy"][0] == 1.0
+
+
+def test_cycles_close_where_three_models_agree(models, found):
+    same = [pair for pair in found.pairs if "d" not in (pair.one, pair.other)]
+    three = bm.compare({name: models[name] for name in ("a", "b", "<c>")}, draws=0, rng=0)
+    assert [pair.match for pair in three.pairs] == [pair.match for pair in same] == 3 * [tuple(range(8))]
+    assert three.cycles == 3 * [(1.0, 1.0)]
+    closed = found.to_frame().set_index(["one", "other"])["cycle_closes"]
+    assert closed["a", "b"] == 1.0  # by way of "<c>" and of "d": both ways there and back are the same
+    assert 0 <= closed["<c>", "d"] <= 1
+
+
+def test_a_cycle_that_does_not_close_is_counted():
+    def pair(one, other, match):
+        return ComparedPair(one, other, 4, 0, 0, 0, 0, None, 0, False, None, match)
+
+    found = Comparison(
+        ("a", "b", "c"), (pair("a", "b", (0, 1, 3, 2)), pair("a", "c", (0, 1, 2, 3)), pair("b", "c", (1, 0, 3, 2)))
+    )
+    # by way of c: a0 -> c0 -> b1 instead of b0, a1 -> b0 instead of b1, a2 -> b3, a3 -> b2
+    assert found.cycles[0] == (0.5, 0.0)
+    two = Comparison(("a", "b"), found.pairs[:1])
+    assert two.cycles == [(None, None)]
 
 
 def test_threads_do_not_change_the_result_and_a_store_is_continued(models, found, tmp_path):

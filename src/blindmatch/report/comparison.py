@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from blindmatch.report.html import fill
 from blindmatch.report.pictures import heat_map
 from blindmatch.report.plots import axes_or_new
 from blindmatch.solvers.base import Solver
-from blindmatch.validation import FloatArray, as_floats, as_generator, at_least, positive
+from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least, positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +60,8 @@ class ComparedPair:
         Whether no other pairing costs less than the match.
     p_value
         How often unrelated spaces match as well; None if that was not tested.
+    match
+        The partner of each item in the blind match; not in the table.
     stated
         Whether all this is as the store says: nothing of it was computed again.
     """
@@ -75,20 +77,22 @@ class ComparedPair:
     accuracy: float
     proved: bool
     p_value: float | None
+    match: tuple[int, ...] = field(repr=False)
     stated: bool = False
 
     @classmethod
     def read(cls, values: dict[str, Any], names: tuple[str, str], items: int) -> ComparedPair | None:
         """The pair that a line of a store states; None if it is not one of these models and items."""
         try:
-            pair = cls(**values)
+            pair = cls(**{**values, "match": tuple(values["match"])})
             numbers = [pair.cka, pair.mutual_knn, pair.truth_loss, pair.loss, pair.accuracy]
             shares = [pair.accuracy, *([] if pair.p_value is None else [pair.p_value])]
             bound = [] if pair.lower_bound is None else [pair.lower_bound]
             possible = all(map(math.isfinite, numbers)) and all(0 <= share <= 1 for share in shares)
             possible = possible and all(one <= pair.loss for one in bound) and isinstance(pair.proved, bool)
             possible = possible and (pair.one, pair.other, pair.items) == (*names, items)
-        except (TypeError, OverflowError):
+            possible = possible and sorted(pair.match) == list(range(items))
+        except (TypeError, KeyError, OverflowError):
             return None
         return replace(pair, stated=True) if possible else None
 
@@ -113,8 +117,35 @@ class Comparison:
 
     @property
     def table(self) -> dict[str, list[Any]]:
-        """Columns with a row for each pair of models."""
-        return {field.name: [getattr(pair, field.name) for pair in self.pairs] for field in fields(ComparedPair)}
+        """Columns with a row for each pair of models; the last two are those of `cycles`."""
+        names = [one.name for one in fields(ComparedPair) if one.name != "match"]
+        closed, right = zip(*self.cycles, strict=True) if self.pairs else ((), ())
+        columns = {name: [getattr(pair, name) for pair in self.pairs] for name in names}
+        return {**columns, "cycle_closes": list(closed), "right_if_closed": list(right)}
+
+    @property
+    def cycles(self) -> list[tuple[float | None, float | None]]:
+        """For each pair of models: how often a third model leads to the same partner, and how often that is right.
+
+        None for two models, or where no cycle closes. Evidence that needs no truth: where most cycles close, the pairs
+        on which they do are right more often than others; where few do, they say nothing.
+        """
+        ways: dict[tuple[str, str], IntArray] = {}
+        for pair in self.pairs:
+            there = np.array(pair.match, dtype=np.intp)
+            ways[pair.one, pair.other], ways[pair.other, pair.one] = there, np.argsort(there)
+        found: list[tuple[float | None, float | None]] = []
+        for pair in self.pairs:
+            direct = ways[pair.one, pair.other]
+            closed = [
+                ways[via, pair.other][ways[pair.one, via]] == direct
+                for via in self.names
+                if (pair.one, via) in ways and (via, pair.other) in ways
+            ]
+            right = np.tile(direct == np.arange(len(direct)), (len(closed), 1))[np.array(closed)] if closed else None
+            share = float(np.mean(closed)) if closed else None
+            found.append((share, float(right.mean()) if right is not None and right.size else None))
+        return found
 
     def to_frame(self) -> DataFrame:
         """A pandas data frame with a row for each pair of models."""
@@ -307,6 +338,7 @@ class _Wanted:
             accuracy=float(np.mean(result.permutation == np.arange(n))),
             proved=result.status == "optimal",
             p_value=p,
+            match=tuple(result.permutation.tolist()),
         )
 
     def _measured(self, distortion: Distortion) -> float:

@@ -94,12 +94,24 @@ def _print(found: Comparison) -> None:
     from blindmatch.cli.console import output, plain
 
     table = Table(show_edge=False, pad_edge=False)
-    heads = ("model", "model", "CKA", "mutual k-NN", "loss of truth", "right", "proved", "p")
+    heads = (
+        "model",
+        "model",
+        "CKA",
+        "mutual k-NN",
+        "loss of truth",
+        "right",
+        "proved",
+        "p",
+        "cycle closes",
+        "then right",
+    )
     for at, head in enumerate(heads):
         table.add_column(head, justify="left" if at < 2 else "right")
-    for pair in found.pairs:
+    for pair, cycle in zip(found.pairs, found.cycles, strict=True):
         numbers = (f"{value:.2f}" for value in (pair.cka, pair.mutual_knn, pair.truth_loss))
         p = "" if pair.p_value is None else f"{pair.p_value:.3f}"
         proved = ("as stated" if pair.stated else "yes") if pair.proved else "no"
-        table.add_row(plain(pair.one), plain(pair.other), *numbers, f"{pair.accuracy:.0%}", proved, p)
+        closed = ("" if share is None else f"{share:.0%}" for share in cycle)
+        table.add_row(plain(pair.one), plain(pair.other), *numbers, f"{pair.accuracy:.0%}", proved, p, *closed)
     output().print(table)
