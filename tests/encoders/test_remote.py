@@ -79,7 +79,7 @@ def test_a_lost_worker_is_told_and_the_next_run_goes_on(photos, expected, tmp_pa
     kept = len(list((tmp_path / "x.npz.parts").glob("0*.npz")))
     pieces = []
     compute = remote.embed_shards
-    monkeypatch.setattr(remote, "embed_shards", lambda task, some: pieces.extend(some) or compute(task, some))
+    monkeypatch.setattr(remote, "embed_shards", lambda *given: pieces.extend(given[-1]) or compute(*given))
     with ThreadPoolExecutor(1) as pool:
         embed_images(photos, "pixels", tmp_path / "x.npz", batch_size=4, executor=pool)
     assert len(pieces) == 6 - kept
@@ -112,12 +112,12 @@ def test_what_workers_cannot_do_is_refused(photos, tmp_path):
         with pytest.raises(ValueError, match="hub: its images cannot be sent"):
             embed_images(function, "pixels", executor=pool)
         elsewhere = ImageSet("photos", (ImageItem("x", 0, tmp_path / "photos" / "gone.bmp"),), ("a",))
-        task = remote.ShardTask("pixels", (), load_image_encoder("pixels").description, 4, False)
+        task = "pixels", (), load_image_encoder("pixels").description, 4, False
         with pytest.raises(ValueError, match=r"gone\.bmp is not on the worker"):
-            remote.embed_shards(task, [(0, elsewhere)])
-        task = remote.ShardTask("pixels", (), {"library": "another"}, 4, False)
+            remote.embed_shards(*task, [(0, elsewhere)])
+        task = "pixels", (), {"library": "another"}, 4, False
         with pytest.raises(ValueError, match="all workers need the same packages"):
-            remote.embed_shards(task, [(0, photos)])
+            remote.embed_shards(*task, [(0, photos)])
 
 
 def test_a_worker_without_a_package_is_told(photos, monkeypatch):

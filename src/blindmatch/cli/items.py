@@ -38,10 +38,11 @@ def check_items(items: ItemOptions, report: Path | None) -> None:
 
 def named(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
     """The embeddings with the names from these files, if any."""
-    return (
-        _with_names(source, items.source_names, "--source-names"),
-        _with_names(target, items.target_names, "--target-names"),
-    )
+    if items.source_names is not None:
+        source = replace(source, names=tuple(_lines(items.source_names, len(source), "--source-names")))
+    if items.target_names is not None:
+        target = replace(target, names=tuple(_lines(items.target_names, len(target), "--target-names")))
+    return source, target
 
 
 def partners(
@@ -96,10 +97,6 @@ def pictures(items: ItemOptions, source: Embeddings, target: Embeddings) -> tupl
     )
 
 
-def _with_names(items: Embeddings, path: Path | None, option: str) -> Embeddings:
-    return items if path is None else replace(items, names=tuple(_lines(path, len(items), option)))
-
-
 def _lines(path: Path, count: int, option: str) -> list[str]:
     """The lines of a text file, one per item; empty lines at the end are ignored."""
     try:
@@ -134,13 +131,12 @@ def _same_names(source: Embeddings, target: Embeddings, permutation: Sequence[in
 def _pictures(path: Path | None, items: Embeddings, option: str, room: int) -> Pictures | None:
     if path is None:
         return None
-    found = _in_folder(path, items, option) if path.is_dir() else _listed(path, items, option)
+    if path.is_dir():
+        found = _in_folder(path, items, option)
+    else:  # a file with the path of a picture on each line, relative to the file; an empty line for none
+        lines = enumerate(_lines(path, len(items), option))
+        found = {item: path.parent / line for item, line in lines if line}
     return thumbnails({item: (str(file), file.read_bytes()) for item, file in found.items()}, room)
-
-
-def _listed(path: Path, items: Embeddings, option: str) -> dict[int, Path]:
-    """A file with the path of a picture on each line, relative to the file; an empty line for none."""
-    return {item: path.parent / line for item, line in enumerate(_lines(path, len(items), option)) if line}
 
 
 def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:

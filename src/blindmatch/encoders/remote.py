@@ -54,13 +54,13 @@ class Remote:
         total, size = len(work.items), shard_size(batch_size)
         missing = [start for start in range(0, total, size) if store.read(start // size) is None]
         a_task = -(-len(missing) // self.tasks) if self.tasks and missing else 1
-        task = ShardTask(self.spec, self.place, work.encoder.description, batch_size, work.strict)
+        task = self.spec, self.place, work.encoder.description, batch_size, work.strict
         done = total - sum(min(size, total - start) for start in missing)
         waiting = []
         try:
             for at in range(0, len(missing), a_task):
                 pieces = [(start, _part(work.items, start, start + size)) for start in missing[at : at + a_task]]
-                waiting.append(self.executor.submit(embed_shards, task, pieces))
+                waiting.append(self.executor.submit(embed_shards, *task, pieces))
             for future in as_completed(waiting):
                 for start, shard in _answer(future):
                     store.write(start // size, shard)
@@ -108,30 +108,26 @@ class Place:
         return Work(items, remote.encoder(modality), strict, remote)
 
 
-@dataclass(frozen=True)
-class ShardTask:
-    """The model and the options of shards that a worker embeds."""
-
-    spec: str
-    place: tuple[tuple[str, Any], ...]
-    description: dict[str, Any]
-    batch_size: int
-    strict: bool
-
-
 def describe(spec: str, modality: Modality, place: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     """The description of a model, on a worker."""
     return _loaded(spec, modality, place).description
 
 
-def embed_shards(task: ShardTask, pieces: Sequence[tuple[int, Items]]) -> list[tuple[int, Shard]]:
+def embed_shards(
+    spec: str,
+    place: tuple[tuple[str, Any], ...],
+    description: dict[str, Any],
+    batch_size: int,
+    strict: bool,
+    pieces: Sequence[tuple[int, Items]],
+) -> list[tuple[int, Shard]]:
     """Embed some shards on a worker: each as the row of its first item and its items."""
     made = []
     for start, items in pieces:
         _refuse_missing_files(items)
-        encoder = _loaded(task.spec, _modality(items), task.place)
-        _refuse_another_model(encoder.description, task.description)
-        with shard_computer(Work(items, encoder, task.strict), task.batch_size) as compute:
+        encoder = _loaded(spec, _modality(items), place)
+        _refuse_another_model(encoder.description, description)
+        with shard_computer(Work(items, encoder, strict), batch_size) as compute:
             made.append((start, compute(0, len(items)).shift(start)))
     return made
 

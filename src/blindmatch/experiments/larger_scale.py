@@ -176,7 +176,7 @@ class SolversLarge(Experiment):
             if subset_count(class_count(pair.vision), size, 1)
             for seed in range(settings.seeds)
             for solver in installed(settings.solvers)
-            if not _too_large(solver, size)
+            if solver not in SOLVERS or size <= (SOLVERS[solver].capabilities.max_size or size)
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
@@ -214,11 +214,6 @@ class SolversLarge(Experiment):
             )
             for pair, of in sorted(by_pair(rows).items())
         ]
-
-
-def _too_large(solver: str, size: int) -> bool:
-    largest = SOLVERS[solver].capabilities.max_size if solver in SOLVERS else None
-    return largest is not None and size > largest
 
 
 def _draw_costs(canvas: Any, settings: SolversLargeSettings, rows: Sequence[Row]) -> None:

@@ -47,7 +47,7 @@ class Table:
     def cells(self) -> list[list[tuple[str, float | None]]]:
         """Text of each cell, and the number that the page sorts it by."""
         return [
-            [(text, _sort_value(cell)) for text, cell in zip(texts, row, strict=True)]
+            [(text, _order(cell)) for text, cell in zip(texts, row, strict=True)]
             for texts, row in zip(self.texts(), self.rows, strict=True)
         ]
 
@@ -144,7 +144,7 @@ def _numeric(item: Table, column: int) -> bool:
     return not any(isinstance(row[column], str) for row in item.rows)
 
 
-def _sort_value(cell: Cell) -> float | None:
+def _order(cell: Cell) -> float | None:
     value = cell.mean if isinstance(cell, Spread) else cell
     return value if isinstance(value, int | float) else None
 

@@ -48,7 +48,7 @@ def lines_of(match: Match, columns: Sequence[Column]) -> dict[str, Any] | None:
         texts = [_short(name, _LONGEST + _SPACE - inset) for name, _ in names]
         parts = zip(texts, names, images, strict=True)
         sides.append([{"text": text, "y": y, "image": image} for text, (_, y), image in parts])
-        widths.append(max(map(_width, texts)))
+        widths.append(max(sum(map(_letter_width, text)) for text in texts))
         insets.append(inset)
     # The lines are as long as the names allow, but not flat; the picture is in the middle.
     room = WIDTH - sum(widths) - sum(insets)
@@ -69,11 +69,6 @@ def lines_of(match: Match, columns: Sequence[Column]) -> dict[str, Any] | None:
 def _kind(truth: Sequence[int] | None, i: int, j: int) -> str:
     """The CSS class of a line."""
     return "plain" if truth is None else "good" if truth[i] == j else "bad"
-
-
-def _width(text: str) -> float:
-    """About how wide a text is, in units of the drawing."""
-    return sum(map(_letter_width, text))
 
 
 def _letter_width(letter: str) -> float:

@@ -147,8 +147,9 @@ def proof_sentence(result: Result, nouns: Nouns = MATCH) -> str:
     """What is proved, with the numbers."""
     match, pairing = nouns
     cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
-    if _is_rounding(result):
-        cost = bound = "0"
+    lowest = result.lower_bound
+    if result.status == "optimal" and lowest is not None and result.cost - lowest > abs(result.cost) / 2:
+        cost = bound = "0"  # the cost is nothing but rounding: as small as its distance from the bound
     less, least = "less", "least"
     if result.maximum is not None:
         less, least, bound = "more", "most", upper_number(result.maximum)
@@ -161,9 +162,3 @@ def proof_sentence(result: Result, nouns: Nouns = MATCH) -> str:
     which = f" ({result.bound_name})" if result.bound_name else ""
     best = f"the best possible at {least} {bound}{which}"
     return f"The {match} costs {cost}, {best}; {seconds} by {result.solver} ({ended})."
-
-
-def _is_rounding(result: Result) -> bool:
-    """Whether the cost of an optimal match is nothing but rounding: it is as small as its distance from the bound."""
-    bound = result.lower_bound
-    return result.status == "optimal" and bound is not None and result.cost - bound > abs(result.cost) / 2

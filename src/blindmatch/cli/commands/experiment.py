@@ -65,11 +65,15 @@ def experiment(
     json: bool = False,
 ) -> None:
     """Run an experiment of the paper in parallel, and show the paper's numbers next to yours."""
+    from blindmatch import experiments
     from blindmatch.cli.console import complain, interrupted
+    from blindmatch.experiments.protocol import parse_assignments, read_config
     from blindmatch.experiments.sweeps import plan
 
     values = {key: value for key, value in vars(given).items() if value is not None}
-    layers = _layers(name, config, values, setting)
+    known = {item.name for item in fields(experiments.load(name).settings)}
+    layers = [read_config(config, name, experiments.NAMES)] if config is not None else []
+    layers += [_fitting(known, values), parse_assignments(setting)]
     sweep = plan(name, *layers, quick=quick, embeddings=embeddings, out=out, only=only or ())
     if status:
         _show_status(sweep, out, json)
@@ -77,15 +81,6 @@ def experiment(
     if _run(sweep, out, None if report else place.make(), place.chunk, json):
         complain("interrupted; finished runs are kept, and the same command resumes from there")
         raise interrupted()
-
-
-def _layers(name: str, config: Path | None, values: dict[str, Any], setting: list[str] | None) -> list[dict[str, Any]]:
-    from blindmatch import experiments
-    from blindmatch.experiments.protocol import parse_assignments, read_config
-
-    known = {item.name for item in fields(experiments.load(name).settings)}
-    layers = [read_config(config, name, experiments.NAMES)] if config is not None else []
-    return [*layers, _fitting(known, values), parse_assignments(setting)]
 
 
 def _fitting(known: set[str], values: dict[str, Any]) -> dict[str, Any]:

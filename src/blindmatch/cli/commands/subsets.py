@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,7 +54,7 @@ def subsets(
     """
     from blindmatch.cli.answers import print_all
     from blindmatch.cli.inputs import side_of
-    from blindmatch.cli.outputs import Delivery
+    from blindmatch.cli.outputs import Delivery, check_outputs
     from blindmatch.cli.pairs import relation
     from blindmatch.cli.progress import busy
     from blindmatch.cli.tables import Tables
@@ -65,7 +64,10 @@ def subsets(
     one, other = load_embeddings(source), load_embeddings(target)
     sides = {"source.npz": one, "target.npz": other}
     if out is not None:
-        check_folder(out, sides, (source, target))
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"--out {out}: this is a file; expected a folder")
+        out.mkdir(exist_ok=True)
+        check_outputs({f"--out, {name}": out / name for name in sides}, (source, target))
     tables = Tables.scaled(one, other, how.scale)
     with tables.warned(), busy(f"looking for subsets of {how.size} items ({how.engine})", how.time_limit):
         found = best_subsets(side_of(one), side_of(other), **{**vars(how), **relation(how.metric, how.neighbors)})
@@ -82,16 +84,6 @@ def subsets(
             delivery.write(out / name, partial(_write, side, names, found.subsets[0]))
         delivery.announce(f"Best subset: {out / 'source.npz'} {out / 'target.npz'}")
     delivery.end("these are the best so far" if found.status == "interrupted" else "")
-
-
-def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path]) -> None:
-    """Make the folder, and refuse now what would fail only after the search."""
-    from blindmatch.cli.outputs import check_outputs
-
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"--out {folder}: this is a file; expected a folder")
-    folder.mkdir(exist_ok=True)
-    check_outputs({f"--out, {name}": folder / name for name in names}, inputs)
 
 
 def _write(side: Embeddings, names: tuple[str, ...] | None, rows: IntArray, path: Path) -> None:
