@@ -113,6 +113,16 @@ def subset_arguments() -> Arguments:
     return {"cost": np.random.default_rng(0).random((8, 8)), "size": 3, "k": 2, "budget": budget()}
 
 
+def box_arguments(n: int = N) -> Arguments:
+    """What the box step of the splitting takes, with a slack of one panel."""
+    rows, columns = (each.ravel().astype(np.int32) for each in np.indices((n, n)))
+    side = n * n + 1
+    square, tall = (side, side), (side, 2 * n)
+    shapes = {"state": square, "point": square, "cost": square, "slack": (3, side), "duals": tall, "sums": tall}
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in {**shapes, "transposed": tall[::-1]}.items()}
+    return {**arrays, "rows": rows, "columns": columns, "weight": 1.0, "begin": 0}
+
+
 def method(make: Callable[[], Any], name: str, **arguments: Any) -> tuple[Callable[..., Any], Arguments]:
     """A bound method, as a function of `self`."""
     return getattr(type(make()), name), {"self": make(), **arguments}
@@ -164,6 +174,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Arguments]]] = {
     "Target.__init__": lambda: constructor(
         _core.Target, tolerance=1e-6, granularity=0.0, noise=0.0, gap=0.0, enough=1.0
     ),
+    "box_step": lambda: (_core.box_step, box_arguments()),
     "branch_and_bound": lambda: (
         _core.branch_and_bound,
         {"problem": problem(), "options": tree_options(), "initial": permutation(), "budget": budget()},
