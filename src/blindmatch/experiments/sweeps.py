@@ -97,12 +97,7 @@ def plan(
 
 
 def compute(
-    what: Sweep,
-    out: str | Path,
-    *,
-    engine: Engine | None = None,
-    chunk: int | None = None,
-    watch: Watch | None = None,
+    what: Sweep, out: str | Path, *, engine: Engine | None = None, chunk: int | None = None, watch: Watch | None = None
 ) -> None:
     """Compute the runs that are not in the folder of results yet."""
     sweep(what.runs, Store(out), engine or Local(), chunk=chunk, watch=watch)

@@ -121,11 +121,7 @@ def _is_records(given: Any) -> bool:
 
 
 def load_embeddings(
-    path: str | Path,
-    complete: Complete | None = None,
-    *,
-    missing: str | None = None,
-    categories: bool = False,
+    path: str | Path, complete: Complete | None = None, *, missing: str | None = None, categories: bool = False
 ) -> Embeddings:
     """Read embeddings from a file; a ValueError names the file and says what is wrong with it.
 

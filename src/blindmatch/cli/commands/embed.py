@@ -178,11 +178,7 @@ def classes(
     "blindmatch embed export st:thenlper/gte-small -o gte-small --download",
 )
 def export(
-    model: str,
-    out: Path | None = None,
-    modality: str | None = None,
-    download: bool = False,
-    json: bool = False,
+    model: str, out: Path | None = None, modality: str | None = None, download: bool = False, json: bool = False
 ) -> None:
     r"""Write a model as ONNX, to run it where torch is not installed.
 

@@ -40,13 +40,7 @@ class SubsetOptions:
     "blindmatch subsets images.npz texts.npz --size 20 --out best",
     "blindmatch match best/source.npz best/target.npz --truth rows",
 )
-def subsets(
-    source: Path,
-    target: Path,
-    how: SubsetOptions,
-    out: opt.File = None,
-    json: bool = False,
-) -> None:
+def subsets(source: Path, target: Path, how: SubsetOptions, out: opt.File = None, json: bool = False) -> None:
     """Find the subsets of paired items whose relations agree best.
 
     The true pairing of such a subset costs little.
