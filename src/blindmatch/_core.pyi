@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 import blindmatch.solvers.core_budget
 
 class Problem:
+    """An assignment problem in the normal form: see base/problem.h."""
+
     def __init__(
         self,
         factors: Sequence[
@@ -123,6 +125,8 @@ class Symmetry:
     def image(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), writable=False)]: ...
 
 class HahnGrant:
+    """The paper's Algorithm 2 (factorized), or 1: one sweep after the other."""
+
     def __init__(self, problem: Problem, *, factorized: bool, lap: str, evaluate_laps: bool, threads: int) -> None: ...
     def sweep(self, budget: blindmatch.solvers.core_budget.CoreBudget) -> bool:
         """One pass over all subproblems; False if it was cut short."""
@@ -132,8 +136,6 @@ class HahnGrant:
     ) -> None: ...
     @property
     def bound(self) -> float: ...
-    @property
-    def gain(self) -> float: ...
     @property
     def cost(self) -> float: ...
     @property
@@ -192,11 +194,15 @@ class Target:
     ) -> None: ...
 
 class DualAscentOptions:
+    """What dual_ascent may use, and when it is done."""
+
     def __init__(
         self, *, target: Target, memory_limit: int, seed: int, threads: int, relaxation: bool = True
     ) -> None: ...
 
 class BranchAndBoundOptions:
+    """Those of the root, and the limits of the tree."""
+
     def __init__(
         self,
         *,
@@ -211,6 +217,8 @@ class BranchAndBoundOptions:
     ) -> None: ...
 
 class BoundStatus(enum.Enum):
+    """Why a run ended; the caller knows which limit it was."""
+
     optimal = 0
 
     time_limit = 1

@@ -214,7 +214,7 @@ def test_ctrl_c_keeps_the_best_candidate(run, monkeypatch):
             raise KeyboardInterrupt
         return grown(*arguments)
 
-    monkeypatch.setattr(search, "_grown", press)
+    monkeypatch.setattr(search, "_grow", press)
     code, out, err = run("a.npy", "b.npz", *QUICK, "--out", "map.npz", "--json")
     assert (code, err) == (130, "blindmatch: interrupted; the best candidate so far was kept\n")
     assert len(json.loads(out)["candidates"]) == 1

@@ -16,7 +16,7 @@ import blindmatch as bm
 from blindmatch.cli.progress import Listener, ProgressLine, busy
 from blindmatch.io.qaplib import read_sln
 from blindmatch.solvers.progress import Progress
-from blindmatch.solving.limits import with_limit_noted
+from blindmatch.solving.limits import note_limit
 
 NUG5 = "5  0 1 1 2 3 1 0 2 1 2 1 2 0 1 2 2 1 1 0 1 3 2 2 1 0  0 5 2 4 1 5 0 3 0 2 2 3 0 0 0 4 0 0 0 5 1 2 0 5 0"
 
@@ -175,10 +175,10 @@ def test_starts_of_a_match():
 
 def test_the_default_limit_is_told():
     result = bm.match([[0.0], [1.0], [3.0]], [[0.0], [1.0], [3.0]], rng=0)
-    assert with_limit_noted(result, "auto") is result
-    cut = with_limit_noted(replace(result, status="time_limit"), "auto")
+    assert note_limit(result, "auto") is result
+    cut = note_limit(replace(result, status="time_limit"), "auto")
     assert "default time limit of 60 s" in cut.message
-    assert with_limit_noted(replace(result, status="time_limit"), 60.0).message == result.message
+    assert note_limit(replace(result, status="time_limit"), 60.0).message == result.message
     with pytest.raises(ValueError, match="time_limit='soon'"):
         bm.match([[0.0], [1.0]], [[0.0], [1.0]], time_limit="soon")
 

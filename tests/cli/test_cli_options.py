@@ -11,7 +11,7 @@ from strategies import rng_of
 
 import blindmatch as bm
 from blindmatch.cli.shell_words import in_shell_words
-from blindmatch.matching.price import Price, suggested_price
+from blindmatch.matching.price import Price, suggest_price
 from blindmatch.problem.distortions import MutualKNN, as_distortion
 
 
@@ -135,7 +135,7 @@ def test_a_suggested_price_leaves_the_outliers_alone(files):
     price, curve = found["unmatched_cost"], found["matched_at_price"]
     assert curve[0][0] < price < curve[-1][0]
     assert [matched for _, matched in curve] == sorted(matched for _, matched in curve)
-    assert suggested_price(bm.Task(*files)).price == price
+    assert suggest_price(bm.Task(*files)).price == price
     assert found["settings"]["unmatched"] == f"{price:g} each"
     result = bm.match(*files, unmatched_cost="auto", rng=0)
     assert result.permutation.tolist() == found["permutation"]

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import blindmatch as bm
-from blindmatch.geometry.relations import weighed
+from blindmatch.geometry.relations import EDGE_WEIGHTS
 from blindmatch.io.edge_lists import read_edges
 from blindmatch.matching.match_crossed import Landscape
 from blindmatch.solvers.base import Budget
@@ -95,7 +95,7 @@ def test_many_items_are_searched_with_a_bound_and_the_derivative_is_right(tmp_pa
     value = lambda X: landscape.curvature(X) + (landscape.linear * X).sum()  # noqa: E731
     step = value(P + 1e-3 * D) - value(P - 1e-3 * D)
     assert step / 2e-3 == pytest.approx((landscape.gradient(P) * D).sum(), rel=1e-6)
-    p = landscape.exchanged(rng.permutation(30), Budget())
+    p = landscape.polish(rng.permutation(30), Budget())
     cost = lambda q: direct(*(term.copy() for term in (A, B, there, back)), q)  # noqa: E731
     assert cost(p) > cost(truth) or (p == truth).all()
     with pytest.raises(ValueError, match="up to 24"):
@@ -129,9 +129,9 @@ def test_networkx_graphs_and_lists_of_edges(tmp_path):
 
 def test_weights_of_edges():
     M = np.array([[0.0, 3.0], [7.0, 0.0]])
-    assert weighed(M, "log", "M") == pytest.approx(np.log1p(M))
-    assert weighed(M, "binary", "M").tolist() == [[0, 1], [1, 0]]
-    assert weighed(M, "ranks", "M").tolist() == [[0, 0.5], [1, 0]]
+    assert EDGE_WEIGHTS["log"](M) == pytest.approx(np.log1p(M))
+    assert EDGE_WEIGHTS["binary"](M).tolist() == [[0, 1], [1, 0]]
+    assert EDGE_WEIGHTS["ranks"](M).tolist() == [[0, 0.5], [1, 0]]
     task = bm.Task(kernels=(M, M), edge_weights="log", crossed=(M, M))
     assert task.sides[0] == pytest.approx(np.log1p(M))
     assert task.crossed[0].given[0] == pytest.approx(np.log1p(M))

@@ -13,7 +13,7 @@ def spaces(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return X, X @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
 
 
-@pytest.mark.parametrize("step", ["settled", "held_out_margins"])
+@pytest.mark.parametrize("step", ["settle", "held_out_margins"])
 def test_ctrl_c_between_starts_and_solver(monkeypatch, step):
     def press(*arguments, **options):
         raise KeyboardInterrupt

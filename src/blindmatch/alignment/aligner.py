@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ _ENOUGH = 10_000  # rows that show whether one column outweighs the others
 _CLEAR = 0.1  # least (ceiling - floor) / ceiling for a score; images have 0.4, shapeless normal points 0.02
 
 
+@dataclass(eq=False, repr=False)  # its options are the arguments
 class BlindAligner(BaseEstimator):
     """Map one embedding space to another without known pairs; the sides need not share items or have the same size.
 
@@ -112,34 +114,19 @@ class BlindAligner(BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_clusters: int = 20,
-        n_clusterings: int = 8,
-        n_candidates: int = 5,
-        scale: str = "none",
-        metric: str | tuple[str, str] = "euclidean",
-        solver: str | Solver = "auto",
-        time_limit: float | None = None,
-        n_iterations: int = 20,
-        sample_size: int = 5000,
-        random_state: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_clusters = n_clusters
-        self.n_clusterings = n_clusterings
-        self.n_candidates = n_candidates
-        self.scale = scale
-        self.metric = metric
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_iterations = n_iterations
-        self.sample_size = sample_size
-        self.random_state = random_state
-        self.threads = threads
+    n_components: int | None = None
+    _: KW_ONLY
+    n_clusters: int = 20
+    n_clusterings: int = 8
+    n_candidates: int = 5
+    scale: str = "none"
+    metric: str | tuple[str, str] = "euclidean"
+    solver: str | Solver = "auto"
+    time_limit: float | None = None
+    n_iterations: int = 20
+    sample_size: int = 5000
+    random_state: int | None = None
+    threads: int | None = None
 
     def fit(self, X: ArrayLike | Views, Y: ArrayLike | Views, *, callback: Step | None = None) -> BlindAligner:
         """Align X (n, d) with Y (m, e); `callback` gets the name of each step, the parts that are done and their total.

@@ -58,7 +58,7 @@ class Candidates:
             self._forth, self._back, self._sides = forth[1], back[1], (a, b)
         else:
             forth, back = _again(a, b, self._forth, crew), _again(b, a, self._back, crew)
-        return _linked(forth, back)
+        return _link(forth, back)
 
     def _still(self, *sides: Points) -> bool:
         return all(
@@ -97,7 +97,7 @@ def _again(a: Points, b: Points, indices: IntArray, crew: Crew) -> tuple[FloatAr
     return products, found
 
 
-def _linked(forth: tuple[FloatArray, IntArray], back: tuple[FloatArray, IntArray]) -> Links:
+def _link(forth: tuple[FloatArray, IntArray], back: tuple[FloatArray, IntArray]) -> Links:
     n, m, near = len(forth[0]), len(back[0]), forth[0].shape[1]
     count = min(NEIGHBOURHOOD, near)
     of_a, of_b = forth[0][:, :count].mean(axis=1), back[0][:, :count].mean(axis=1)

@@ -17,7 +17,6 @@ from blindmatch.alignment.neighbours import adjusted_nearest
 from blindmatch.alignment.rotation import LearningSchedule, Pairs, learn, procrustes, unit
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.problem.distortions import GromovWasserstein
-from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.limits import complete
@@ -39,11 +38,6 @@ class CoarseStart:
     permutation: IntArray  # the match of the centres that a quick search found
     cost: float  # its distortion divided by k^2, comparable across starts
 
-    @property
-    def problem(self) -> QAP:
-        """The match of the centres as an assignment problem."""
-        return GromovWasserstein().problem(self.source_centres, self.target_centres)
-
 
 def clusterings(points: Points, clusters: int, count: int, rng: np.random.Generator) -> list[FloatArray]:
     """Unit centres of `count` independent runs of k-means, each on its own sample."""
@@ -60,7 +54,7 @@ def clusterings(points: Points, clusters: int, count: int, rng: np.random.Genera
     return found
 
 
-def screened(
+def screen(
     sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: np.random.Generator
 ) -> Iterable[CoarseStart]:
     """Match every clustering of one side quickly with every clustering of the other.
@@ -71,13 +65,14 @@ def screened(
     for i, source in enumerate(sources):
         for j, target in enumerate(targets):
             start = CoarseStart((i, j), source, target, np.arange(len(source)), 0.0)
-            result = solved(start, _SCREEN, rng=rng, threads=1)
+            result = match_centres(start, _SCREEN, rng=rng, threads=1)
             yield replace(start, permutation=result.permutation, cost=result.cost / len(source) ** 2)
 
 
-def solved(start: CoarseStart, solver: Solver, **options: Any) -> Result:
+def match_centres(start: CoarseStart, solver: Solver, **options: Any) -> Result:
     """The match of the centres, with its proof if the solver has one; `options` are those of ``bm.solve``."""
-    return complete(solve(start.problem, solver, **options))
+    problem = GromovWasserstein().problem(start.source_centres, start.target_centres)
+    return complete(solve(problem, solver, **options))
 
 
 _PAIRED = 1500  # sources that are paired
@@ -102,7 +97,7 @@ def by_centres(source: Coordinates, target: Coordinates, axes: int, rng: np.rand
     clusters = min(_CLUSTERS, len(a) // 4, len(b) // 4)
     sides = [clusterings(points, clusters, _CLUSTERINGS, rng) for points in (a, b)]
     starts = []
-    for start in screened(sides[0], sides[1], rng):
+    for start in screen(sides[0], sides[1], rng):
         crew.check()
         starts.append(start)
     best = min(starts, key=lambda start: start.cost)

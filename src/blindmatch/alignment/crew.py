@@ -25,7 +25,7 @@ class Ending:
     why: Literal["", "time_limit", "interrupted"] = ""
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
+    def record(self) -> Iterator[None]:
         """Let time and Ctrl-C end the block, but not what comes after it."""
         with keep_what_is_done() as interrupted:
             try:

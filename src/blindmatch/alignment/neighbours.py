@@ -79,10 +79,10 @@ def adjusted_similarity(a: Points, b: Points, neighbourhood: int = NEIGHBOURHOOD
     k = min(neighbourhood, *similarity.shape)
     of_a = closeness(similarity, k)
     of_b = closeness(np.ascontiguousarray(similarity.T), k)
-    return adjusted(similarity, of_a, of_b)
+    return adjust(similarity, of_a, of_b)
 
 
-def adjusted(
+def adjust(
     similarity: NDArray[np.float32], of_a: NDArray[np.float32], of_b: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Similarities, overwritten by twice themselves less the closeness of both points."""

@@ -99,8 +99,8 @@ def pairings(
     starts: list[Start] = []
     ending = Ending()
     with one_blas_thread():
-        with ending.noted():
-            for start in _learned(source, target, known.anchors, rng, learning, step):
+        with ending.record():
+            for start in _learn_from_starts(source, target, known.anchors, rng, learning, step):
                 starts.append(start)
         ranked = sorted(starts, key=lambda start: -start.learned.score)
         kept = ranked[: 1 if not ranked or _support(ranked[0], ranked) else _KEPT]
@@ -109,26 +109,27 @@ def pairings(
         for number, start in enumerate(kept):
             if ending.why == "interrupted":
                 break
-            with ending.noted():
-                for pairing in finished(source, target, start.learned.rotation, known, crew, quick=ending.why != ""):
+            with ending.record():
+                for pairing in alternate(source, target, start.learned.rotation, known, crew, quick=ending.why != ""):
                     step("assignment", number / len(kept))
                     found = [*found[:number], replace(pairing, support=_support(start, ranked))]
         if not found and kept:
-            rough = _hasty(source, target, kept[0].learned.rotation, known, threads)
-            found = [replace(rough, support=_support(kept[0], ranked))]
+            a, b = unit(source.directions @ kept[0].learned.rotation), target.directions
+            rough = assign_free(a, b, known, Crew(threads), None)  # there is no time for an assignment
+            found = [Pairing(rough, support=_support(kept[0], ranked))]
     if not found:
         found = [_along_first_axis(source, target, known)]
     return Pairings(tuple(sorted(found, key=lambda pairing: -pairing.agreement)), len(starts), ending.why)
 
 
-def finished(
+def alternate(
     source: Coordinates, target: Coordinates, rotation: Points, given: Given, crew: Crew, *, quick: bool = False
 ) -> Iterator[Pairing]:
     """Alternate between one-to-one partners and the rotation that fits them, until hardly a pair changes."""
     a, b = source.directions, target.directions
     before, candidates = None, Candidates()
     for _ in range(1 if quick else _ROUNDS):
-        partners = assigned(unit(a @ rotation), b, given, crew, candidates)
+        partners = assign_free(unit(a @ rotation), b, given, crew, candidates)
         rows = np.flatnonzero(partners >= 0)
         rotation = procrustes(a[rows], b[partners[rows]])
         agreement = float(((a[rows] @ rotation) * b[partners[rows]]).sum() / len(rows))
@@ -138,7 +139,7 @@ def finished(
         before = partners
 
 
-def assigned(a: Points, b: Points, given: Given, crew: Crew, candidates: Candidates | None) -> IntArray:
+def assign_free(a: Points, b: Points, given: Given, crew: Crew, candidates: Candidates | None) -> IntArray:
     """`one_to_one` (`in_haste` without candidates) of the items without a known partner, and the known pairs."""
     partners = np.full(len(a), -1, dtype=np.intp)
     partners[given.anchors.source] = given.anchors.target
@@ -152,7 +153,7 @@ def assigned(a: Points, b: Points, given: Given, crew: Crew, candidates: Candida
     return partners
 
 
-def _learned(
+def _learn_from_starts(
     source: Coordinates, target: Coordinates, anchors: Pairs, rng: np.random.Generator, crew: Crew, step: Step
 ) -> Iterator[Start]:
     """What each start leads to, until another one supports the best."""
@@ -160,7 +161,7 @@ def _learned(
     probes = rng.permutation(len(a))[:_PROBES]
     found: list[Start] = []
 
-    def probed(learned: Learned) -> IntArray:
+    def probe(learned: Learned) -> IntArray:
         return nearest(a[probes] @ learned.rotation, b, 1, Crew(crew.threads))[1][:, 0]
 
     plan = [entry for entry in _STARTS if entry[0] not in _SLOW or min(len(a), len(b)) > _FEW]
@@ -177,9 +178,9 @@ def _learned(
             learned = learn((a, b), pairs, schedule, rng=rng, crew=crew, anchors=anchors, better=rough.append)
         except BaseException:  # time, Ctrl-C
             if rough and not found:  # better than nothing
-                yield Start(rough[-1], probed(rough[-1]))
+                yield Start(rough[-1], probe(rough[-1]))
             raise
-        found.append(Start(learned, probed(learned)))
+        found.append(Start(learned, probe(learned)))
         yield found[-1]
         best = max(found, key=lambda start: start.learned.score)
         if _support(best, found):
@@ -189,11 +190,6 @@ def _learned(
 def _support(start: Start, among: list[Start]) -> int:
     """How many of the others have the same nearest targets."""
     return sum(float((start.partners == other.partners).mean()) >= ALIKE for other in among) - 1
-
-
-def _hasty(source: Coordinates, target: Coordinates, rotation: Points, given: Given, threads: int) -> Pairing:
-    """A rough match by a rotation, when there is no time for an assignment."""
-    return Pairing(assigned(unit(source.directions @ rotation), target.directions, given, Crew(threads), None))
 
 
 def _along_first_axis(source: Coordinates, target: Coordinates, given: Given) -> Pairing:

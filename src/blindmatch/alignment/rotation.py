@@ -12,7 +12,7 @@ from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import (
     NEIGHBOURHOOD,
-    adjusted,
+    adjust,
     adjusted_similarity,
     closeness,
     column_closeness,
@@ -211,23 +211,23 @@ def sampled_pairs(
     tall, wide = max(1, _BLOCK // len(b)), max(1, _BLOCK // len(a))
     seeds = rng.integers(2**63, size=-(-len(a) // tall))
 
-    def compared(columns: slice) -> None:
+    def compare(columns: slice) -> None:
         similarity[:, columns] = part = a @ b[columns].T
         of_b[columns] = column_closeness(part, count)
 
-    def chosen(rows: slice) -> None:
+    def choose(rows: slice) -> None:
         part = similarity[rows]
         highest[rows] = part.max(axis=1)
-        adjusted(part, closeness(part, count), of_b)
+        adjust(part, closeness(part, count), of_b)
         if keep < 1:
             drawn = np.random.default_rng(seeds[rows.start // tall]).random(part.shape, dtype=np.float32)
             part[drawn > keep] -= _BARRED
         forth[rows] = part.argmax(axis=1)
 
-    def chosen_back(columns: slice) -> None:
+    def choose_back(columns: slice) -> None:
         back[columns] = similarity[:, columns].argmax(axis=0)
 
-    for work, total, size in ((compared, len(b), wide), (chosen, len(a), tall), (chosen_back, len(b), wide)):
+    for work, total, size in ((compare, len(b), wide), (choose, len(a), tall), (choose_back, len(b), wide)):
         for _ in crew.blocks(total, size, work):
             pass
     rows = np.flatnonzero(back[forth] == np.arange(len(a)))

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from blindmatch.alignment.coarse import CoarseStart, clusterings, screened, solved
+from blindmatch.alignment.coarse import CoarseStart, clusterings, match_centres, screen
 from blindmatch.alignment.crew import Ending
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
@@ -117,7 +117,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
         for number, start in enumerate(starts):
             if grown and plan.over(_GROWING):
                 break
-            grown.append(_grown(start, source, target, plan, (number, len(starts)), rng, report))
+            grown.append(_grow(start, source, target, plan, (number, len(starts)), rng, report))
     carried = [unseen_source @ rotation for _, rotation in grown]
     overlaps = [overlap(points, unseen_target) for points in carried]
     best = int(np.argmax(overlaps))
@@ -126,7 +126,7 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     rotation = grown[best][1]
     # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
     size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
-    schedule = _reported([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
+    schedule = _report_each([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
     schedule = takewhile(lambda _: not plan.over(_REFINING), schedule)
     if not interrupted:
         with keep_what_is_done() as interrupted:
@@ -169,7 +169,7 @@ def _by_chance(
     return math.nan if plan.over(_ENDING) else overlap(unseen @ found, cloud[: len(held)])
 
 
-def _grown(
+def _grow(
     start: CoarseStart,
     source: Points,
     target: Points,
@@ -180,11 +180,11 @@ def _grown(
 ) -> tuple[Result, Points]:
     """The match of the centres of a start, and the rotation refined from it."""
     rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
-    schedule = _in_time(_reported(rounds, "refining candidates", turn, report), rounds[-1], plan)
+    schedule = _in_time(_report_each(rounds, "refining candidates", turn, report), rounds[-1], plan)
     report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
     seed = int(rng.integers(2**31))
     limit = min(_PROOF, max(plan.left(_GROWING) / 2, 1e-3))
-    result = solved(start, plan.solver, time_limit=limit, rng=seed, threads=plan.threads)
+    result = match_centres(start, plan.solver, time_limit=limit, rng=seed, threads=plan.threads)
     rough = procrustes(start.source_centres, start.target_centres[result.permutation])
     fresh = min(len(source), len(target)) >= 4 * _QUICK  # otherwise rounds use the same points and keep mistakes
     memory = _MEMORY if fresh else 0.0
@@ -198,14 +198,14 @@ def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator
     for points in (unit(source[:, :leading]), unit(target[:, :leading])):
         share = _CLUSTERING * (len(sides) + 1) / 2
         found: list[FloatArray] = []
-        for _ in _reported(range(plan.clusterings), "clustering", (len(sides), 2), report):
+        for _ in _report_each(range(plan.clusterings), "clustering", (len(sides), 2), report):
             if found and plan.over(share):
                 break
             found += clusterings(points, plan.clusters, 1, rng)
         sides.append(found)
     starts, total = [], len(sides[0]) * len(sides[1])
     report("matching centres", 0, total)
-    for start in screened(sides[0], sides[1], rng):
+    for start in screen(sides[0], sides[1], rng):
         starts.append(start)
         report("matching centres", len(starts), total)
         if len(starts) < total and plan.over(_SCREENING):
@@ -222,7 +222,7 @@ def _in_time(rounds: Iterator[int], all_axes: int, plan: Plan) -> Iterator[int]:
         yield all_axes
 
 
-def _reported(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:
+def _report_each(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:
     """Yield the parts of a step and report each; a step has several turns with equally many parts."""
     before, turns = turn
     for done, part in enumerate(parts):

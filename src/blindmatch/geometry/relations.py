@@ -123,13 +123,6 @@ EDGE_WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def weighed(matrix: Any, how: str, name: str) -> FloatArray:
-    """A matrix of edge weights, transformed: "none", "log" (of 1 + w), "binary" or "ranks"."""
-    if how not in EDGE_WEIGHTS:
-        raise unknown_name("edge_weights", how, EDGE_WEIGHTS)
-    return EDGE_WEIGHTS[how](as_square(matrix, name))
-
-
 def adjacency(edges: Sequence[Edge], rows: Names, columns: Names | None = None) -> FloatArray:
     """The weights of the edges from rows to columns; several edges of the same nodes are added up."""
     places = [{name: at for at, name in enumerate(names)} for names in (rows, rows if columns is None else columns)]
@@ -140,18 +133,14 @@ def adjacency(edges: Sequence[Edge], rows: Names, columns: Names | None = None) 
     return matrix
 
 
-def nodes_of(*lists: Sequence[Edge]) -> Names:
-    """All nodes of several lists of edges, sorted by name."""
-    return tuple(sorted({node for edges in lists for start, end, _ in edges for node in (start, end)}))
-
-
 def graph_layers(given: Sequence[Any], side: str) -> tuple[list[Any], Names | None]:
     """The relations of one side in each layer: matrices, networkx graphs, or paths; and their names.
 
     All layers of a side have the same nodes. A list of edges names only nodes with edges, so all lists count together.
     """
     listed = [read_edges(one) if isinstance(one, str | Path) else None for one in given]
-    names = nodes_of(*(edges for edges in listed if edges is not None)) or None
+    ends = {node for edges in listed if edges is not None for start, end, _ in edges for node in (start, end)}
+    names = tuple(sorted(ends)) or None
     found: list[Any] = []
     for at, (one, edges) in enumerate(zip(given, listed, strict=True)):
         own: Names | None = names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class ClassifierScores:
         return asdict(self)
 
 
+@dataclass(eq=False, repr=False)  # its options are the arguments
 class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     """Classify without labels: k-means centres, matched blindly with one embedding per class.
 
@@ -101,34 +102,19 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     ['c']
     """
 
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        n_init: int = 100,
-        normalize: bool = False,
-        scale: str = "none",
-        distortion: str | Distortion = "gw",
-        solver: str | Solver = "auto",
-        standardize: bool = True,
-        metric: str | tuple[str, str] = "euclidean",
-        neighbors: int | tuple[int, int] | None = None,
-        time_limit: TimeLimit = "auto",
-        random_state: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.normalize = normalize
-        self.scale = scale
-        self.distortion = distortion
-        self.solver = solver
-        self.standardize = standardize
-        self.metric = metric
-        self.neighbors = neighbors
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.threads = threads
+    n_clusters: int | None = None
+    _: KW_ONLY
+    n_init: int = 100
+    normalize: bool = False
+    scale: str = "none"
+    distortion: str | Distortion = "gw"
+    solver: str | Solver = "auto"
+    standardize: bool = True
+    metric: str | tuple[str, str] = "euclidean"
+    neighbors: int | tuple[int, int] | None = None
+    time_limit: TimeLimit = "auto"
+    random_state: int | None = None
+    threads: int | None = None
 
     def fit(
         self,

@@ -12,7 +12,6 @@ from scipy.optimize import linear_sum_assignment
 
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.matching.measures import foscttm, label_transfer, top_k_of
-from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import CKA, GromovWasserstein, MutualKNN
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, as_partners, at_least
 
@@ -136,11 +135,11 @@ def evaluate(
         random_deviation=AlignmentScores(*values.std(axis=0).tolist()),
         top_k=None if true is None else top_k_of(placed, Y, true, neighbors),
         foscttm=None if true is None else foscttm(placed, Y, true),
-        label_transfer=None if labels is None else _transferred(placed, Y, labels, neighbors),
+        label_transfer=None if labels is None else _label_transfer(placed, Y, labels, neighbors),
     )
 
 
-def _transferred(
+def _label_transfer(
     placed: FloatArray, Y: FloatArray, labels: tuple[Iterable[Hashable], Iterable[Hashable]], neighbors: int
 ) -> float:
     ours = as_labels(labels[0], "labels[0]", len(placed))
@@ -211,13 +210,8 @@ def _alignments(
     n = len(X)
     if n < 2:
         raise ValueError(f"{name} pairs {n} items; relations need at least 2")
-    knn, cka, gw = (
-        _values(distortion, X, Y, orders)
-        for distortion in (MutualKNN(k=min(neighbors, n - 1)), CKA(), GromovWasserstein())
-    )
-    return [AlignmentScores(-a, -b, c / n**2) for a, b, c in zip(knn, cka, gw, strict=True)]
-
-
-def _values(distortion: Distortion, X: FloatArray, Y: FloatArray, orders: list[IntArray]) -> list[float]:
-    K, G = distortion.kernels(X, Y)
-    return [float(distortion.loss(K, G[np.ix_(order, order)]).sum()) for order in orders]
+    losses: list[list[float]] = []
+    for distortion in (MutualKNN(k=min(neighbors, n - 1)), CKA(), GromovWasserstein()):
+        K, G = distortion.kernels(X, Y)
+        losses.append([float(distortion.loss(K, G[np.ix_(order, order)]).sum()) for order in orders])
+    return [AlignmentScores(-a, -b, c / n**2) for a, b, c in zip(*losses, strict=True)]

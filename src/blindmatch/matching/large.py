@@ -13,7 +13,7 @@ from blindmatch.alignment.crew import Crew, Ending, Stopped
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.margins import SimilarityRanking, confidence, held_out_margins
 from blindmatch.alignment.neighbours import NEIGHBOURHOOD
-from blindmatch.alignment.pairing import Given, Pairings, assigned, pairings
+from blindmatch.alignment.pairing import Given, Pairings, assign_free, pairings
 from blindmatch.alignment.rotation import Pairs, procrustes, unit
 from blindmatch.machine import one_blas_thread, usable_cores
 from blindmatch.problem.distortion import Distortion
@@ -117,7 +117,7 @@ class Matches:
         rows = np.flatnonzero(partners >= 0)
         return unit(a @ procrustes(a[rows], b[partners[rows]])), b
 
-    def judged(self, result: Result, partners: IntArray, remaining: Callable[[], float]) -> Result:
+    def judge(self, result: Result, partners: IntArray, remaining: Callable[[], float]) -> Result:
         """The result with its support, the confidence of its pairs (if there is time for it), and its ranking."""
         ranking = self.ranking(partners) if (partners >= 0).any() else None
         sure = None
@@ -126,7 +126,7 @@ class Matches:
         return replace(result, support=self.support(partners), confidence=sure, ranking=ranking)
 
 
-def located(task: Task) -> tuple[tuple[FloatArray, FloatArray], bool]:
+def points_or_relations(task: Task) -> tuple[tuple[FloatArray, FloatArray], bool]:
     """What coordinates are made from: points, or relations (and then True) if the metric is not Euclidean."""
     return (task.sides, False) if task.euclidean else (task.relations, True)
 
@@ -153,22 +153,22 @@ def matches(
     ended: list[IntArray] = []
     if not found.ended:
         crew, ending = Crew(count, remaining), Ending()
-        with ending.noted(), one_blas_thread():
+        with ending.record(), one_blas_thread():
             for number, pairing in enumerate(found.found):
                 step("distances", number / len(found.found))
-                ended.append(settled(spaces.placed, pairing.partners, given, crew))
+                ended.append(settle(spaces.placed, pairing.partners, given, crew))
         found = replace(found, ended=ending.why)
     return Matches(spaces, given, found, tuple(ended), count)
 
 
-def completed(partners: IntArray, targets: int, size: int) -> IntArray:
+def as_permutation(partners: IntArray, targets: int, size: int) -> IntArray:
     """A match as a permutation of `size` items: the sources, then dummies; the targets, then dummies."""
     full = with_dummies(partners, targets, size)
     assert full is not None, "a match by coordinates leaves no more items unmatched than there are dummies"
     return full
 
 
-def settled(placed: tuple[Coordinates, Coordinates], partners: IntArray, given: Given, crew: Crew) -> IntArray:
+def settle(placed: tuple[Coordinates, Coordinates], partners: IntArray, given: Given, crew: Crew) -> IntArray:
     """Assign by distances instead of directions, and fit the rotation, in turn."""
     a, b = (side.points for side in placed)
     # The inner products of these are half the squared distances, negative, but for what belongs to a source alone.
@@ -178,7 +178,7 @@ def settled(placed: tuple[Coordinates, Coordinates], partners: IntArray, given: 
         rows = np.flatnonzero(partners >= 0)
         turned = a @ procrustes(a[rows], b[partners[rows]])
         before = partners
-        partners = assigned(np.concatenate([turned, ones], axis=1), ends, given, crew, candidates)
+        partners = assign_free(np.concatenate([turned, ones], axis=1), ends, given, crew, candidates)
         if float((before != partners).mean()) <= _MOVED:
             break
     return partners

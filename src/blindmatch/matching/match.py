@@ -14,7 +14,7 @@ from blindmatch.errors import shown
 from blindmatch.geometry.views import Views
 from blindmatch.matching.match_crossed import match_crossed
 from blindmatch.matching.match_large import in_haste, match_large
-from blindmatch.matching.price import suggested_price
+from blindmatch.matching.price import suggest_price
 from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.matching.ties import tie_notes
 from blindmatch.problem.qap import QAP
@@ -23,7 +23,7 @@ from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.progress import NO_LIMITS, Limits
 from blindmatch.solvers.tabu import Tabu
-from blindmatch.solving.limits import TimeLimit, as_seconds, with_limit_noted
+from blindmatch.solving.limits import TimeLimit, as_seconds, note_limit
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
 from blindmatch.trust.abstention import abstained_by, assessed_or_kept
@@ -61,7 +61,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
     """Match; this is what ``bm.match`` and the command ``match`` share."""
     begin = time.perf_counter()
     if task.price_wanted:
-        task = task.priced(suggested_price(task, as_seconds(options.time_limit)))
+        task = task.priced(suggest_price(task, as_seconds(options.time_limit)))
     if by_coordinates(task, options):
         given = [*(["start"] if options.start is not None else []), *options.limits.given]
         for name in [*given, *(["pool_size"] if options.pool_size > 1 else [])]:
@@ -73,16 +73,16 @@ def match_task(task: Task, options: SolveOptions) -> Result:
             callback=options.callback,
             threads=options.threads,
         )
-        return _noted(result, task)
+        return _add_notes(result, task)
     ties = tie_notes(task)  # before the search: nothing may come between a match and its return
     try:
-        result = _solved(task, options, begin)
+        result = _solve(task, options, begin)
     except BaseException as error:
         found = getattr(error, "result", None)
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
-            attach_result(error, _noted(_without_dummies(found, task), task))
+            attach_result(error, _add_notes(_without_dummies(found, task), task))
         raise
-    return with_limit_noted(_noted(_without_dummies(result, task), task, ties), options.time_limit)
+    return note_limit(_add_notes(_without_dummies(result, task), task, ties), options.time_limit)
 
 
 def by_coordinates(task: Task, options: SolveOptions) -> bool:
@@ -94,7 +94,7 @@ def by_coordinates(task: Task, options: SolveOptions) -> bool:
     return options.automatic and large
 
 
-def _solved(task: Task, options: SolveOptions, begin: float) -> Result:
+def _solve(task: Task, options: SolveOptions, begin: float) -> Result:
     """Solve the problem of a task, with no more dummies than needed, within the time limit that began at `begin`."""
     problem, limit = task.problem, as_seconds(options.time_limit)
     own = None if options.start is None else as_partners(options.start, task.sizes, "start")
@@ -148,7 +148,7 @@ def _without_dummies(result: Result, task: Task) -> Result:
     return replace(result, permutation=task.reduced(result.permutation), pool=pool)
 
 
-def _noted(result: Result, task: Task, further: Sequence[str] = ()) -> Result:
+def _add_notes(result: Result, task: Task, further: Sequence[str] = ()) -> Result:
     """The result with its task, and with what the user should know about the relations and the price."""
     price = []
     if task.price is not None:

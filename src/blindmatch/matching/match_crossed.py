@@ -18,7 +18,7 @@ from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.relaxation import assignment, barycentre, random_start
+from blindmatch.solvers.relaxation import assignment, barycentre, exchange_gains, random_start
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray, IntArray
@@ -56,7 +56,7 @@ class Landscape:
         inside = sum(float(((A @ D @ B.T) * D).sum()) for A, B in self.factors)
         return inside + sum(float(((there @ D.T) * (D @ back)).sum()) for there, back in self.crossed)
 
-    def descended(self, P: FloatArray, budget: Budget) -> IntArray:
+    def descend(self, P: FloatArray, budget: Budget) -> IntArray:
         """Frank-Wolfe from P, then the nearest permutation."""
         n = len(P)
         for _ in range(_STEPS):
@@ -72,28 +72,22 @@ class Landscape:
                 break
         return assignment(-P)
 
-    def exchanged(self, p: IntArray, budget: Budget) -> IntArray:
+    def polish(self, p: IntArray, budget: Budget) -> IntArray:
         """The best exchange of two partners, again and again, as long as it lowers the cost."""
         p, rows = p.copy(), np.arange(len(p))
         while not budget.stopped:
             P = np.zeros((len(p), len(p)))
             P[rows, p] = 1.0
-            change = _both(self.gradient(P)[:, p])
+            change = exchange_gains(self.gradient(P)[:, p])
             for there, back in self.crossed:
-                change += _both(there[:, p]) * _both(back[p])
+                change += exchange_gains(there[:, p]) * exchange_gains(back[p])
             for A, B in self.factors:
-                change += _both(A) * _both(B[np.ix_(p, p)])
+                change += exchange_gains(A) * exchange_gains(B[np.ix_(p, p)])
             r, s = np.unravel_index(int(np.argmin(change)), change.shape)
             if not change[r, s] < -1e-9 * float(np.abs(change).max()):
                 break
             p[[r, s]] = p[[s, r]]
         return p
-
-
-def _both(matrix: FloatArray) -> FloatArray:
-    """M_rs + M_sr - M_rr - M_ss."""
-    own = np.diagonal(matrix)
-    return np.asarray(matrix + matrix.T - own - own[:, None])
 
 
 def match_crossed(
@@ -120,7 +114,7 @@ def match_crossed(
         for number in range(_RESTARTS):
             start = random_start(n, rng) if number else barycentre(n)
             p = np.empty(n, dtype=np.intp)
-            p[rows] = columns[landscape.exchanged(landscape.descended(start, budget), budget)]
+            p[rows] = columns[landscape.polish(landscape.descend(start, budget), budget)]
             budget.offer(p, inner.objective(p) + sum(term.cost(p) for term in task.crossed))
             done += 1
             if not budget.report(None, None, done):

@@ -10,7 +10,7 @@ import numpy as np
 from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.pairing import Given
 from blindmatch.machine import one_blas_thread
-from blindmatch.matching.large import Matches, Spaces, given_pairs, located, matches, settled
+from blindmatch.matching.large import Matches, Spaces, given_pairs, matches, points_or_relations, settle
 from blindmatch.matching.relations import (
     EXACT,
     Estimate,
@@ -51,7 +51,7 @@ def match_large(
     threads: int | None = None,
 ) -> Result:
     """Match by coordinates; the cost is summed by blocks, or estimated where that would take too long."""
-    hints, distortion, (sides, precomputed) = task.hints, task.distortion, located(task)
+    hints, distortion, (sides, precomputed) = task.hints, task.distortion, points_or_relations(task)
     if hints.reward is not None:
         raise ValueError(
             f"similarity is given for {hints.sizes[0]} and {hints.sizes[1]} items; it is used for up to {QUADRATIC} "
@@ -80,7 +80,7 @@ def match_large(
         seconds=0.0,
         trace=tuple(run.trace),
     )
-    result = found.judged(result, partners, lambda: run.left(_ENDING))
+    result = found.judge(result, partners, lambda: run.left(_ENDING))
     result = replace(result, seconds=run.seconds, notes=(*notes, _words(found, result)))
     if run.error is not None:
         attach_result(run.error, result)
@@ -129,7 +129,7 @@ class Judge:
         with one_blas_thread():
             if max(self._hints.sizes) <= EXACT:
                 ending, best = Ending(), None
-                with ending.noted():
+                with ending.record():
                     best = self._cheapest(found, run, exact=True)
                 run.interrupted |= ending.why == "interrupted"
                 if best is not None:
@@ -148,7 +148,7 @@ class Judge:
             run.step("cost", number / len(candidates))
             if self._hints.unmatched_cost is not None:
                 hasty = not exact and run.left(_SUMMING) <= 0
-                partners = self._pruned(relations, partners, found, crew, hasty=hasty)
+                partners = self._prune(relations, partners, found, crew, hasty=hasty)
             judged.append((partners, self._with_price(relations.cost(partners), partners)))
             run.cost = min(cost.value for _, cost in judged)
         partners, cost = min(judged, key=lambda entry: entry[1].value)
@@ -160,7 +160,7 @@ class Judge:
             [f"the cost is estimated from random pairs of items: +- {cost.error:.2g} (standard error)"],
         )
 
-    def _pruned(self, relations: Relations, partners: IntArray, found: Matches, crew: Crew, *, hasty: bool) -> IntArray:
+    def _prune(self, relations: Relations, partners: IntArray, found: Matches, crew: Crew, *, hasty: bool) -> IntArray:
         """Without the pairs that are not worth their price: the cheapest of a few ways to choose them.
 
         The pairs that are kept fit the rotation, and all items are assigned again. Mutual neighbours fit it too: items
@@ -175,7 +175,7 @@ class Judge:
             tried.append(self._worth(relations, mutual))
         for start in (kept, mutual):
             if (start >= 0).sum() > 1:
-                tried.append(self._worth(relations, settled(found.spaces.placed, start, self._given, crew)))
+                tried.append(self._worth(relations, settle(found.spaces.placed, start, self._given, crew)))
         return min(tried, key=lambda match: self._with_price(relations.cost(match), match).value)
 
     def _worth(self, relations: Relations, partners: IntArray) -> IntArray:

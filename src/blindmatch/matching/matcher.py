@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from blindmatch.solving.limits import TimeLimit
 from blindmatch.validation import FloatArray, IntArray, as_array, at_least
 
 
+@dataclass(eq=False, repr=False)  # its options are the arguments
 class BlindMatcher(TransformerMixin, TwoSetEstimator):
     """``bm.match`` as a scikit-learn estimator.
 
@@ -71,40 +73,22 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
     [3]
     """
 
-    def __init__(
-        self,
-        distortion: str | Distortion = "gw",
-        solver: str | Solver = "auto",
-        *,
-        kernel: Literal["embeddings", "precomputed"] = "embeddings",
-        standardize: bool = True,
-        scale: str = "none",
-        metric: str | tuple[str, str] = "euclidean",
-        neighbors: int | tuple[int, int] | None = None,
-        similarity_weight: float = 1.0,
-        unmatched_cost: float | Literal["auto"] | None = None,
-        max_unmatched: int | None = None,
-        partners: Partners = 1,
-        alternatives: int = 0,
-        time_limit: TimeLimit = "auto",
-        random_state: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.distortion = distortion
-        self.solver = solver
-        self.kernel = kernel
-        self.standardize = standardize
-        self.scale = scale
-        self.metric = metric
-        self.neighbors = neighbors
-        self.similarity_weight = similarity_weight
-        self.unmatched_cost = unmatched_cost
-        self.max_unmatched = max_unmatched
-        self.partners = partners
-        self.alternatives = alternatives
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.threads = threads
+    distortion: str | Distortion = "gw"
+    solver: str | Solver = "auto"
+    _: KW_ONLY
+    kernel: Literal["embeddings", "precomputed"] = "embeddings"
+    standardize: bool = True
+    scale: str = "none"
+    metric: str | tuple[str, str] = "euclidean"
+    neighbors: int | tuple[int, int] | None = None
+    similarity_weight: float = 1.0
+    unmatched_cost: float | Literal["auto"] | None = None
+    max_unmatched: int | None = None
+    partners: Partners = 1
+    alternatives: int = 0
+    time_limit: TimeLimit = "auto"
+    random_state: int | None = None
+    threads: int | None = None
 
     def fit(
         self,

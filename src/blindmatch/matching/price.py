@@ -19,7 +19,7 @@ _LARGEST = 400  # items on both sides together, up to which a price is suggested
 _SHARE = 0.3  # of the time limit: for all prices together
 
 
-def suggested_price(task: Task, time_limit: float | None = None) -> Price:
+def suggest_price(task: Task, time_limit: float | None = None) -> Price:
     """Suggest an `unmatched_cost` for a task without one, in 0.3 of the time limit of the match.
 
     Prices from a fiftieth of what a random pair costs to all of it are tried with a quick search. Outliers leave a

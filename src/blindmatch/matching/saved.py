@@ -102,9 +102,14 @@ def read_saved(path: str | Path) -> Result:
         raise ValueError(f"{path}: not a saved match; expected what Result.save or 'blindmatch match --save' writes")
     with reading(path, "saved match"):
         words = json.loads(str(arrays["words"]))
-        task = _task_of(arrays, words) if "distortion" in words else _problem_of(arrays, words)
+        task: Task | QAP
+        if "distortion" in words:
+            task = _task_of(arrays, words)
+        else:
+            factors = [(arrays[f"source_cost{at}"], arrays[f"target_cost{at}"]) for at in range(words["factors"])]
+            task = QAP.from_factors(factors, arrays["linear"], words["constant"], forbidden=arrays.get("forbidden"))
         trust = _assessment_of(arrays, words["assessment"], Path(path).name) if "assessment" in words else None
-        return replace(_stated(arrays, words, task), assessment=trust)
+        return replace(_read_result(arrays, words, task), assessment=trust)
 
 
 def _task_arrays(task: Task) -> tuple[Arrays, dict[str, Any]]:
@@ -148,7 +153,7 @@ def _distortion_words(distortion: Distortion, kernels: bool) -> dict[str, Any]:
 
 
 def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
-    sides = [_viewed(arrays[name], of) for name, of in zip(("source", "target"), words["views"], strict=True)]
+    sides = [_read_side(arrays[name], of) for name, of in zip(("source", "target"), words["views"], strict=True)]
     layers, distortions, weights = None, [words["distortion"]], None
     if words["layers"] is not None:
         distortions, weights = words["layers"]
@@ -189,7 +194,7 @@ def _known_of(arrays: Arrays, words: Any) -> Known | None:
     return replace(checked, weight=not_negative(weight, "known"), right=not_negative(right, "known"))
 
 
-def _viewed(columns: Any, words: Mapping[str, Any] | None) -> Any:
+def _read_side(columns: Any, words: Mapping[str, Any] | None) -> Any:
     """One side: its array, or the views whose columns it holds."""
     if words is None:
         return columns
@@ -215,12 +220,7 @@ def _problem_arrays(problem: QAP) -> tuple[Arrays, dict[str, Any]]:
     return arrays, {"factors": len(problem.factors), "constant": problem.constant}
 
 
-def _problem_of(arrays: Arrays, words: Mapping[str, Any]) -> QAP:
-    factors = [(arrays[f"source_cost{at}"], arrays[f"target_cost{at}"]) for at in range(words["factors"])]
-    return QAP.from_factors(factors, arrays["linear"], words["constant"], forbidden=arrays.get("forbidden"))
-
-
-def _stated(arrays: Arrays, words: Mapping[str, Any], task: Task | QAP) -> Result:
+def _read_result(arrays: Arrays, words: Mapping[str, Any], task: Task | QAP) -> Result:
     """The result as the file states it; of a match that is not too large, only what is recomputed is kept."""
     large = isinstance(task, Task) and task.too_large
     permutation = as_array(arrays["permutation"], "permutation")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from blindmatch.machine import one_blas_thread
-from blindmatch.matching.large import Matches, Spaces, completed, given_pairs, located, matches
+from blindmatch.matching.large import Matches, Spaces, as_permutation, given_pairs, matches, points_or_relations
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto
@@ -56,16 +56,16 @@ def solve_from_coordinates(
     found = _matches(task, as_generator(rng), threads, lambda: remaining(share))
     if found is None:
         return solve(problem, "auto", time_limit=time_limit, rng=rng, threads=threads, start=own, **steering)
-    starts = [completed(partners, hints.sizes[1], problem.n) for partners in found.all]
+    starts = [as_permutation(partners, hints.sizes[1], problem.n) for partners in found.all]
     believed: list[IntArray] = []
     with keep_what_is_done() as interrupted:
         if found.found.ended != "interrupted":
-            believed = [completed(partners, hints.sizes[1], problem.n) for partners in found.believed(remaining)]
+            believed = [as_permutation(partners, hints.sizes[1], problem.n) for partners in found.believed(remaining)]
     if starts:
         cheapest = min(map(problem.objective, starts))
         believed = [match for match in believed if problem.objective(match) <= cheapest + _DEARER * abs(cheapest)]
     if interrupted or found.found.ended == "interrupted":
-        return _interrupted(problem, starts, time.perf_counter() - begin)
+        return _cheapest_start(problem, starts, time.perf_counter() - begin)
     solver = Auto(search=not believed or problem.n <= _BY_COST)
     given = believed if believed and problem.n > solver.largest else starts
     left = None if time_limit is None else max(remaining(), 1e-3)
@@ -73,18 +73,18 @@ def solve_from_coordinates(
     with nullcontext() if solver.search or problem.n <= solver.largest else one_blas_thread():
         result = solve(problem, solver, time_limit=left, rng=rng, threads=threads, start=own, starts=given, **steering)
     if problem.n > _BY_COST:
-        result = _believed(result, problem, believed)
+        result = _prefer_believed(result, problem, believed)
     partners = task.reduced(result.permutation)
     if not (partners >= 0).any():
         return result
     if problem.n <= solver.largest:  # an assessment says more about few items
         return replace(result, ranking=found.ranking(partners))
-    judged = found.judged(result, partners, remaining)
+    judged = found.judge(result, partners, remaining)
     support = f"support {judged.support} of {found.found.starts} starts"
     return replace(judged, notes=(*judged.notes, support), seconds=time.perf_counter() - begin)
 
 
-def _believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:
+def _prefer_believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:
     """The match that several starts agree on, unless another one is proved to be the best.
 
     Where sets are noisy, a few per cent of the cost can be saved by wrong pairs: of many items, the cheapest match is
@@ -109,7 +109,7 @@ def _matches(
     task: Task, rng: np.random.Generator, threads: int | None, remaining: Callable[[], float]
 ) -> Matches | None:
     """Matches by coordinates; None if the points have none to speak of."""
-    sides, precomputed = located(task)
+    sides, precomputed = points_or_relations(task)
     try:
         with one_blas_thread():
             spaces = Spaces.of(sides, task.distortion, precomputed)
@@ -118,7 +118,7 @@ def _matches(
     return matches(spaces, given_pairs(task.hints), rng=rng, threads=threads, remaining=remaining)
 
 
-def _interrupted(problem: QAP, starts: list[IntArray], seconds: float) -> Result:
+def _cheapest_start(problem: QAP, starts: list[IntArray], seconds: float) -> Result:
     """What Ctrl-C leaves: the cheapest start that is allowed."""
     allowed = [start for start in starts if problem.allows(start)]
     if not allowed:

@@ -144,7 +144,7 @@ def best_subsets(
     rows, bound, completed = ENGINES[engine](task)
     if budget.error is not None:
         raise budget.error
-    return _scored(task, rows, bound, completed, engine)
+    return _score(task, rows, bound, completed, engine)
 
 
 def _pair_costs(
@@ -172,7 +172,7 @@ def _pair_costs(
     return matrix
 
 
-def _scored(task: SubsetTask, rows: ArrayLike, bound: float | None, completed: bool, engine: str) -> Subsets:
+def _score(task: SubsetTask, rows: ArrayLike, bound: float | None, completed: bool, engine: str) -> Subsets:
     """Score the subsets on the caller's own matrix and sort them; the engine's costs are not trusted."""
     subsets = [np.sort(row) for row in np.asarray(rows, dtype=np.intp).reshape(-1, task.size)]
     scored = sorted((float(task.cost[np.ix_(s, s)].sum()), s.tolist()) for s in subsets)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from blindmatch.errors import shown
@@ -206,8 +205,3 @@ def _refuse_twins(given: Sides) -> None:
         for side in (0, 1):
             if first[side] < at:
                 raise ValueError(f"known[{side}] has the same item at {first[side]} and {at}, with two partners")
-
-
-def as_known(known: ArrayLike | Any, dimensions: tuple[int, int]) -> Known | None:
-    """Known pairs from what a user gave; None if there are none."""
-    return None if known is None else Known.of(known, dimensions)

@@ -12,12 +12,12 @@ from scipy.sparse import issparse
 
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.kernels import offset_of
-from blindmatch.geometry.relations import EDGE_WEIGHTS, Names, graph_layers, weighed
+from blindmatch.geometry.relations import EDGE_WEIGHTS, Names, graph_layers
 from blindmatch.problem.distortion import Distortion, as_sides, weighted
 from blindmatch.problem.distortions import GromovWasserstein, InnerProduct
 from blindmatch.problem.exact_sums import split_products, split_sum
 from blindmatch.problem.qap import QAP, FactorPair, rest_of
-from blindmatch.validation import FloatArray, IntArray, as_floats
+from blindmatch.validation import FloatArray, IntArray, as_floats, as_square
 
 
 def with_nodes(kernels: Any, edge_weights: str) -> tuple[Any, tuple[Names | None, Names | None]]:
@@ -33,7 +33,8 @@ def with_nodes(kernels: Any, edge_weights: str) -> tuple[Any, tuple[Names | None
     )
     if edge_weights != "none":
         for side, name in ((ours, "source"), (theirs, "target")):
-            side[:] = [weighed(matrix, edge_weights, f"{name}, layer {at + 1}") for at, matrix in enumerate(side)]
+            squares = (as_square(matrix, f"{name}, layer {at + 1}") for at, matrix in enumerate(side))
+            side[:] = [EDGE_WEIGHTS[edge_weights](square) for square in squares]
     found = list(zip(ours, theirs, strict=True))
     return (found[0] if layered is None else found), (one, other)
 

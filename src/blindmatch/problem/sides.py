@@ -44,22 +44,9 @@ class GivenSides:
                 notes += [f"{name}: {read.gaps}"] if read.gaps else []
         return cls((sides[0], sides[1]), tuple(notes), scale, (metrics[0], metrics[1]))
 
-    @property
-    def values(self) -> tuple[FloatArray | None, FloatArray | None]:
-        """The numbers of both sides."""
-        one, other = (None if side is None else side.values for side in self.sides)
-        return one, other
-
-    @property
-    def names(self) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-        """The names of the items."""
-        one, other = (None if side is None else side.names for side in self.sides)
-        return one, other
-
-    @property
-    def columns(self) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-        """The titles of the columns."""
-        one, other = (None if side is None else side.columns for side in self.sides)
+    def both(self, what: str) -> tuple[Any, Any]:
+        """An attribute of both sides: the values, the names of the items or the titles of the columns."""
+        one, other = (None if side is None else getattr(side, what) for side in self.sides)
         return one, other
 
     @property

@@ -22,7 +22,7 @@ from blindmatch.geometry.views import Views, as_weights
 from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
-from blindmatch.problem.known import Known, as_known
+from blindmatch.problem.known import Known
 from blindmatch.problem.layers import LARGEST as MOST_CROSSED
 from blindmatch.problem.layers import as_crossed, as_layers, layer_pairs, one_each, with_nodes
 from blindmatch.problem.qap import QAP
@@ -201,7 +201,7 @@ class Task:
         source, target = (one.columns if one else side for one, side in zip(self.views, (source, target), strict=True))
         kernels, nodes = with_nodes(kernels, edge_weights)
         given = GivenSides.read(source, target, kernels, scale, metric, missing)
-        self.columns, self.table_notes = given.columns, given.notes
+        self.columns, self.table_notes = given.both("columns"), given.notes
         pairs = layer_pairs(kernels)
         distortions = one_each(distortion, len(pairs or "1"))
         self.distortions = tuple(as_distortion(one, standardize, given.metric, neighbors) for one in distortions)
@@ -215,10 +215,10 @@ class Task:
             self.distortions = (replace(self.distortions[0], metric="euclidean", neighbors=None),)
         self.distortion = self.distortions[0]
         self.precomputed = kernels is not None
-        self.given_layers = as_layers(pairs, self.distortions, given.values)
+        self.given_layers = as_layers(pairs, self.distortions, given.both("values"))
         if pairs is None:
-            points = (None, None) if self.precomputed and given.incomplete else given.values
-            self.given_sides = as_sides(*points, kernels, self.distortion.metrics)  # type: ignore[arg-type]
+            one, other = (None, None) if self.precomputed and given.incomplete else given.both("values")
+            self.given_sides = as_sides(one, other, kernels, self.distortion.metrics)  # type: ignore[arg-type]
         else:
             self.given_sides = self._mean_layers()
         self.scalings = _scalings(self.given_sides, scale, self.precomputed)
@@ -249,11 +249,12 @@ class Task:
         if crossed is not None and not (unmatched_cost is None and known is None):
             which = "known" if unmatched_cost is None else "unmatched_cost"
             raise ValueError(f"{which} does not go with crossed: expected relations alone, and all items matched")
-        own = [views.names if views else names for views, names in zip(self.views, given.names, strict=True)]
+        own = [views.names if views else names for views, names in zip(self.views, given.both("names"), strict=True)]
         own = [names if theirs is None else theirs for names, theirs in zip(own, nodes, strict=True)]
         self.source_names = _names(own[0] if source_names is None else source_names, self.sizes[0], "source_names")
         self.target_names = _names(own[1] if target_names is None else target_names, self.sizes[1], "target_names")
-        self.known = as_known(known, (self.given_sides[0].shape[1], self.given_sides[1].shape[1]))
+        widths = self.given_sides[0].shape[1], self.given_sides[1].shape[1]
+        self.known = None if known is None else Known.of(known, widths)
         if self.known is not None and not isinstance(known, Known):
             self.known = self._learned()
 

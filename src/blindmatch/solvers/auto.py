@@ -16,7 +16,7 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.convex import convex_point
 from blindmatch.solvers.dual_ascent import SWAPS
-from blindmatch.solvers.faq import FAQ, polished
+from blindmatch.solvers.faq import FAQ, polish
 from blindmatch.solvers.relaxation import extension_seconds
 from blindmatch.solvers.strengthened import worth_a_try
 from blindmatch.solvers.tabu import Tabu
@@ -82,7 +82,8 @@ class Auto(Solver):
             proof = Proof.of(outcome.certificate)
             if point is not None and proof is not None and outcome.status != "optimal":
                 outcome = replace(outcome, certificate=proof.changed(Certificate.with_point, point))
-            return replace(outcome, message="branch-and-bound" + (f": {outcome.message}" if outcome.message else ""))
+            first, *others = outcome.notes or ("",)
+            return replace(outcome, notes=(f"branch-and-bound: {first}" if first else "branch-and-bound", *others))
         return self._search(problem, budget, rng)
 
     def _search(self, problem: QAP, budget: Budget, rng: np.random.Generator) -> Outcome:
@@ -94,17 +95,17 @@ class Auto(Solver):
             certificate, bound = Certificate(problem.n, (Node(spectral=True),)), "with the projection bound"
         if chosen:
             assert budget.best is not None
-            return Outcome(budget.best[1], "stalled", certificate, message=f"the best start, {bound}: {beyond}")
+            return Outcome(budget.best[1], "stalled", certificate, notes=(f"the best start, {bound}: {beyond}",))
         if problem.forbidden is None and budget.remaining > 2 * extension_seconds(problem.n, budget):
             FAQ(restarts=_DESCENTS, polish=False)(problem, budget=budget, rng=rng)
             assert budget.best is not None
-            best = polished(problem, [budget.best[1]], int(rng.integers(2**63)), budget)
+            best = polish(problem, [budget.best[1]], int(rng.integers(2**63)), budget)
             budget.offer(best, problem.objective(best))
         steps = min(max(1000, int(_TABU_WORK / problem.n**2)), _MOST_SWAPS * problem.n)
         search = Tabu(iterations=steps, streams=_STREAMS)
         outcome = search(problem, budget=budget, rng=rng)
         status = "stalled" if outcome.status == "heuristic" else outcome.status
-        return replace(outcome, status=status, certificate=certificate, message=f"faq and tabu {bound}: {beyond}")
+        return replace(outcome, status=status, certificate=certificate, notes=(f"faq and tabu {bound}: {beyond}",))
 
 
 def find_incumbent(problem: QAP, budget: Budget, rng: np.random.Generator) -> None:
@@ -116,7 +117,7 @@ def find_incumbent(problem: QAP, budget: Budget, rng: np.random.Generator) -> No
         rng
     )  # draws what `tabu` would draw: with the same seed and enough time, it finds no better match
     short = Tabu(iterations=SWAPS * max(problem.n, 10), streams=_STREAMS)
-    costs = {_offered(short, problem, budget, rng) for _ in range(2)}
+    costs = {_run(short, problem, budget, rng) for _ in range(2)}
     if len(costs) == 1 or budget.stopped or budget.limits.work_limit is not None:  # the bound needs work too
         return
     n, time_limit = problem.n, budget.time_limit
@@ -124,14 +125,14 @@ def find_incumbent(problem: QAP, budget: Budget, rng: np.random.Generator) -> No
     share = _SEARCH_SHARE if worth_a_try(problem, budget) else _LONG_SEARCH_SHARE
     budget.time_limit = budget.seconds + (share if bounded else 1.0) * budget.remaining
     try:
-        _offered(Tabu(), problem, budget, as_tabu)  # first: FAQ finds more only where few relations differ from zero
+        _run(Tabu(), problem, budget, as_tabu)  # first: FAQ finds more only where few relations differ from zero
         if problem.forbidden is None and not budget.stopped:
-            _offered(FAQ(restarts=_DESCENTS), problem, budget, rng)
+            _run(FAQ(restarts=_DESCENTS), problem, budget, rng)
     finally:
         budget.time_limit = time_limit
 
 
-def _offered(solver: Solver, problem: QAP, budget: Budget, rng: np.random.Generator) -> float:
+def _run(solver: Solver, problem: QAP, budget: Budget, rng: np.random.Generator) -> float:
     """The cost that a search finds; its match becomes the incumbent if it is the best."""
     match = solver(problem, budget=budget, rng=rng).permutation
     cost = problem.objective(match)

@@ -137,7 +137,7 @@ class Outcome:
     status: Status
     certificate: Certificate | Proof | None = None
     lower_bound: float | None = None
-    message: str = ""
+    notes: tuple[str, ...] = ()  # what else there is to know, empty ones do not count
     on_checked: Callable[[], object] | None = None
     executor: Executor | None = None
 

@@ -103,7 +103,7 @@ class BranchAndBound(Solver):
             raise ValueError(f"{self.checkpoint} has a tree of the semidefinite bound: it needs semidefinite=True")
         if not resumes and not (self.semidefinite and worth_a_try(problem, budget)):
             return self.tree(problem, budget, rng)[0]
-        with self._stopped_cleanly():
+        with self._stop_cleanly():
             outcome = Strengthened(problem, budget, self.proof_limit, executor, file).run(self.tree, rng)
         return replace(outcome, on_checked=self._on_checked(outcome.status))
 
@@ -124,7 +124,7 @@ class BranchAndBound(Solver):
         wanted = ROOT_NODES if shared else node_limit
         most = _nodes_allowed(problem, budget)
         options = self._options(problem, scaled, budget, rng, _least(wanted, most))
-        with self._stopped_cleanly():
+        with self._stop_cleanly():
             root_lasts = None if patience is None else patience.lasts
             tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget, root_lasts))
             if shared and tree.full and (most is None or tree.nodes < most) and not budget.stopped:
@@ -152,8 +152,8 @@ class BranchAndBound(Solver):
         result = tree.finish(stopped)
         _count(result, problem, scaled, budget)
         outcome = self._outcome(problem, scaled, result, budget)
-        notes = [outcome.message, coordinator.tasks.losses("pieces"), coordinator.checkpoint_error]
-        return replace(outcome, message="; ".join(filter(None, notes)), executor=coordinator.tasks.executor)
+        notes = (*outcome.notes, coordinator.tasks.losses("pieces"), coordinator.checkpoint_error)
+        return replace(outcome, notes=notes, executor=coordinator.tasks.executor)
 
     def _options(
         self, problem: QAP, scaled: RescaledProblem, budget: Budget, rng: np.random.Generator, node_limit: int | None
@@ -177,18 +177,17 @@ class BranchAndBound(Solver):
     def _outcome(self, problem: QAP, scaled: RescaledProblem, tree: _core.TreeResult, budget: Budget) -> Outcome:
         match = tree.permutation.astype(np.intp)
         status = final_status(tree.status, budget)
-        notes = [f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}"]
-        notes += [tree.checkpoint_error] if tree.checkpoint_error else []
+        notes: tuple[str, ...] = (f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}", tree.checkpoint_error)
         on_checked = self._on_checked(status)
         if not tree.proof:
-            notes.append(f"the proof exceeded proof_limit={self.proof_limit} bytes and was dropped")
+            notes += (f"the proof exceeded proof_limit={self.proof_limit} bytes and was dropped",)
             # The core proved this in float64, for the normal form; allow for the rounding of the conversion, and for
             # products that vanish on the problem's own scale.
             tiny = 0.0 if problem.vanishes else 4 * problem.n**2 * len(problem.factors) * TINY
             safe = problem.round_up(scaled.cost(tree.bound) - 1e-13 * problem.scale - tiny)
-            return Outcome(match, status, lower_bound=safe, message="; ".join(notes), on_checked=on_checked)
+            return Outcome(match, status, lower_bound=safe, notes=notes, on_checked=on_checked)
         proof = tree_proof(problem.n, scaled.exponent, tree)
-        return Outcome(match, status, proof, message="; ".join(notes), on_checked=on_checked)
+        return Outcome(match, status, proof, notes=notes, on_checked=on_checked)
 
     def _on_checked(self, status: Status) -> Callable[[], object] | None:
         """Remove the checkpoint of a run that is complete, once its proof has been checked."""
@@ -196,7 +195,7 @@ class BranchAndBound(Solver):
             return None
         return partial(Path(self.checkpoint).unlink, missing_ok=True)
 
-    def _stopped_cleanly(self) -> AbstractContextManager[None]:
+    def _stop_cleanly(self) -> AbstractContextManager[None]:
         return _sigterm_stops() if self.checkpoint is not None else nullcontext()
 
 

@@ -118,8 +118,9 @@ def first_match(
     If the caller gave starts and one of them leads to a better match, that one. The projection bound is reported first:
     it is cheap and part of every proof, and level 1 may take long to get beyond it.
     """
+    budget.phase = "search"
     if projection_seconds(problem.n) < 0.1 * budget.remaining:
-        budget.report(problem.round_up(projection_bound(problem)), None, bound="projection", phase="search")
+        budget.report(problem.round_up(projection_bound(problem)), None, bound="projection")
     found = Tabu(iterations=swaps * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng).permutation
     if budget.best is not None and budget.best[0] < problem.objective(found):
         found = budget.best[1]

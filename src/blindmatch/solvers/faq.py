@@ -81,7 +81,7 @@ class FAQ(Solver):
             seed = int(rng.integers(2**63))
             found = [p for relaxation in shapes for p in self.descend(relaxation, starts, budget)]
             if self.polish:
-                found.append(polished(problem, found, seed, budget))
+                found.append(polish(problem, found, seed, budget))
             for permutation in found:
                 cost = problem.objective(permutation)
                 budget.offer(permutation, cost)
@@ -132,7 +132,7 @@ class FAQ(Solver):
         return [assignment(-matrix) for matrix in P]
 
 
-def polished(problem: QAP, permutations: Sequence[IntArray], seed: int, budget: Budget) -> IntArray:
+def polish(problem: QAP, permutations: Sequence[IntArray], seed: int, budget: Budget) -> IntArray:
     """The best that iterated pairwise exchange makes of these permutations."""
     starts = [permutation.astype(np.int32) for permutation in permutations]
     best = _core.two_opt(

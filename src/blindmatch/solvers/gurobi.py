@@ -111,7 +111,7 @@ class Gurobi(Solver):
         if model.Status == gurobi.GRB.INTERRUPTED and not budget.stopped:
             budget.interrupted = True  # Gurobi caught Ctrl-C itself
         if model.Status == gurobi.GRB.OPTIMAL:
-            return Outcome(permutation, "optimal", lower_bound=bound, message="optimal within Gurobi's tolerances")
+            return Outcome(permutation, "optimal", lower_bound=bound, notes=("optimal within Gurobi's tolerances",))
         return Outcome(permutation, budget.stop_status, lower_bound=bound)
 
 

@@ -208,7 +208,8 @@ class LowRankSplitting(Splitting):
         AU = self._on_face(self._product(self.s, U))
         H = U.T @ AU
         R = AU - U @ H
-        R = self._orthonormal(self._across(self._on_face(self._orthonormal(R)), U))
+        R = self._on_face(self._orthonormal(R))
+        R = self._orthonormal(R - U @ (U.T @ R))  # across U
         AR = self._on_face(self._product(self.s, R))
         cross = U.T @ AR
         own = R.T @ AR
@@ -218,9 +219,6 @@ class LowRankSplitting(Splitting):
         E = np.ascontiguousarray(E[:, :kept])
         self._U = self._orthonormal(self._on_face(self._product(U, E[:k]) + self._product(R, E[k:])))
         return values[: self._U.shape[1]].astype(np.float64)
-
-    def _across(self, X: Float32s, U: Float32s) -> Float32s:
-        return X - U @ (U.T @ X)
 
     def _on_face(self, X: Float32s) -> Float32s:
         return np.asarray(X - self._L @ (self._G @ (self._Lt @ X)))

@@ -70,7 +70,7 @@ class SCIP(Solver):
         bound = cost.safe_bound(model.getDualbound())
         budget.count_nodes(model.getNTotalNodes())
         if model.getStatus() in ("optimal", "gaplimit"):
-            return Outcome(permutation, "optimal", lower_bound=bound, message="optimal within SCIP's tolerances")
+            return Outcome(permutation, "optimal", lower_bound=bound, notes=("optimal within SCIP's tolerances",))
         return Outcome(permutation, budget.stop_status, lower_bound=bound)
 
     def _configure(self, scip: Any, model: Any, budget: Budget, seed: int) -> None:

@@ -132,20 +132,20 @@ class SemidefiniteRun:
             kept = start.kept(self.allowed)
             start = kept if has_choice(kept.allowed) else start
             self.allowed = start.allowed
-        self.splitting = self._started(arrays) if start is None else self._resumed(start)
+        self.splitting = self._start(arrays) if start is None else self._resume(start)
         self.maker = StageMaker(self.costs, self.allowed)
         self.slowest = 0.0  # seconds of the slowest of the latest steps
         self.proof_seconds = 0.0  # seconds that the last proof took
         self.check_seconds = 0.0  # seconds that the checker took for the stages that are kept
-        self.message = ""
+        self.note = ""
 
-    def _started(self, arrays: Arrays) -> Splitting:
+    def _start(self, arrays: Arrays) -> Splitting:
         beta = _BETA * self.problem.n
         if arrays is NUMPY and self._is_large(self.allowed):
             return LowRankSplitting(self.costs, self.allowed, beta, self.budget.threads)
         return Splitting(self.costs.centred_matrix(self.allowed), self.allowed, beta, arrays=arrays)
 
-    def _resumed(self, start: SplittingState) -> Splitting:
+    def _resume(self, start: SplittingState) -> Splitting:
         if not self._is_large(start.allowed):
             return Splitting.resumed(self.costs.centred_matrix(start.allowed), start)
         splitting = LowRankSplitting(self.costs, start.allowed, start.beta, self.budget.threads)
@@ -188,7 +188,7 @@ class SemidefiniteRun:
         endless = self.budget.time_limit == math.inf
         while count < most and has_choice(self.allowed):
             if endless and work > _MOST_WORK:
-                self.message = f"the semidefinite bound ended after {count * _ROUND} steps; a time_limit allows more"
+                self.note = f"the semidefinite bound ended after {count * _ROUND} steps; a time_limit allows more"
                 return
             count += 1
             work += _ROUND * self.splitting.work
@@ -267,7 +267,7 @@ class SemidefiniteRun:
             self._prove_plainly()
             return
         if isinstance(self.splitting, LowRankSplitting) and not self._is_large(left):
-            self.splitting = self._resumed(self.splitting.state.kept(left))
+            self.splitting = self._resume(self.splitting.state.kept(left))
         else:
             self.splitting.advance()
             self.splitting.shrink(left)
@@ -310,4 +310,4 @@ class SemidefiniteRun:
         node = Node(stages=self.all_stages, spectral=True)
         closed = self.bound >= self.target
         status: Status = "optimal" if closed else self.budget.stop_status if self._out_of_time else "stalled"
-        return Outcome(self.budget.best[1], status, Certificate(self.problem.n, (node,)), message=self.message)
+        return Outcome(self.budget.best[1], status, Certificate(self.problem.n, (node,)), notes=(self.note,))

@@ -26,6 +26,7 @@ from blindmatch.solvers.semidefinite_node import (
     best_line,
     children_elsewhere,
     given_line,
+    side_penalties,
 )
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.tasks import Tasks
@@ -56,6 +57,7 @@ class SemidefiniteTree:
         file: TreeFile | None = None,
     ) -> None:
         self.problem, self.budget, self.symmetries, self.file = problem, budget, symmetries, file
+        self._penalties = side_penalties(problem)
         self.bounder = NodeBounder(problem, costs, budget, lambda: self.out_of_time)
         self.nodes: list[Node] = []  # the certificate
         self.count = self._counted = 0
@@ -157,7 +159,7 @@ class SemidefiniteTree:
     def _hand_out(self, tasks: Tasks[list[OpenNode]], largest: int) -> None:
         room = tasks.room
         while len(tasks.out) < room:
-            group = self._taken(min(largest, 1 + len(self._open) // (2 * room)))
+            group = self._take(min(largest, 1 + len(self._open) // (2 * room)))
             if not group:
                 return
             parents = {id(parent): parent.for_children for _, _, parent, _, _ in group}
@@ -167,14 +169,14 @@ class SemidefiniteTree:
     def _wave(self, pool: ThreadPoolExecutor) -> bool:
         """Bound the next few nodes at the same time, and use the results in the order of the nodes."""
         target, left = self.target, self.budget.nodes_left
-        taken = self._taken(_WAVE if left is None else min(_WAVE, left))
+        taken = self._take(_WAVE if left is None else min(_WAVE, left))
         jobs = [pool.submit(self.bounder.child, parent, i, j, target) for _, _, parent, i, j in taken]
         whole = True
         for entry, job in zip(taken, jobs, strict=True):
             whole &= self._take_in(entry, job.result() if not self.budget.interrupted else None)
         return whole and self._report()
 
-    def _taken(self, most: int) -> list[OpenNode]:
+    def _take(self, most: int) -> list[OpenNode]:
         """The next nodes to bound."""
         target = self.target
         taken: list[OpenNode] = []
@@ -264,7 +266,7 @@ class SemidefiniteTree:
         self._closed = min(self._closed, float(bounds[bounds >= target].min(initial=math.inf)))
         chosen = None if earlier is None else earlier.proofs[node.index].line
         if chosen is None:
-            line = best_line(node.view, bounds, target, self.symmetries)
+            line = best_line(node.view, bounds, target, self.symmetries, self._penalties)
         else:
             line = given_line(node.view, bounds, target, self.symmetries, chosen)
         if self.nodes:

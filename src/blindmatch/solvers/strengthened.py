@@ -85,10 +85,6 @@ def _step_seconds(problem: QAP) -> float:
     return (_LOW_RANK_STEP if problem.n**2 > LOW_RANK_ABOVE else _STEP) * float(problem.n - 1) ** 6
 
 
-def _node_seconds(problem: QAP) -> float:
-    return _NODE_STEPS * _step_seconds(problem)
-
-
 @dataclass(frozen=True)
 class Strengthened:
     """The first nodes of level 1, the splitting at the root, and the semidefinite tree; one proof covers all of it.
@@ -117,7 +113,7 @@ class Strengthened:
             return tree(problem, budget, rng, None, None)[0]
         look = Proof.of(first.certificate)
         symmetries = () if look is None else look.make(1).symmetries
-        return self._from_root(SemidefiniteRun(problem, budget, root_stages(first)), symmetries, first.message)
+        return self._from_root(SemidefiniteRun(problem, budget, root_stages(first)), symmetries, *first.notes)
 
     def _resume(self, file: TreeFile) -> Outcome:
         problem, budget = self.problem, self.budget
@@ -131,29 +127,29 @@ class Strengthened:
             with file.refusing():
                 start = file.relaxation(0, problem.n)
                 run = SemidefiniteRun(problem, budget, root.stages, start=start)
-            return self._from_root(run, symmetries, "; ".join(notes))
+            return self._from_root(run, symmetries, *notes)
         earlier = EarlierNodes(file)
         with one_blas_thread():
             earlier.read(problem, lambda seconds: budget.stopped or budget.remaining < CHECKS * seconds)
         if len(earlier.bounded) < len(file):
             notes.append(f"the time was too short for more than {len(earlier.bounded)} of them")
         proof = Certificate(problem.n, (Node(stages=root.stages if earlier.bounded else (), spectral=True),))
-        outcome = Outcome(best, budget.stop_status, proof, message="; ".join([*notes, "semidefinite bound"]))
+        outcome = Outcome(best, budget.stop_status, proof, notes=(*notes, "semidefinite bound"))
         if not earlier.bounded:
             return outcome
         grown = SemidefiniteTree(problem, PairCosts(problem), budget, symmetries, self.proof_limit, file)
         grown.take_up(earlier)
         return self._grow(grown, outcome)
 
-    def _from_root(self, run: SemidefiniteRun, symmetries: tuple[Symmetry, ...], note: str) -> Outcome:
+    def _from_root(self, run: SemidefiniteRun, symmetries: tuple[Symmetry, ...], *notes: str) -> Outcome:
         middle = self._root(run, symmetries)
-        note = f"{note}; semidefinite bound"
+        notes = (*notes, "semidefinite bound")
         if middle.status != "stalled" or self.budget.stopped or run.allowed.sum() > _LARGEST_TREE**2:
             error = "" if self.file is None else self.file.error
-            return replace(middle, message="; ".join(filter(None, (note, middle.message, error))))
+            return replace(middle, notes=(*notes, *middle.notes, error))
         grown = SemidefiniteTree(self.problem, run.costs, self.budget, symmetries, self.proof_limit, self.file)
         grown.begin(run.as_root())
-        return self._grow(grown, replace(middle, message=note))
+        return self._grow(grown, replace(middle, notes=notes))
 
     def _root(self, run: SemidefiniteRun, symmetries: tuple[Symmetry, ...]) -> Outcome:
         """Run the splitting at the root; save what it has proved regularly and at the end."""
@@ -176,7 +172,7 @@ class Strengthened:
                 file.write_root(*unwritten)
 
     def _grow(self, grown: SemidefiniteTree, root: Outcome) -> Outcome:
-        seconds = _node_seconds(self.problem)
+        seconds = _NODE_STEPS * _step_seconds(self.problem)
         with one_blas_thread():
             grown.run(None if self.executor is None else grown.count + int(_HERE / seconds))
             if self.executor is None or grown.ended:
@@ -189,13 +185,14 @@ class Strengthened:
 def _outcome(tree: SemidefiniteTree, root: Outcome, losses: str = "") -> Outcome:
     assert tree.budget.best is not None
     error = "" if tree.file is None else tree.file.error
-    note = "; ".join(filter(None, (f"{root.message} at {tree.count} nodes", losses, error)))
+    *before, last = root.notes
+    notes = (*before, f"{last} at {tree.count} nodes", losses, error)
     closed = tree.bound >= tree.target
     status: Status = "optimal" if closed else tree.budget.stop_status
-    result = replace(root, permutation=tree.budget.best[1], status=status, message=note)
+    result = replace(root, permutation=tree.budget.best[1], status=status, notes=notes)
     if tree.nodes:
         return replace(result, certificate=tree.certificate)
-    note += f"; the proof of the tree exceeded proof_limit={tree.proof_limit} bytes and was dropped"
+    notes += (f"the proof of the tree exceeded proof_limit={tree.proof_limit} bytes and was dropped",)
     if not closed:  # a checked proof of the root is worth more than a slightly higher bound without a proof
-        return replace(result, message=note)
-    return replace(result, certificate=None, lower_bound=tree.problem.round_up(tree.bound), message=note)
+        return replace(result, notes=notes)
+    return replace(result, certificate=None, lower_bound=tree.problem.round_up(tree.bound), notes=notes)

@@ -12,7 +12,7 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import MOST_STEPS, Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import core_problem
-from blindmatch.solvers.two_opt import improved_starts
+from blindmatch.solvers.two_opt import improve_starts
 from blindmatch.validation import at_least
 
 _SWAPS = 1000  # least number of swaps per item and stream
@@ -56,7 +56,7 @@ class Tabu(Solver):
         if wanted is None and limits.work_limit is not None:
             wanted = MOST_STEPS
         swaps = _enough_swaps(problem.n) if wanted == "auto" else (wanted or 0)
-        extra = improved_starts(problem, budget)[:1]
+        extra = improve_starts(problem, budget)[:1]
         seconds = _SWAP_SECONDS * (self.streams + len(extra)) * problem.n**2
         if swaps:
             swaps = budget.steps_left(seconds, swaps)

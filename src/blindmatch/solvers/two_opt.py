@@ -72,7 +72,7 @@ def improve(problem: QAP, start: IntArray, budget: Budget | None = None) -> IntA
     return found.permutation.astype(np.intp)
 
 
-def improved_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
+def improve_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
     """The local optima that pairwise exchange reaches from the caller's starts, the cheapest first."""
     found: list[tuple[float, IntArray]] = []
     for start in budget.starts:

@@ -35,7 +35,7 @@ def as_seconds(limit: TimeLimit, default: float | None = DEFAULT_SECONDS) -> flo
     return positive(limit, "time_limit")
 
 
-def with_limit_noted(result: Result, limit: TimeLimit) -> Result:
+def note_limit(result: Result, limit: TimeLimit) -> Result:
     """Add a note to the message of a result if the default limit ended the run."""
     if limit != AUTO or result.status != "time_limit":
         return result

@@ -18,6 +18,7 @@ import numpy as np
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.feasible import feasible_permutation
+from blindmatch.solvers.relaxation import exchange_gains
 from blindmatch.validation import BoolArray, FloatArray, IntArray, at_least
 
 _MOST = 10_000  # matches: each is a row of n numbers, and its neighbours are looked at
@@ -115,23 +116,14 @@ class Finds:
 
 def _neighbours(problem: QAP, p: IntArray, most: int) -> Iterator[IntArray]:
     """The cheapest permutations that differ from `p` by one swap."""
-    n, delta = problem.n, np.zeros((problem.n, problem.n))
-    chosen = problem.linear[:, p]
-    own = np.diag(chosen)
-    delta += chosen + chosen.T - own[:, None] - own[None, :]
+    gradient, delta = problem.linear[:, p], np.zeros((problem.n, problem.n))
     for A, B in problem.factors:
         moved = B[np.ix_(p, p)]
-        for a, b in ((A, moved), (A.T, moved.T)):  # what rows r and s cost with all rows k, before and after the swap
-            X = a.T @ b
-            delta += X + X.T - np.diag(X)[:, None] - np.diag(X)[None, :]
-            # k = r and k = s were counted as if they stayed
-            delta -= (np.diag(a)[:, None] - a) * (b - np.diag(b)[:, None])
-            delta -= (a.T - np.diag(a)[None, :]) * (np.diag(b)[None, :] - b.T)
-        da, db = np.diag(A), np.diag(moved)
-        delta += (da[:, None] - da[None, :]) * (db[None, :] - db[:, None])
-        delta += (A - A.T) * (moved.T - moved)
+        gradient = gradient + A @ moved.T + A.T @ moved
+        delta += exchange_gains(A) * exchange_gains(moved)
+    delta += exchange_gains(gradient)
     allowed = problem.allowed[:, p]
-    rows, columns = np.triu_indices(n, 1)
+    rows, columns = np.triu_indices(problem.n, 1)
     usable = allowed[rows, columns] & allowed[columns, rows] & (rows < problem.sources)
     rows, columns = rows[usable], columns[usable]
     for at in np.argsort(delta[rows, columns], kind="stable")[:most]:

@@ -154,7 +154,7 @@ def solve(
         lines.end(logged)
         return logged
     if boolean(maximize, "maximize"):
-        return _maximized(problem, chosen, callback, limits, pool_size, options)
+        return _maximize(problem, chosen, callback, limits, pool_size, options)
     finds = Finds(problem, pool_size)
     budget = Budget(time_limit, threads, callback, limits)
     budget.time_limit = _solving_time(problem, chosen, budget.time_limit, budget.threads)
@@ -181,7 +181,7 @@ def solve(
     try:  # not a context manager: Ctrl-C may fall between its functions
         with budget.interruptible():
             outcome = chosen(shuffled.problem, budget=budget, rng=generator)
-            outcome = replace(outcome, message="; ".join(filter(None, (outcome.message, note))))
+            outcome = replace(outcome, notes=(*outcome.notes, note))
         result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
         if outcome.on_checked is not None and result.status not in ("interrupted", "time_limit"):  # it was checked
             outcome.on_checked()
@@ -241,7 +241,7 @@ def _with_pool(result: Result, finds: Finds, budget: Budget, time_limit: float |
     return replace(result, pool=pool)
 
 
-def _maximized(
+def _maximize(
     problem: QAP,
     solver: Solver,
     callback: Callback | None,
@@ -286,7 +286,7 @@ def _solving_time(problem: QAP, solver: Solver, time_limit: float, threads: int)
     return time_limit - min(check_seconds(stage_work(n**2, n), n, threads), most)
 
 
-def _checked(
+def _check(
     problem: QAP, proof: Proof, seconds: float, threads: int, executor: Executor | None
 ) -> tuple[Certificate | Proof, float, bool]:
     """The certificate, its bound, and whether all of it was checked. If time is short, a large one is not built."""
@@ -346,14 +346,14 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
     if not problem.allows(outcome.permutation):
         raise RuntimeError(f"solver {name!r} used a forbidden pair: please report this")
     status: Status = outcome.status
-    notes = [outcome.message] if outcome.message else []
+    notes = [note for note in outcome.notes if note]
     bound, proof = outcome.lower_bound, Proof.of(outcome.certificate)
     certificate: Certificate | Proof | None = proof
     projection = cache(lambda: projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
     if proof is not None:
         seconds = _checking_time(problem, proof, budget, time_limit)
         try:
-            certificate, bound, whole = _checked(problem, proof, seconds, budget.threads, outcome.executor)
+            certificate, bound, whole = _check(problem, proof, seconds, budget.threads, outcome.executor)
         except ValueError as error:  # the match is kept even if its proof is refused
             bound, whole = -math.inf, True
             notes.append(f"the proof was refused: {error}; please report this")

@@ -1,7 +1,10 @@
 // The bound that a set of duals proves, in float64, rounded down: the only bound that the solvers may claim.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -11,6 +14,24 @@
 namespace blindmatch {
 
 class ThreadPool;
+
+// When a bound is good enough. Python decides, in blindmatch/problem/optimality.py; the core only applies it.
+// The cost that any better permutation must stay below: a bound that reaches it ends the search.
+struct Target {
+    double tolerance = 0.0;    // relative to the best cost
+    double granularity = 0.0;  // > 0: all costs are this far apart or equal
+    double noise = 0.0;        // absolute: what rounding may do to costs of this problem's size
+    // Limits of the caller: a gap relative to the best cost, and a bound, that are enough.
+    double gap = 0.0, enough = std::numeric_limits<double>::infinity();
+
+    double of(double cost) const { return std::min({closing(cost), cost - gap * std::abs(cost), enough}); }
+
+ private:
+    double closing(double cost) const {
+        if (granularity > 0.0) return cost - granularity * (1.0 - 1e-6);
+        return cost - std::max(tolerance * std::abs(cost), noise);
+    }
+};
 
 // Duals of the level-1 RLT relaxation, with the pairs that were forbidden when they were made.
 template <class Real>

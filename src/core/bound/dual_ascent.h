@@ -9,7 +9,6 @@
 #include "base/problem.h"
 #include "base/stop.h"
 #include "bound/bound_proof.h"
-#include "bound/target.h"
 
 namespace blindmatch {
 

@@ -213,8 +213,7 @@ void HahnGrant::solve_leader() {
     // Nothing is forbidden here, so an assignment exists.
     static_cast<void>(lap.solve(leader_.data(), n, method_, epsilon_));
     offer(lap.row_to_col());  // Alg. 2, l. 7
-    gain_ = lap.dual_sum();
-    bound_ += gain_;
+    bound_ += lap.dual_sum();
     // The first sweep over costs of any sign leaves non-negative costs, but maybe negative leaders: those count from
     // here on.
     valid_ = nonnegative_ || sweeps_ > 0;

@@ -43,11 +43,10 @@ class HahnGrant {
     HahnGrant(const Problem& problem, bool factorized, LapMethod method, bool evaluate_laps, int threads);
 
     // One pass of the while loop. Returns false if it was cut short; bound and duals are valid then, too.
-    bool sweep(Stop& stop);
+    [[nodiscard]] bool sweep(Stop& stop);
 
     // l of the paper, with every constant added; -infinity until the leaders of non-negative costs are solved.
     double bound() const { return valid_ ? bound_ : -INFINITY; }
-    double leader_gain() const { return gain_; }  // what the last leader problem added to the bound
     double cost() const { return cost_; }
     const std::vector<int>& permutation() const { return permutation_; }
     void offer(const int* permutation);
@@ -69,7 +68,7 @@ class HahnGrant {
     std::unique_ptr<PairCosts> costs_;
     std::vector<double> leader_, beta_;
     std::vector<int> warm_;  // last assignment of every subproblem
-    double bound_, gain_ = 0.0, epsilon_ = 0.1;
+    double bound_, epsilon_ = 0.1;
     int sweeps_ = 0;
     double cost_ = INFINITY;
     std::vector<int> permutation_;

@@ -31,7 +31,7 @@ class RltLp {
     void start(const RltLp& other);
 
     // False if `stop` ended it early.
-    bool iterate(int count, Stop& stop);
+    [[nodiscard]] bool iterate(int count, Stop& stop);
 
     Duals duals() const;
 

@@ -75,4 +75,11 @@ class Sweeps {
     std::vector<SubproblemLap> workspaces_;  // one a worker
 };
 
+// Sweeps on pair costs that are given one by one: what is left of a problem when a matrix is taken away.
+//
+// The duals, with those of the leader's assignment problem, after up to `count` sweeps from zero; fewer where one of
+// them gains less than `gain` of the bound's change so far, or where `stop` comes.
+[[nodiscard]] Stage dense_sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden, int count,
+                                 double gain, ThreadPool& pool, Stop& stop);
+
 }  // namespace blindmatch

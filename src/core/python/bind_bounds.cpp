@@ -9,8 +9,8 @@
 
 #include "bound/bounder.h"
 #include "bound/box_step.h"
-#include "bound/dense_sweeps.h"
 #include "bound/dual_ascent.h"
+#include "bound/sweeps.h"
 #include "python/bind.h"
 #include "python/budget.h"
 #include "search/two_opt.h"
@@ -46,7 +46,7 @@ void bind_options(nb::module_& m) {
              nb::arg("granularity"), nb::arg("noise"), nb::arg("gap") = 0.0,
              nb::arg("enough") = std::numeric_limits<double>::infinity());
 
-    nb::class_<DualAscentOptions>(m, "DualAscentOptions")
+    nb::class_<DualAscentOptions>(m, "DualAscentOptions", "What dual_ascent may use, and when it is done.")
         .def(
             "__init__",
             [](DualAscentOptions* self, Target target, std::size_t memory_limit, std::uint64_t seed, int threads,
@@ -56,7 +56,7 @@ void bind_options(nb::module_& m) {
             nb::kw_only(), nb::arg("target"), nb::arg("memory_limit"), nb::arg("seed"), nb::arg("threads"),
             nb::arg("relaxation") = true);
 
-    nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions")
+    nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions", "Those of the root, and the limits of the tree.")
         .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, double, bool,
                       std::filesystem::path, double>(),
              nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("open_limit") = std::size_t{4} << 30,
@@ -65,7 +65,7 @@ void bind_options(nb::module_& m) {
 }
 
 void bind_results(nb::module_& m) {
-    nb::enum_<BoundStatus>(m, "BoundStatus")
+    nb::enum_<BoundStatus>(m, "BoundStatus", "Why a run ended; the caller knows which limit it was.")
         .value("optimal", BoundStatus::optimal)
         .value("time_limit", BoundStatus::time_limit)
         .value("interrupted", BoundStatus::interrupted)

@@ -52,7 +52,7 @@ LapMethod lap_method(const std::string& name) {
 }
 
 void bind_problem(nb::module_& m) {
-    nb::class_<Problem>(m, "Problem")
+    nb::class_<Problem>(m, "Problem", "An assignment problem in the normal form: see base/problem.h.")
         .def(
             "__init__",
             [](Problem* self, const std::vector<std::pair<Matrix, Matrix>>& factors, const Matrix& linear,
@@ -112,7 +112,7 @@ void refuse_taken(HahnGrant& ascent) {
 }
 
 void bind_hahn_grant(nb::module_& m) {
-    nb::class_<HahnGrant>(m, "HahnGrant")
+    nb::class_<HahnGrant>(m, "HahnGrant", "The paper's Algorithm 2 (factorized), or 1: one sweep after the other.")
         .def(
             "__init__",
             [](HahnGrant* self, const Problem& problem, bool factorized, const std::string& lap, bool evaluate_laps,
@@ -139,7 +139,6 @@ void bind_hahn_grant(nb::module_& m) {
             },
             nb::arg("permutation"))
         .def_prop_ro("bound", &HahnGrant::bound)
-        .def_prop_ro("gain", &HahnGrant::leader_gain)
         .def_prop_ro("cost", &HahnGrant::cost)
         .def_prop_ro(
             "permutation",

@@ -24,6 +24,7 @@ struct TabuOptions {
 
 // The best permutation of all streams, ties to the smallest stream (with a target: of those up to the first that
 // reached it). With an iteration budget the result is independent of `threads`; the clock alone can change it.
-SearchResult tabu(const Problem& problem, const TabuOptions& options, Stop& stop, const Progress& progress = {});
+[[nodiscard]] SearchResult tabu(const Problem& problem, const TabuOptions& options, Stop& stop,
+                                const Progress& progress = {});
 
 }  // namespace blindmatch

@@ -30,27 +30,30 @@ struct TwoOptOptions {
 };
 
 // The best of all restarts, ties to the smallest restart, so independent of `threads`.
-SearchResult two_opt(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress = {});
+[[nodiscard]] SearchResult two_opt(const Problem& problem, const TwoOptOptions& options, Stop& stop,
+                                   const Progress& progress = {});
 
 // What one restart from `permutation` finds, in at most ten seconds.
-SearchResult two_opt_from(const Problem& problem, const std::vector<int>& permutation, Stop& stop);
+[[nodiscard]] SearchResult two_opt_from(const Problem& problem, const std::vector<int>& permutation, Stop& stop);
 
 // Gives a random allowed column to each row that has -1, moving other rows where they are in the way. False if no
 // permutation of allowed pairs exists.
 bool complete(const Problem& problem, std::vector<int>& permutation, Random& random);
 
 // A random permutation of allowed pairs; empty if there is none.
-std::vector<int> random_feasible(const Problem& problem, Random& random);
+[[nodiscard]] std::vector<int> random_feasible(const Problem& problem, Random& random);
 
 // `permutation` with `count` random rows matched anew at random.
-std::vector<int> perturbed(const Problem& problem, std::vector<int> permutation, int count, Random& random);
+[[nodiscard]] std::vector<int> perturbed(const Problem& problem, std::vector<int> permutation, int count,
+                                         Random& random);
 
 // The assignment that is best when each pair (i, j) could choose its own order of the others: sorted against reversely
 // sorted rows. On problems that can be aligned it is close to the optimum, which no random start is. Empty if `stop`
 // came first or no permutation of allowed pairs exists. O(n^3).
-std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop);
+[[nodiscard]] std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop);
 
-bool is_feasible(const Problem& problem, const std::vector<int>& permutation);  // a permutation of allowed pairs?
+[[nodiscard]] bool is_feasible(const Problem& problem,
+                               const std::vector<int>& permutation);  // a permutation of allowed pairs?
 
 // The best permutation that any thread has found. Ties go to the smallest stream, which makes it independent of timing.
 class Incumbent {

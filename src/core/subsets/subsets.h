@@ -78,10 +78,11 @@ struct SubsetSearchOptions {
 
 // Swap descents from random and from greedy subsets, each followed by tabu search. Every neighbour looked at may enter
 // the pool; at the end the pool is closed: no swap out of one of its subsets gives a subset that belongs into it.
-SubsetResult search_subsets(const SubsetProblem& problem, const SubsetSearchOptions& options, Stop& stop);
+[[nodiscard]] SubsetResult search_subsets(const SubsetProblem& problem, const SubsetSearchOptions& options, Stop& stop);
 
 // Branch and bound, best bound first. Completed: no subset outside the answer is cheaper than its last one (by more
 // than the rounding of float64). `known` are subsets to start from, the better the faster.
-SubsetResult exact_subsets(const SubsetProblem& problem, std::size_t k, const std::vector<Subset>& known, Stop& stop);
+[[nodiscard]] SubsetResult exact_subsets(const SubsetProblem& problem, std::size_t k, const std::vector<Subset>& known,
+                                         Stop& stop);
 
 }  // namespace blindmatch

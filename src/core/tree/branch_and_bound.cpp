@@ -15,7 +15,7 @@
 
 #include "base/index.h"
 #include "base/thread_pool.h"
-#include "tree/expansion.h"
+#include "tree/tree_node.h"
 
 namespace blindmatch {
 namespace {
@@ -35,6 +35,23 @@ struct Turn {
     double cost;  // of the incumbent when it was taken
     bool begun;   // by some thread
     std::unique_ptr<Expansion> result;
+};
+
+// A branched node whose memory is counted. Its last child to go frees it, on whatever thread, and maybe after the tree.
+struct CountedNode {
+    CountedNode(BranchedNode branched, std::shared_ptr<std::atomic<std::size_t>> sum)
+        : node(std::move(branched)),
+          bytes(bytes_of(node.duals) + node.assignments.size() * sizeof(std::uint16_t)),
+          total(std::move(sum)) {
+        *total += bytes;
+    }
+    ~CountedNode() { *total -= bytes; }
+    CountedNode(const CountedNode&) = delete;
+    CountedNode& operator=(const CountedNode&) = delete;
+
+    const BranchedNode node;
+    const std::size_t bytes;
+    const std::shared_ptr<std::atomic<std::size_t>> total;
 };
 
 class Tree {
@@ -157,14 +174,8 @@ class Tree {
             result_.proof[proof].line_is_row = is_row;
             result_.proof[proof].skipped = skipped;
         }
-        const std::size_t bytes = bytes_of(node.duals) + node.assignments.size() * sizeof(std::uint16_t);
-        *open_bytes_ += bytes;
-        // The last child to go frees the parent, on whatever thread, and maybe after this tree.
-        const std::shared_ptr<const BranchedNode> parent(new BranchedNode(std::move(node)),
-                                                         [total = open_bytes_, bytes](const BranchedNode* p) {
-                                                             *total -= bytes;
-                                                             delete p;
-                                                         });
+        const auto counted = std::make_shared<CountedNode>(std::move(node), open_bytes_);
+        const std::shared_ptr<const BranchedNode> parent(counted, &counted->node);
         for (int other = 0; other < n; ++other) {
             const int i = is_row ? line : other, j = is_row ? other : line;
             const double b = pair_bound[cell(i, j, n)];

@@ -43,7 +43,7 @@ struct TreeResult : TreeState {
                                           std::vector<int> initial, Stop& stop, const BoundReport& report = {});
 
 // The symmetries that a run with these options uses; none if it uses none.
-std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options);
+[[nodiscard]] std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options);
 
 // Works on the open nodes of `state` until `options.node_limit` of them are bounded, `stop` says so, or none is left.
 // Returns the tree as it is then.

@@ -5,10 +5,20 @@
 #include <vector>
 
 #include "base/problem.h"
-#include "tree/symmetry.h"
 #include "tree/tree_node.h"
 
 namespace blindmatch {
+
+// Permutations of the rows, or of the columns, that leave the problem as it is: of equivalent children one is enough.
+// image[i] is where row (or column) i goes. The costs are equal exactly, so a proof for i -> j is one for image[i] ->
+// j.
+struct Symmetry {
+    bool of_rows = true;
+    std::vector<int> image;
+};
+
+// Some symmetries other than the identity: at most `limit`, found by a search of bounded size.
+[[nodiscard]] std::vector<Symmetry> find_symmetries(const Problem& problem, int limit);
 
 // A child that was skipped: `symmetry` maps the sibling's row (or column) to this one's, and keeps all that is fixed.
 struct SkippedChild {

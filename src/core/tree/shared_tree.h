@@ -56,7 +56,7 @@ class SharedTree {
 };
 
 // For a worker: the piece after at most `options.node_limit` nodes, or when `stop` says so.
-std::string grow_piece(const Problem& problem, const BranchAndBoundOptions& options, const std::string& piece,
-                       Stop& stop);
+[[nodiscard]] std::string grow_piece(const Problem& problem, const BranchAndBoundOptions& options,
+                                     const std::string& piece, Stop& stop);
 
 }  // namespace blindmatch

@@ -1,11 +1,14 @@
-// Nodes of the branch-and-bound tree: what a child inherits, and how its smaller problem is made.
+// Nodes of the branch-and-bound tree: what a child inherits, how its smaller problem is made, and how it is bounded.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/index.h"
 #include "base/problem.h"
+#include "base/stop.h"
+#include "base/thread_pool.h"
 #include "bound/bound_proof.h"
 
 namespace blindmatch {
@@ -30,9 +33,24 @@ struct OpenNode {
 };
 
 // The parent with `open.row -> open.column` fixed; its duals restricted to the free rows and columns.
-BranchedNode make_child(const OpenNode& open);
+[[nodiscard]] BranchedNode make_child(const OpenNode& open);
 
 // The problem of the free rows and columns: costs with the fixed pairs become linear.
-Problem reduced_problem(const Problem& problem, const BranchedNode& node);
+[[nodiscard]] Problem reduced_problem(const Problem& problem, const BranchedNode& node);
+
+// One step of the tree: an open node that was bounded, and the better permutations met on the way.
+struct Expansion {
+    bool whole = false;  // false: `stop` cut it short, and only the permutation below is valid
+    BranchedNode node;
+    std::vector<Stage> stages;       // empty if one permutation was left
+    std::vector<double> pair_bound;  // of the node's own problem; empty if one permutation was left
+    double bound = kInfinity;
+    std::vector<int> permutation;  // the best below `cost` that was met; empty if none was
+    double cost;
+};
+
+// `cost` is that of the incumbent. The result depends on the arguments alone, unless `stop` cut it short.
+[[nodiscard]] Expansion expand(const Problem& problem, const Target& target, const OpenNode& open, double cost,
+                               ThreadPool& pool, Stop& stop);
 
 }  // namespace blindmatch

@@ -10,9 +10,7 @@
 #include "base/index.h"
 #include "base/problem.h"
 #include "bound/bound_proof.h"
-#include "bound/target.h"
 #include "tree/branching.h"
-#include "tree/symmetry.h"
 #include "tree/tree_node.h"
 
 namespace blindmatch {
@@ -55,22 +53,22 @@ std::size_t bytes_of(const Stage& stage);
 std::uint64_t fingerprint(const Problem& problem, const Target& target);
 
 // The state as bytes: what a file holds, and what goes to another process.
-std::string encode_state(const TreeState& state, std::uint64_t fingerprint);
+[[nodiscard]] std::string encode_state(const TreeState& state, std::uint64_t fingerprint);
 
 // Throws std::invalid_argument if the bytes are damaged or belong to another problem, whose symmetries are given: what
 // they say of them must be that. `name` is what the error calls them.
-TreeState decode_state(std::string_view bytes, const std::string& name, const Problem& problem,
-                       const std::vector<Symmetry>& symmetries, std::uint64_t fingerprint);
+[[nodiscard]] TreeState decode_state(std::string_view bytes, const std::string& name, const Problem& problem,
+                                     const std::vector<Symmetry>& symmetries, std::uint64_t fingerprint);
 
 // Whether a state that was read can be used at all: every size and every index in it, before anything relies on them.
 // The file may come from anybody. What it claims of bounds is another matter: the proof is checked in the end.
-bool is_consistent(const TreeState& state, const Problem& problem);
+[[nodiscard]] bool is_consistent(const TreeState& state, const Problem& problem);
 
 // Returns the bytes of the file. A kill or a power cut leaves the old file or the new one, whole. Throws
 // std::runtime_error where that fails.
 std::size_t save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint);
 
-TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
-                     std::uint64_t fingerprint);
+[[nodiscard]] TreeState load_state(const std::filesystem::path& path, const Problem& problem,
+                                   const std::vector<Symmetry>& symmetries, std::uint64_t fingerprint);
 
 }  // namespace blindmatch

@@ -90,13 +90,13 @@ def _log(path: Path | None) -> Iterator[TextIO | None]:
 
 
 def _solve(problem: QAP, limits: LimitOptions, log: TextIO | None, options: SolveOptions) -> Result:
-    from blindmatch.solving.limits import as_seconds, with_limit_noted
+    from blindmatch.solving.limits import as_seconds, note_limit
     from blindmatch.solving.run import solve
 
     limit = options.time_limit
     steering = {**options.steering, **vars(limits), "log": log or False}
     found = solve(problem, options.solver, time_limit=as_seconds(limit), start=options.start, **steering)
-    return with_limit_noted(found, limit)
+    return note_limit(found, limit)
 
 
 @command(
