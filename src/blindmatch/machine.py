@@ -1,4 +1,4 @@
-"""What this process may use of its machine, on each operating system."""
+"""The processors and the memory that this process may use, on each operating system."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2, *, finite: bool = Tru
 
 
 def _described(raw: NDArray[Any]) -> str:
-    """What an array holds instead of numbers."""
+    """The contents of an array that does not hold numbers."""
     first = next(iter(raw.flat), None)
     return f"holds text ({shown(str(first), 40)})" if isinstance(first, str) else f"has dtype {raw.dtype}"
 

@@ -1,4 +1,4 @@
-"""What the commands do with a match: print it, assess it, write files, and end with the right exit code."""
+"""Print a match, assess it, write files, and end with the right exit code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from blindmatch.validation import IntArray
 def solve_options(
     given: SolverOptions, checkpoint: Path | None = None, executor: Executor | None = None
 ) -> SolveOptions:
-    """How to solve, for the library. Only branch-and-bound has a state to keep, or pieces to give to workers."""
+    """Options of a run, for the library. Only branch-and-bound has a state to keep, or pieces to give to workers."""
     solver = as_solver(given.solver)
     if checkpoint is not None or executor is not None:
         if given.solver not in ("auto", BranchAndBound.name):

@@ -1,4 +1,4 @@
-"""How the commands speak (tables and JSON on stdout, errors on stderr), and what ends them."""
+"""The output of the commands (tables and JSON on stdout, errors on stderr), and their exit codes."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def one_line_errors(rephrased: Callable[[str], str] = str) -> Iterator[None]:
 
 
 def reason(error: OSError) -> str:
-    """What the system says, in lower case."""
+    """The message of the system, in lower case."""
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 

@@ -1,4 +1,4 @@
-"""What the ``embed`` commands share: models, progress, and what they say at the end."""
+"""Shared parts of the ``embed`` commands: models, progress, and messages at the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def place_of(options: dict[str, Any], engine: EngineOptions, folder: Path) -> It
 def works(
     images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: Place
 ) -> Iterator[tuple[str, Work]]:
-    """What there is to embed, images and class names with each of their models, and the names of the files."""
+    """The work to do, images and class names with each of their models, and the names of the files."""
     dataset = identifier(images.name)
     for spec in models[0]:
         yield f"vision__{dataset}__{_file_name(spec)}.npz", place.work(spec, images, strict)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Where to compute: in this process if no engine was asked for."""
+    """The place of the computation: this process if no engine was asked for."""
 
     engine: str | None = None
     workers: int | None = None

@@ -1,4 +1,4 @@
-"""What the commands read: embeddings, problems, certificates and saved matches. Every file is read once."""
+"""Read the input of the commands: embeddings, problems, certificates, saved matches. Every file is read once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TaskInput:
         return [self.source, self.target, *pair_files(self.what), *item_files(self.items)]
 
     def _settings(self, matched: Task) -> dict[str, str]:
-        """What was asked for, for the report."""
+        """The options of the task, for the report."""
         return {
             "source": self.source.name,
             "target": self.target.name,
@@ -67,12 +67,12 @@ class TaskInput:
 
     @property
     def labelled(self) -> bool:
-        """Whether a side has classes."""
+        """True if a side has classes."""
         return any(side.labels is not None for side in self._embeddings)
 
     @cached_property
     def task(self) -> Task:
-        """What is matched."""
+        """The task."""
         with busy("reading"):
             self._items  # noqa: B018 (errors in them are reported before a long run)
             task = task_of(*self._embeddings, self.what)
@@ -82,7 +82,7 @@ class TaskInput:
 
     @cached_property
     def tables(self) -> Tables:
-        """Which columns were used, and how they were scaled."""
+        """The columns that were used, and their scales."""
         return Tables(self._embeddings, self.task.scalings, relations=self.task.precomputed)
 
     @cached_property
@@ -142,7 +142,7 @@ def _load_side(path: Path, what: TaskOptions, at: int) -> Embeddings:
 
 
 def side_of(read: Embeddings) -> FloatArray | Views:
-    """What Python takes as a side: an array, or several views."""
+    """A side as Python takes it: an array, or several views."""
     return Views.of(read) or read.values
 
 

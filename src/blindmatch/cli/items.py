@@ -1,4 +1,4 @@
-"""What is known about the items apart from their embeddings: names, pictures, true partners. Only people see it."""
+"""Names, pictures and true partners of the items, which only people see."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def as_typer_function(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _declared(command: str, name: str, kind: Any, default: Any) -> tuple[str, Any]:
-    """What a parameter of a command is called in a shell, and its type for typer."""
+    """The name of a parameter in a shell, and its type for typer."""
     entry = _DECLARED.get(command, {}).get(name) or _DECLARED["shared"][name]
     entry = {"help": entry} if isinstance(entry, str) else entry
     common = {
@@ -160,7 +160,7 @@ def _declared(command: str, name: str, kind: Any, default: Any) -> tuple[str, An
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """How two sets are compared, and what is known about the pairs."""
+    """Options of the task: how two sets are compared, and what is known about the pairs."""
 
     distortion: str = "gw"
     metric: str = "euclidean"
@@ -185,7 +185,7 @@ class TaskOptions:
 
 @dataclass(frozen=True)
 class ItemOptions:
-    """What is known about the items: only people see it, in tables and reports."""
+    """Facts about the items that only people see, in tables and reports."""
 
     truth: str | None = None
     source_names: File = None
@@ -196,7 +196,7 @@ class ItemOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run is repeated, sped up and watched."""
+    """Options to repeat a run, to speed it up and to watch it."""
 
     seed: Any = 0
     threads: int | None = None
@@ -206,7 +206,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class SolverOptions(RunOptions):
-    """How to solve."""
+    """Options of the solver."""
 
     solver: str = "auto"
     time_limit: Any = "auto"
@@ -225,7 +225,7 @@ class SolverOptions(RunOptions):
 
     @property
     def settings(self) -> dict[str, str]:
-        """What was asked for, for the report."""
+        """The options of the solver, for the report."""
         seconds = self.seconds
         return {
             "solver": self.solver,
@@ -237,7 +237,7 @@ class SolverOptions(RunOptions):
 
 @dataclass(frozen=True)
 class TrustOptions:
-    """Which pairs to believe, and how many to expect."""
+    """Options of an assessment: which pairs to keep, and how many right ones to expect."""
 
     min_confidence: float | None = None
     prior: float | None = None
@@ -246,7 +246,7 @@ class TrustOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where the answer goes."""
+    """Options of the output."""
 
     json: bool = False
     certificate: File = None

@@ -1,4 +1,4 @@
-"""Where answers go: stdout first, then files, whose paths are checked before the run."""
+"""Deliver answers: to stdout first, then to files, whose paths are checked before the run."""
 
 from __future__ import annotations
 

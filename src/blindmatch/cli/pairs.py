@@ -1,4 +1,4 @@
-"""What the command line says about pairs: known, forbidden, similar, unmatched; by name, by index, or in files."""
+"""Options about pairs: known, forbidden, similar, unmatched; by name, by index, or in files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair_files(what: TaskOptions) -> list[Path]:
 
 
 def pair_settings(what: TaskOptions, cost: float | None) -> dict[str, str]:
-    """What was asked for, for the report."""
+    """The options about pairs, for the report."""
     known, forbidden = (
         ", ".join([*(words or ()), *([file.name] if file else [])])
         for words, file in ((what.known, what.known_pairs), (what.forbid, what.forbidden_pairs))
@@ -85,7 +85,7 @@ def metric_names(word: str) -> str | tuple[str, str]:
 
 
 def _kernels_of(source: Embeddings, target: Embeddings) -> Any:
-    """What Python takes as kernels: a pair, or a pair for each layer."""
+    """Kernels as Python takes them: a pair, or a pair for each layer."""
     ours, theirs = source.parts, target.parts
     if len(ours) != len(theirs):
         sides = [max(len(parts), 1) for parts in (ours, theirs)]
@@ -114,7 +114,7 @@ def relation(metric: str, neighbors: str | None) -> dict[str, Any]:
 
 
 def layer_weights(words: str | None) -> list[float] | None:
-    """How much each layer counts, from '1,0.5'."""
+    """The weight of each layer, from '1,0.5'."""
     try:
         return None if words is None else [float(word) for word in words.split(",")]
     except ValueError:
@@ -158,7 +158,7 @@ def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple
 
 
 def _rows(path: Path) -> list[tuple[str, str, str]]:
-    """Where each pair is, and its two sides; a first line "source,target" is skipped."""
+    """The place of each pair, and its two sides; a first line "source,target" is skipped."""
     try:
         lines = csv.reader(io.StringIO(text_of(path), newline=""))
         rows = [(number, row) for number, row in enumerate(lines, 1) if any(row)]

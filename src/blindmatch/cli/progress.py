@@ -1,4 +1,4 @@
-"""What a long command shows while it runs: a line on a terminal, or lines on stderr and in the file of --log."""
+"""Show the progress of a long command: in a line on a terminal, or in lines on stderr and in the file of --log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def clock(seconds: float) -> str:
 
 
 class Pace:
-    """How long a run may still take, judged by the gaps so far.
+    """An estimate of the time that a run may still take, from the gaps so far.
 
     The gap is extrapolated linearly from the second half of the run. Bounds rise more and more slowly, so this is a
     guess, and usually too short: it is shown as "at this pace".

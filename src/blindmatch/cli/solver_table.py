@@ -1,4 +1,4 @@
-"""What each solver can do, as a table."""
+"""A table of the solvers and their abilities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABILITIES = {
 
 
 def solver_rows() -> list[dict[str, Any]]:
-    """What each solver can do, ready for JSON."""
+    """A row for each solver with its abilities, ready for JSON."""
     return [_solver_row(name, solver) for name, solver in SOLVERS.items()]
 
 
@@ -74,5 +74,5 @@ def _note(row: dict[str, Any]) -> str:
 
 
 def solver_legend() -> Text:
-    """What the columns mean."""
+    """The legend of the columns."""
     return Text("\n" + "; ".join(f"{title}: {meaning}" for title, meaning in ABILITIES.values()) + ".")

@@ -1,4 +1,4 @@
-"""Which columns of two tables were used, and how they were scaled: for the terminal, JSON and the report."""
+"""The columns of two tables that were used, and their scales: for the terminal, JSON and the report."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Tables:
 
     @classmethod
     def scaled(cls, one: Embeddings, other: Embeddings, scale: str) -> Tables:
-        """What ``scale=`` does to these two."""
+        """These two, scaled as ``scale=`` does it."""
         found = ColumnScaling.pair(one.values, other.values, scale)
         return cls((one, other), None if scale == "none" else found)
 
     @property
     def settings(self) -> dict[str, str]:
-        """What was done, for the report."""
+        """Columns, scales and missing cells, for the report."""
         notes: dict[str, str] = {}
         for side, read, scaling in self._each():
             if _titled(read):
@@ -92,7 +92,7 @@ class Tables:
 
 
 def _titled(read: Embeddings) -> bool:
-    """Whether the columns have meaningful titles: 0, 1, 2, ... are not."""
+    """True if the columns have meaningful titles: 0, 1, 2, ... are not."""
     return read.columns is not None and not all(title.isdecimal() for title in read.columns)
 
 

@@ -1,4 +1,4 @@
-"""What the commands print on a terminal."""
+"""Sentences and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def match_text(match: Match) -> list[object]:
 
 
 def _proof(match: Match) -> list[Text]:
-    """What is proved about the cost."""
+    """Sentences about the proof."""
     result = match.result
     claims = verdict(result), proof_sentence(result), gap_sentence(result), plain(result.message)
     return [Text(text) for text in claims if text]
@@ -70,7 +70,7 @@ def assignment_text(match: Match, rows: bool = False) -> list[object]:
 
 
 def _right(match: Match) -> list[Text]:
-    """How many pairs are true and what the true pairing costs, if that is known."""
+    """The number of true pairs and the cost of the true pairing, if the truth is known."""
     if match.truth is None:
         return []
     if match.result.left_out:
@@ -141,7 +141,7 @@ def _fewer(named: list[tuple[str, str]], cells: dict[str, list[str]], width: int
 
 
 def _agreement(trust: Assessment) -> list[str]:
-    """How far the relations agree, and what chance gives."""
+    """The agreement of the relations, beside that of unrelated spaces."""
     if trust.whole_agreement is None:
         return []
     chance = "" if trust.chance_agreement is None else f"; unrelated spaces reach {trust.chance_agreement:.2f}"

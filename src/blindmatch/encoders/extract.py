@@ -221,7 +221,7 @@ def _write(out: Path, found: Extracted, digest: str) -> None:
 
 
 def _plan(work: Work, batch_size: int) -> dict[str, Any]:
-    """What decides the result."""
+    """Everything that decides the result."""
     items = [work.items.name, len(work.items), work.items.fingerprint()]
     return {"model": work.encoder.description, "set": items, "batch_size": batch_size}
 

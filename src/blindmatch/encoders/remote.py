@@ -79,7 +79,7 @@ class Remote:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where models run: here, or on the workers of an executor.
+    """The place where models run: here, or the workers of an executor.
 
     Attributes
     ----------

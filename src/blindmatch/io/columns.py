@@ -45,13 +45,13 @@ class TableColumn:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it is an unnamed index that only counts the rows: 0, 1, 2, ..."""
+        """True for an unnamed index that only counts the rows: 0, 1, 2, ..."""
         counted = [str(row) for row in range(len(self.cells))]
         return self.index and not self.title and [str(cell) for cell in self.cells] == counted
 
     @property
     def tells_rows_apart(self) -> bool:
-        """Whether no cell is empty and no two cells are equal."""
+        """True if no cell is empty and no two cells are equal."""
         return len({str(cell) for cell in self.cells if cell not in (None, "")}) == len(self.cells)
 
 
@@ -66,7 +66,7 @@ class Table:
     delimiter: str = ","  # between the cells: a comma between commas groups thousands
 
     def place(self, row: int, column: int) -> str:
-        """Where a cell is."""
+        """The place of a cell, in words."""
         title = "" if self.titles is None else self.titles[column]
         if self.lines is None:
             return f"row {row}, column {title!r}"
@@ -209,7 +209,7 @@ def _of_numbers(table: Table, place: int, column: TableColumn) -> TableColumn:
 
 
 def _advice(cell: str, only_first: bool) -> str:
-    """What to do about a cell that is not a number; `only_first`: all cells below it are numbers."""
+    """Advice about a cell that is not a number; `only_first`: all cells below it are numbers."""
     if STARTS_AS_NUMBER.match(cell) or not only_first:
         return "write plain numbers, such as 1234.5, or remove the column"
     return "if it belongs to a second row of titles, remove that row"
@@ -252,7 +252,7 @@ def _name(cell: Any, row: int) -> str:
 
 
 def has_titles(rows: list[list[str]]) -> bool:
-    """Whether the first row of a text table is a header.
+    """True if the first row of a text table is a header.
 
     It is a header if none of its cells is a number. If it contains a column name such as "name", it is also a header if
     its numbers ascend or are distinct integers. Otherwise it is a header if its numbers are 0, 1, 2, ... or ascending

@@ -240,14 +240,14 @@ def split_parts(path: str | Path) -> list[Path]:
 
 
 def has_views(path: str | Path) -> bool:
-    """Whether these are several files about the same items, or one file with views of several models."""
+    """True for several files about the same items, and for one file with views of several models."""
     if len(split_parts(path)) > 1:
         return True
     return Path(path).suffix.lower() in (".npz", ".safetensors") and len(read_arrays(path, only=_VIEWS)) == len(_VIEWS)
 
 
 def views_in(path: Path, values: FloatArray, arrays: Arrays) -> tuple[tuple[str, FloatArray], ...]:
-    """What each model says, of a file that has the views of several side by side."""
+    """The embeddings of each model, from a file that has the views of several side by side."""
     if not all(name in arrays for name in _VIEWS):
         return ()
     labels, widths = (arrays[name] for name in _VIEWS)

@@ -84,7 +84,7 @@ def refuse_missing_folder(path: str | Path) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether the path is a pipe, a device or a file descriptor of a process, directly or through links."""
+    """True if the path is a pipe, a device or a file descriptor of a process, directly or through links."""
     try:
         mode = path.stat().st_mode
     except OSError:  # it does not exist

@@ -28,7 +28,7 @@ _ANSWERS = ({"true": 1.0, "false": 0.0}, {"yes": 1.0, "no": 0.0})
 
 @dataclass(frozen=True)
 class Writing:
-    """How a table writes numbers: the decimal sign, and the sign that groups thousands ("" for none)."""
+    """The decimal sign of a table, and the sign that groups thousands ("" for none)."""
 
     point: str = "."
     group: str = ","

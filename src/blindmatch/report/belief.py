@@ -1,4 +1,4 @@
-"""Whether to believe a match, in words for readers who do not know assignment problems."""
+"""The verdict on a match, in words for readers who do not know assignment problems."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def _by_labels(match: Match, clusters: Clusters, scores: ClassifierScores) -> Ju
 
 
 def _at_least(right: int, chance: float) -> float:
-    """How often a random pairing gets at least `right` pairs right: that number is nearly a Poisson variable."""
+    """The share of random pairings with at least `right` right pairs: their number is nearly a Poisson variable."""
     from scipy.stats import poisson  # takes a while to import, and only reports need it
 
     return float(poisson.sf(right - 1, chance))
 
 
 def chance_sentence(trust: Assessment) -> str:
-    """What the p-value says, in words."""
+    """The meaning of the p-value, in words."""
     if trust.p_value is None:
         return "Time ran out before it was known how often unrelated sets match as well."
     error = trust.p_value_error
@@ -99,7 +99,7 @@ def chance_sentence(trust: Assessment) -> str:
 
 
 def prior_sentence(trust: Assessment) -> str:
-    """Which prior the confidences are for, if there is one."""
+    """The prior of the confidences, if there is one."""
     if trust.prior is None:
         return ""
     return f" The confidences are for {trust.prior_text}: that share of right pairs was expected beforehand."

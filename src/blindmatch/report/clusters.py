@@ -1,4 +1,4 @@
-"""What a report says about a classification without labels: the sources are clusters, the targets are classes.
+"""Sentences about a classification without labels: the sources are clusters, the targets are classes.
 
 It says "images", like the command ``classify``; they may be anything that was embedded.
 """
@@ -73,7 +73,7 @@ class Clusters:
 
     @property
     def about(self) -> str:
-        """What was classified, and how."""
+        """A description of the classification."""
         labels = "" if self.labels is None else "; the labels in the file only check the answer"
         return (
             f"{len(self.members)} images were put into {len(self.classes)} clusters (k-means). These were paired with "
@@ -93,7 +93,7 @@ class Clusters:
         ]
 
     def sentence(self) -> str | None:
-        """How well it did; None where no labels are known."""
+        """The accuracy in a sentence; None where no labels are known."""
         if self.scores is None:
             return None
         scores, chance = self.scores, 1 / len(self.names)

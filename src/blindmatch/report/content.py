@@ -43,7 +43,7 @@ def moments(match: Match) -> list[tuple[float, float | None, float | None]]:
 
 
 def _drawn(match: Match) -> IntArray:
-    """Which pairs are drawn."""
+    """The pairs that are drawn."""
     count = len(match.pairs[0])
     return np.unique(np.linspace(0, count - 1, min(count, MOST_DRAWN)).astype(np.intp))
 

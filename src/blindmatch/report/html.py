@@ -80,7 +80,7 @@ def _environment(package: str) -> Environment:
 
 
 def _policy(script: str, style: str) -> str:
-    """What the browser may load and run: only this script and this style. A name can never become a script."""
+    """A policy by which the browser runs only this script and this style: a name can never become a script."""
     script_hash, style_hash = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
     )

@@ -63,7 +63,7 @@ class Match:
 
     @property
     def task(self) -> Task | None:
-        """What was matched; None for a plain assignment problem."""
+        """The task; None for a plain assignment problem."""
         return self.result.task if isinstance(self.result.task, Task) else None
 
     @cached_property
@@ -73,14 +73,14 @@ class Match:
 
     @property
     def problem(self) -> QAP | None:
-        """What was solved, for the costs of other pairings; None for a large match."""
+        """The problem that was solved, for the costs of other pairings; None for a large match."""
         if self.result.task is None or (self.task is not None and self.task.too_large):
             return None
         return self.result.problem
 
     @property
     def similarity(self) -> bool:
-        """Whether a larger number in the kernels means nearer (CKA, Mutual k-NN) rather than farther (distances)."""
+        """True if a larger number in the kernels means nearer (CKA, Mutual k-NN), False for distances."""
         return self.task is not None and self.task.distortion.similarities
 
     @property
@@ -100,12 +100,12 @@ class Match:
 
     @property
     def title(self) -> str:
-        """What was matched with what."""
+        """The title of the report."""
         return self.result.title or "A blind match"
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
-        """How many sources and targets there are."""
+        """The numbers of sources and targets."""
         if self.task is not None:
             return self.task.sizes
         n = len(self.result.permutation)
@@ -113,26 +113,26 @@ class Match:
 
     @property
     def assignment(self) -> bool:
-        """Whether this is a plain assignment problem, of facilities and locations, where only the cost matters."""
+        """True for a plain assignment problem, of facilities and locations, where only the cost matters."""
         return self.task is None
 
     @property
     def words(self) -> tuple[str, str]:
-        """What a source and a target are."""
+        """The words for a source and a target."""
         if self.assignment:
             return "facility", "location"
         return ("source", "target") if self.clusters is None else ("cluster", "class")
 
     @property
     def plurals(self) -> tuple[str, str]:
-        """What sources and targets are."""
+        """The words for sources and targets."""
         if self.assignment:
             return "facilities", "locations"
         return ("sources", "targets") if self.clusters is None else ("clusters", "classes")
 
     @property
     def nouns(self) -> Nouns:
-        """What the match is called."""
+        """The words for the match and for a pairing."""
         return ASSIGNMENT if self.assignment else MATCH
 
     @cached_property
@@ -156,11 +156,11 @@ class Match:
         return [(i, j, self.source_name(i), self.target_name(j)) for i, j in self.result.pairs]
 
     def source_name(self, i: int) -> str:
-        """What source i is called."""
+        """The name of source i."""
         return str(i) if self.source_names is None else self.source_names[i]
 
     def target_name(self, j: int) -> str:
-        """What target j is called."""
+        """The name of target j."""
         return str(j) if self.target_names is None else self.target_names[j]
 
     def table(self, candidates: int = 0) -> dict[str, Sequence[object]]:
@@ -183,7 +183,7 @@ class Match:
 
     @property
     def right(self) -> int | None:
-        """How many pairs are true; None if the truth is not known."""
+        """The number of true pairs; None if the truth is not known."""
         return None if self.truth is None else sum(self.truth[i] == j for i, j in self.result.pairs)
 
     @property
@@ -193,7 +193,7 @@ class Match:
 
     @cached_property
     def agreement(self) -> float | None:
-        """How far the relations inside both sets agree under the match, as ``Assessment.whole_agreement`` has it."""
+        """The agreement of the relations inside both sets under the match, as in ``Assessment.whole_agreement``."""
         if self.result.left_out:  # chance is known of whole matches alone
             return None if self.trust is None else self.trust.whole_agreement
         return None if self.kernels is None else agreement(self.kernels, np.asarray(self.result.permutation))

@@ -1,4 +1,4 @@
-"""What the report measures: bound and cost over time, what random pairings cost."""
+"""Measures for the report: bound and cost over time, the costs of random pairings."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def given_pairs(match: Match) -> list[tuple[int, int]]:
 
 
 def hints(match: Match) -> list[str]:
-    """What was known about the pairs besides the relations inside each set, in words."""
+    """Hints about the pairs, which were used besides the relations inside each set, in words."""
     if match.problem is None:
         return []
     (n, m), given = match.sizes, given_pairs(match)

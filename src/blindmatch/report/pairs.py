@@ -109,7 +109,7 @@ def _candidate_columns(match: Match) -> list[Column]:
 
 
 def _cluster_columns(match: Match) -> list[Column]:
-    """How large each cluster is, and what is in it if that is known."""
+    """The size of each cluster, and its contents if they are known."""
     if match.clusters is None:
         return []
     counts, contents = match.clusters.counts, match.clusters.contents

@@ -1,4 +1,4 @@
-"""What the template draws: the match at a glance, prices of unmatched items, how far models agree."""
+"""Pictures for the template: the match at a glance, prices of unmatched items, the agreement of models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTER, _WIDE_LETTER = 8.0, 13.0  # units: Latin letters of a wide typeface, an
 
 
 def lines_of(match: Match, columns: Sequence[Column]) -> dict[str, Any] | None:
-    """What the template draws; None for a problem without names on two sides, and for many pairs.
+    """The match at a glance; None for a problem without names on two sides, and for many pairs.
 
     Where the truth is known, each target stands beside its true source, so that right pairs have straight lines.
     """
@@ -87,7 +87,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 620, 26, 160  # units of the drawing
 
 
 def price_curve(price: Price | None) -> dict[str, Any] | None:
-    """What the template draws for a suggested price; prices are on a logarithmic axis.
+    """The curve of a suggested price; prices are on a logarithmic axis.
 
     None if the price was given, if no prices were tried, or if all are zero because every pairing costs nothing.
     """
@@ -113,7 +113,7 @@ _CELL, _HEAD_LETTER, _HEAD = 46, 7, 24  # of a cell and of a letter, in units of
 
 
 def heat_map(names: Sequence[str], values: FloatArray, label: str) -> dict[str, Any]:
-    """What the template draws for an (n, n) matrix of numbers up to 1; nan leaves a cell out."""
+    """The picture of an (n, n) matrix of numbers up to 1; nan leaves a cell out."""
     shown = [name if len(name) <= _HEAD else f"{name[: _HEAD - 1]}…" for name in names]
     room = 12 + _HEAD_LETTER * max(map(len, shown))
     cells = []

@@ -1,4 +1,4 @@
-"""What was matched and how well, in sentences and figures. `belief.py` says whether to believe it."""
+"""The match in sentences and figures. `belief.py` says whether to believe it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def headline(match: Match) -> str:
 
 
 def about(match: Match) -> str:
-    """What was matched, and from what."""
+    """A description of the two sets and of the hints."""
     n, m = match.sizes
     if match.assignment:
         what = f"{n} facilities (the rows of the first matrix) were assigned to {m} locations (the rows of the second)"
@@ -77,14 +77,14 @@ def tiles(match: Match) -> list[tuple[str, str, str]]:
 
 
 def beside_chance(trust: Assessment | None) -> str:
-    """What sets without anything in common reach, beside the agreement of a match."""
+    """The agreement that unrelated sets reach, beside that of a match."""
     if trust is None or trust.chance_agreement is None:
         return "of relations; 0 is a random pairing, but the best pairing of unrelated sets is far above it"
     return f"of relations; unrelated sets, matched in the same way, reach {trust.chance_agreement:.2f}"
 
 
 def _counted(match: Match) -> list[tuple[str, str, str]]:
-    """How many pairs there are, and how many are right or have a high confidence: title, value, what it means."""
+    """The numbers of pairs, of right ones and of those with a high confidence: title, value, meaning."""
     (n, m), pairs = match.sizes, len(match.result.pairs)
     every = "every item has a partner" if n == m == pairs else f"of {n} sources and {m} targets"
     if match.result.left_out:
@@ -105,7 +105,7 @@ def _counted(match: Match) -> list[tuple[str, str, str]]:
 
 
 def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:
-    """How many pairs have a high, middling and low confidence; empty where no confidence is known.
+    """The numbers of pairs with a high, middling and low confidence; empty where no confidence is known.
 
     The kind "high" is green on the page. Where the match as a whole could be chance, no pair is.
     """
@@ -134,7 +134,7 @@ def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:
 
 
 def random_sentence(match: Match, drawn: dict[str, Any]) -> str:
-    """How the cost of the match compares with that of random pairings."""
+    """The cost of the match beside that of random pairings."""
     name, pairing = match.nouns
     away = (drawn["mean"] - match.result.cost) / drawn["deviation"]
     truth = drawn["truth"]
@@ -156,7 +156,7 @@ def random_sentence(match: Match, drawn: dict[str, Any]) -> str:
 
 
 def truth_sentence(truth: float, match: Match) -> str:
-    """What the true pairing costs, beside what the match costs."""
+    """The cost of the true pairing, beside that of the match."""
     return f"The true pairing costs {number(truth)}, {_beside(truth, match)}."
 
 

@@ -1,4 +1,4 @@
-"""What a result says, in plain sentences: the same ones on the terminal and in the report."""
+"""A result in plain sentences, the same on the terminal and in the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blindmatch.solving.result import Result
 
 
 class Nouns(NamedTuple):
-    """What the result is called, and what else could have been one."""
+    """The words for the result, and for any other possible one."""
 
     match: str = "match"
     pairing: str = "pairing"
@@ -134,7 +134,7 @@ def assignment_verdict(result: Result) -> str:
 
 
 def quality(result: Result, nouns: Nouns = MATCH) -> str:
-    """How good the match is known to be, as the end of a sentence."""
+    """The proved quality of the match, as the end of a sentence."""
     if result.status != "optimal" and result.gap is None:
         return f"with no proof of how good the {nouns.match} is"
     claim = f"no other {nouns.pairing} costs {'less' if result.maximum is None else 'more'}"
@@ -144,7 +144,7 @@ def quality(result: Result, nouns: Nouns = MATCH) -> str:
 
 
 def proof_sentence(result: Result, nouns: Nouns = MATCH) -> str:
-    """What is proved, with the numbers."""
+    """The proof in a sentence, with its numbers."""
     match, pairing = nouns
     cost, bound, seconds = number(result.cost), lower_number(result.lower_bound), f"{result.seconds:.2f} s"
     lowest = result.lower_bound

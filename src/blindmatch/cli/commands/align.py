@@ -113,7 +113,7 @@ def _write(aligner: BlindAligner, points: FloatArray, path: Path) -> None:
 
 
 def _verdict(aligner: BlindAligner) -> str:
-    """What can be said about the map without knowing a pair."""
+    """The verdict on the map, without knowing a pair."""
     support, others, score, chance = aligner.support_, len(aligner.candidates_) - 1, aligner.score_, aligner.chance_
     if support > 0:
         same = f"{support} of {others} other starts led to the same map"
@@ -159,7 +159,7 @@ def _text(aligner: BlindAligner, sides: tuple[Embeddings, Embeddings], seconds: 
 
 
 def _overlap(aligner: BlindAligner) -> str:
-    """How well the two sets overlap, on a scale that needs no knowledge of them."""
+    """The overlap of the two sets, on a scale that needs no knowledge of them."""
     best, floor, ceiling = aligner.overlap_, aligner.floor_, aligner.ceiling_
     parts = f"(Overlap {best:.4f}, after a random rotation {floor:.4f}"
     if math.isnan(ceiling):

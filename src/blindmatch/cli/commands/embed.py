@@ -22,7 +22,7 @@ embed = group(
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Which model, and where its embeddings go."""
+    """The models, and the file of their embeddings."""
 
     model: list[str]
     out: Path
@@ -30,7 +30,7 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class ImageOptions:
-    """Which images of a set."""
+    """A choice among the images of a set."""
 
     limit: int | None = None
     classes: Path | None = None
@@ -39,7 +39,7 @@ class ImageOptions:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How names become texts."""
+    """Options that turn names into texts."""
 
     prompts: str | None = None
     wordnet: Path | None = None
@@ -47,7 +47,7 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class EncodingOptions:
-    """Where data come from and where models run."""
+    """The source of the data, and the device of the models."""
 
     split: str | None = None
     root: Path = Path("data")

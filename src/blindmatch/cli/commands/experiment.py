@@ -36,7 +36,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class SweepEngineOptions(EngineOptions):
-    """Where to compute."""
+    """The place of the computation."""
 
     engine: str = "local"
     chunk: int | None = None

@@ -115,7 +115,7 @@ def match(
 
 
 def _hint(task: Task, files: tuple[Path, Path], labels: bool, twins: bool) -> str:
-    """What to try if items have no partner: the exact command; empty if there is nothing to suggest."""
+    """Advice for items without a partner, with the exact command; empty if there is none."""
     from blindmatch.cli.answers import command_line
 
     n, m = task.sizes

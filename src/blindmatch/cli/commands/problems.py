@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """What ends a run besides the clock, and what else is wanted of it."""
+    """Limits of a run besides the clock, the number of assignments to find, and the direction."""
 
     gap_limit: float | None = None
     cost_limit: float | None = None
@@ -81,7 +81,7 @@ def solve(
 
 @contextmanager
 def _log(path: Path | None) -> Iterator[TextIO | None]:
-    """Where the log goes: to a file, which it is appended to, or to stderr."""
+    """Open the log: a file, to which it is appended, or stderr."""
     if path is None or path == Path("-"):
         yield None if path is None else sys.stderr
     else:
