@@ -65,6 +65,16 @@ def test_no_bound_of_the_crossed_term_is_above_its_exact_cost():
         assert task.problem.objective(p) == pytest.approx(inner.objective(p) + float(exact), rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_shares_of_pairs_are_no_more_than_the_crossed_term(seed):
+    A, B, there, back, _ = halves(seed, 5, noise=0.3)
+    term = bm.Task(kernels=(A, B), crossed=(there + 0.1, back)).crossed[0]
+    shares = term.shares()
+    for p in itertools.permutations(range(5)):
+        assert shares[range(5), p].sum() <= term.cost(np.array(p)) * (1 + 1e-15)
+    assert shares.max() > 0
+
+
 def test_with_hints_layers_and_weights():
     A, B, there, back, truth = halves(7, 6)
     C, D, along, against, _ = halves(8, 6)

@@ -26,7 +26,7 @@ from blindmatch.proof.convex import convex_bound
 from blindmatch.proof.duration import projection_seconds, stage_seconds_at_least
 from blindmatch.proof.parallel import by_depth, map_chunks
 from blindmatch.proof.rounding import EPS, LARGEST_SIZE, TINY, guarded, lowered
-from blindmatch.proof.spectral import projection_bound
+from blindmatch.proof.spectral import cheap_bound
 from blindmatch.proof.stage_check import Effort, OutOfTimeError, stage_bounds
 from blindmatch.validation import IntArray, as_executor, at_least, refuse_other
 
@@ -217,7 +217,7 @@ class NodeView:
             return
         if node.spectral:
             effort.check(projection_seconds(self.rest.n))
-            self.bound = projection_bound(self.rest) - self.error
+            self.bound = cheap_bound(self.rest)[0] - self.error
         if node.point is not None:
             effort.check(projection_seconds(self.rest.n))
             self.bound = max(self.bound, convex_bound(self.rest, node.point) - self.error)

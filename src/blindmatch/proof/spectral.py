@@ -1,4 +1,10 @@
-"""The projection bound (Hadley, Rendl & Wolkowicz 1992): weak but cheap, O(n^3) time and O(n^2) memory.
+"""Two bounds, weak but cheap, O(n^3) time and O(n^2) memory: of Gilmore and Lawler (1962), and by projection.
+
+What row i of A costs with row j of B is at least the sum of the products of their entries, ascending with descending.
+So are columns, and the mean of both. As a linear term, that is an assignment problem: the Gilmore-Lawler bound. It is
+the better one for sparse graphs.
+
+The projection bound is that of Hadley, Rendl and Wolkowicz (1992).
 
 A permutation matrix is P = ee^T/n + V Q V^T with V an orthonormal basis of the complement of e and Q orthogonal. For
 symmetric A and B, in
@@ -16,6 +22,7 @@ largest entry is between 1/2 and 1: then no square overflows, and what underflow
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,18 +34,61 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import EPS, TINY, assignment_bounds, guarded
 from blindmatch.validation import FloatArray
 
+_MOST = 1000  # items up to which the duals of any assignment problem take little time: n rounds of n^2 steps
+
+
+def cheap_bound(problem: QAP) -> tuple[float, str]:
+    """The better of both lower bounds on the cost of every permutation, rounded down safely, and which it is."""
+    by_rows = _safely(gilmore_lawler_bound, problem) if problem.n <= _MOST else -math.inf
+    by_spectra = projection_bound(problem)
+    return (by_rows, "Gilmore-Lawler") if by_rows > by_spectra else (by_spectra, "projection")
+
 
 def projection_bound(problem: QAP) -> float:
-    """A lower bound on the cost of every permutation, rounded down safely; -inf if LAPACK fails.
+    """The projection bound, rounded down safely; -inf if LAPACK fails."""
+    return _safely(_projection_bound, problem)
+
+
+def _safely(bound: Callable[[QAP], float], problem: QAP) -> float:
+    """A bound, or -inf if it fails.
 
     LAPACK runs on one thread: its last digits do not depend on the machine then, and two threads of it take many times
     as long where other programs use the cores.
     """
     try:
         with guarded(), one_blas_thread():
-            return _projection_bound(problem)
+            return bound(problem)
     except (FloatingPointError, np.linalg.LinAlgError):
         return -math.inf
+
+
+def gilmore_lawler_bound(problem: QAP) -> float:
+    """The least sum of what each pair costs at least, by the rows and by the columns of the factors."""
+    n, factors = problem.n, len(problem.factors)
+    linear, error, reach = problem.linear.copy(), 0.0, float(np.abs(problem.linear).max())
+    for pair in problem.factors:
+        if not all(matrix.any() for matrix in pair):
+            continue
+        (A, a), (B, b) = (scaled(matrix) for matrix in pair)
+        unit = math.ldexp(1.0, a + b)
+        ways = [(A, B)] if (A == A.T).all() and (B == B.T).all() else [(A, B), (A.T, B.T)]
+        for X, Y in ways:
+            least = _others(X) @ _others(Y)[:, ::-1].T / len(ways)
+            linear += np.ldexp(least, a + b)
+        linear += np.ldexp(np.outer(np.diag(A), np.diag(B)), a + b)
+        # An entry of `least` is a sum of n - 1 products of numbers up to 1, and half of it.
+        error += unit * n * 4 * (n + 4) * (n * EPS + TINY) + 4 * n * TINY
+        reach += unit * (n + 1)
+    error += EPS * n * (3 * factors + 2) * reach
+    costs = np.where(problem.allowed, linear, np.abs(linear).sum() + linear)
+    bound = assignment_bounds(linear, problem.allowed, column_duals(costs), problem.constant)[0]
+    return bound - error * (1 + 8 * EPS) - 2 * EPS * abs(bound) if math.isfinite(bound) else bound
+
+
+def _others(matrix: FloatArray) -> FloatArray:
+    """(n, n - 1) the entries of each row outside the diagonal, ascending."""
+    n = len(matrix)
+    return np.sort(matrix[~np.eye(n, dtype=bool)].reshape(n, n - 1), axis=1)
 
 
 def _projection_bound(problem: QAP) -> float:

@@ -11,7 +11,7 @@ from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import projection_seconds
-from blindmatch.proof.spectral import projection_bound
+from blindmatch.proof.spectral import cheap_bound
 from blindmatch.solvers.base import MOST_BYTES, Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem, root_proof
 from blindmatch.solvers.progress import Status
@@ -120,7 +120,8 @@ def first_match(
     """
     budget.phase = "search"
     if projection_seconds(problem.n) < 0.1 * budget.remaining:
-        budget.report(problem.round_up(projection_bound(problem)), None, bound="projection")
+        bound, name = cheap_bound(problem)
+        budget.report(problem.round_up(bound), None, bound=name)
     found = Tabu(iterations=swaps * max(problem.n, 10), streams=2)(problem, budget=budget, rng=rng).permutation
     if budget.best is not None and budget.best[0] < problem.objective(found):
         found = budget.best[1]

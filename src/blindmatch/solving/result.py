@@ -69,8 +69,8 @@ class Result:
     task
         What was matched: a ``bm.Task``; of ``bm.solve``, the ``bm.QAP`` that was solved.
     bound_name
-        Which bound that is: "projection", "convex quadratic", "level-1 RLT", "semidefinite", "branch and bound",
-        "enumeration", or the name of a third-party solver; empty if there is none.
+        Which bound that is: "Gilmore-Lawler", "projection", "convex quadratic", "level-1 RLT", "semidefinite",
+        "branch and bound", "enumeration", or the name of a third-party solver; empty if there is none.
     certificate
         The proof of the lower bound, for ``bm.verify``; None if there is none. After Ctrl-C, a large certificate is
         built when it is first accessed.

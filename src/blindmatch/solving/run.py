@@ -20,7 +20,7 @@ from blindmatch.proof.certificate import Certificate
 from blindmatch.proof.checker import verify_in_time
 from blindmatch.proof.convex import convex_bound
 from blindmatch.proof.duration import check_seconds, stage_seconds_at_least, stage_work
-from blindmatch.proof.spectral import projection_bound
+from blindmatch.proof.spectral import cheap_bound
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
@@ -349,7 +349,7 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
     notes = [note for note in outcome.notes if note]
     bound, proof = outcome.lower_bound, Proof.of(outcome.certificate)
     certificate: Certificate | Proof | None = proof
-    projection = cache(lambda: projection_bound(problem) if problem.n <= _LARGEST_IN_HASTE else -math.inf)
+    projection = cache(lambda: cheap_bound(problem) if problem.n <= _LARGEST_IN_HASTE else (-math.inf, "projection"))
     if proof is not None:
         seconds = _checking_time(problem, proof, budget, time_limit)
         try:
@@ -359,7 +359,7 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
             notes.append(f"the proof was refused: {error}; please report this")
         if not whole:
             status = "interrupted" if budget.interrupted or seconds == math.inf else "time_limit"
-            bound = max(bound, projection())
+            bound = max(bound, projection()[0])
             notes.append("the check of the proof was stopped: result.verify() computes the full bound")
     if bound is not None:
         bound = min(bound, cost) if not math.isnan(bound) else -math.inf
@@ -387,7 +387,7 @@ def _result(problem: QAP, outcome: Outcome, budget: Budget, name: str, time_limi
         proof=certificate,
         trace=tuple(budget.trace),
         notes=tuple(notes),
-        bound_name=_bound_name(problem, bound, certificate, name, lambda: problem.round_up(projection())),
+        bound_name=_bound_name(problem, bound, certificate, name, projection),
     ).sealed()
 
 
@@ -396,15 +396,16 @@ def _bound_name(
     bound: float | None,
     proof: Certificate | Proof | None,
     solver: str,
-    projection: Callable[[], float],
+    projection: Callable[[], tuple[float, str]],
 ) -> str:
     """Which lower bound this is; empty if nothing is proved."""
     if bound is None or bound == -math.inf:
         return ""
     if proof is None:
         return BOUNDS.get(solver, solver)
-    if bound <= projection():
-        return "projection"
+    cheap, name = projection()
+    if bound <= problem.round_up(cheap):
+        return name
     if not isinstance(proof, Certificate):
         return "level-1 RLT" if BOUNDS.get(solver) == "level-1 RLT" else "branch and bound"
     point = proof.nodes[0].point
@@ -412,7 +413,7 @@ def _bound_name(
         return "convex quadratic"
     stages = [stage for node in proof.nodes for stage in node.stages]
     if not stages:
-        return "projection"
+        return name
     if len(proof.nodes) > 1:
         return "branch and bound"
     return "semidefinite" if any(stage.factor is not None for stage in stages) else "level-1 RLT"
