@@ -28,7 +28,7 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2, *, finite: bool = Tru
     """
     raw = as_array(values, name)
     if raw.dtype.kind not in "biuf":
-        raise ValueError(f"{name} {_described(raw)}; expected real numbers")
+        raise ValueError(f"{name} {_contents(raw)}; expected real numbers")
     if raw.ndim != ndim:
         prompts = " (are these prompts? bm.prompt_means averages them)" if (raw.ndim, ndim) == (3, 2) else ""
         raise ValueError(f"{name} has shape {raw.shape}; expected {ndim} axes{prompts}")
@@ -43,7 +43,7 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2, *, finite: bool = Tru
     return array
 
 
-def _described(raw: NDArray[Any]) -> str:
+def _contents(raw: NDArray[Any]) -> str:
     """The contents of an array that does not hold numbers."""
     first = next(iter(raw.flat), None)
     return f"holds text ({shown(str(first), 40)})" if isinstance(first, str) else f"has dtype {raw.dtype}"

@@ -206,13 +206,13 @@ def test_few_points_have_no_score(run):
 
 def test_ctrl_c_keeps_the_best_candidate(run, monkeypatch):
     search = importlib.import_module("blindmatch.alignment.search")
-    grown, calls = search._grown, []
+    grow, calls = search._grow, []
 
     def press(*arguments):
         calls.append(arguments)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return grown(*arguments)
+        return grow(*arguments)
 
     monkeypatch.setattr(search, "_grow", press)
     code, out, err = run("a.npy", "b.npz", *QUICK, "--out", "map.npz", "--json")

@@ -18,7 +18,7 @@ import blindmatch as bm
 from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.problem import task as task_module
 from blindmatch.report import Match, render
-from blindmatch.report.content import dissimilarity, drawings, laid_over, moments, plane, similar_together
+from blindmatch.report.content import dissimilarity, drawings, lay_over, moments, plane, similar_together
 from blindmatch.report.html import certificate_digest
 from blindmatch.report.measures import pair_costs, random_costs
 from blindmatch.report.pairs import columns as pair_columns
@@ -208,9 +208,9 @@ def test_layout() -> None:
     drawn, share = plane(distances)
     assert share == pytest.approx(1.0)
     assert np.linalg.norm(drawn[:, None] - drawn[None], axis=2) == pytest.approx(distances)
-    assert laid_over(drawn, drawn, points) == pytest.approx(points)
+    assert lay_over(drawn, drawn, points) == pytest.approx(points)
     spread = np.linalg.norm(points - points.mean(axis=0))
-    wrong = laid_over(drawn, drawn[::-1], points)
+    wrong = lay_over(drawn, drawn[::-1], points)
     assert np.linalg.norm(wrong - wrong.mean(axis=0)) == pytest.approx(spread)  # a bad match does not shrink
     near, far = dissimilarity(distances, False), dissimilarity(-distances, True)
     assert near == pytest.approx(far)

@@ -15,7 +15,7 @@ from blindmatch.cli.options import OutputOptions, RunOptions, SolverOptions, Tru
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import watched
 from blindmatch.cli.tables import Tables
-from blindmatch.cli.texts import match_text, trust_text, unmatched
+from blindmatch.cli.texts import match_text, trust_text, unmatched_items
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching.match import SolveOptions
 from blindmatch.problem.task import Task
@@ -45,7 +45,7 @@ def solve_options(
     return SolveOptions(solver, given.time_limit, given.seed, None, given.threads)
 
 
-def titled(result: Result, title: str, settings: Mapping[str, str]) -> Result:
+def with_title(result: Result, title: str, settings: Mapping[str, str]) -> Result:
     """The result with what reports and --json say about the run, and its command."""
     return replace(result, title=title, settings={**settings, "command": command_line()})
 
@@ -227,7 +227,7 @@ def as_json(match: Match) -> dict[str, object]:
         if match.truth is not None:
             pair["right"] = bool(match.truth[i] == j)
         pairs.append(pair)
-    values: dict[str, object] = {**match.result.to_dict(), "pairs": pairs, **unmatched(match)}
+    values: dict[str, object] = {**match.result.to_dict(), "pairs": pairs, **unmatched_items(match)}
     values |= {"settings": dict(match.result.settings), "trace": moments(match)}
     if match.right is not None:
         values["right"] = match.right

@@ -179,21 +179,21 @@ class Application(typer.Typer):
         """Declare a command, with examples for its help."""
         declare = super().command(**{"cls": Command, "epilog": _in_lines(examples) + note, **options})
 
-        def declared(function: Function) -> Function:
+        def decorate(function: Function) -> Function:
             declare(as_typer_function(function))
             return function
 
-        return declared
+        return decorate
 
 
 def command(*examples: str, note: str = "") -> Callable[[Function], Function]:
     """Declare a command: a function in a file of `commands`."""
 
-    def declared(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         own = _declared[function.__name__.replace("_", "-")] = Application(add_completion=False)
         return own.command(*examples, note=note)(function)
 
-    return declared
+    return decorate
 
 
 def group(name: str, text: str, *examples: str) -> Application:

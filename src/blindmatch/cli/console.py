@@ -110,7 +110,7 @@ def one_line_errors(rephrased: Callable[[str], str] = str) -> Iterator[None]:
             drop_stdout()
             complain(reason(error))
             raise typer.Exit(FAILED) from None
-        complain(_described(error))
+        complain(_message(error))
         raise typer.Exit(BAD_INPUT) from None
     except ValueError as error:
         complain(rephrased(str(error)))
@@ -134,7 +134,7 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-def _described(error: OSError) -> str:
+def _message(error: OSError) -> str:
     if error.filename is None:
         return str(error)
     hint = _nearest(Path(os.fsdecode(error.filename))) if isinstance(error, FileNotFoundError) else ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from blindmatch.cli.answers import titled
+from blindmatch.cli.answers import with_title
 from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
 from blindmatch.cli.options import ItemOptions, TaskOptions
 from blindmatch.cli.pairs import metric_names, pair_files, pair_settings, task_of
@@ -95,7 +95,7 @@ class TaskInput:
         truth = partners(self.items, *self._embeddings, result.permutation.tolist())
         assert isinstance(result.task, Task)
         title = f"{self.source.name} matched with {self.target.name}"
-        result = titled(result, title, {**self._settings(result.task), **settings})
+        result = with_title(result, title, {**self._settings(result.task), **settings})
         return Match(result, truth=truth, source_images=source_images, target_images=target_images)
 
 
@@ -146,7 +146,7 @@ def side_of(read: Embeddings) -> FloatArray | Views:
     return Views.of(read) or read.values
 
 
-def certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float, Certificate]:
+def read_certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float, Certificate]:
     """A problem, the least cost of any match that it leaves out, and a certificate: of one file, or of several."""
     if len(files) < 3 and what != TaskOptions():
         raise ValueError(f"{files[0]} has a problem: options that say how two sets are compared do not apply to it")

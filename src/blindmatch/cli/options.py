@@ -109,7 +109,7 @@ def as_typer_function(function: Callable[..., None]) -> Callable[..., None]:
     parameters, flags = [], {}
 
     def declare(name: str, kind: Any, default: Any) -> None:
-        flags[name], annotation = _declared(function.__name__, name, kind, default)
+        flags[name], annotation = _declaration(function.__name__, name, kind, default)
         parameters.append(inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation))
 
     hints = get_type_hints(function)
@@ -136,7 +136,7 @@ def as_typer_function(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _declared(command: str, name: str, kind: Any, default: Any) -> tuple[str, Any]:
+def _declaration(command: str, name: str, kind: Any, default: Any) -> tuple[str, Any]:
     """The name of a parameter in a shell, and its type for typer."""
     entry = _DECLARED.get(command, {}).get(name) or _DECLARED["shared"][name]
     entry = {"help": entry} if isinstance(entry, str) else entry

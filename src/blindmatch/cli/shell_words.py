@@ -34,16 +34,16 @@ def in_shell_words(message: str, flags: Mapping[str, str], given: Mapping[str, A
             options[argument] = flags[next((name for name in known if values.get(name) is not None), known[-1])]
     message = _about_distortion(message, flags, values)
 
-    def assigned(found: re.Match[str]) -> str:
+    def as_option(found: re.Match[str]) -> str:
         return f"{options[found[1]]} " if found[1] in options else found[0]
 
-    def named(found: re.Match[str]) -> str:
+    def as_name(found: re.Match[str]) -> str:
         return options.get(found[0], found[0])
 
-    message = re.sub(r"(?<![\w./'\"-])(\w+)=(?!=)", assigned, message)
+    message = re.sub(r"(?<![\w./'\"-])(\w+)=(?!=)", as_option, message)
     message = re.sub(r"(--[a-z][a-z-]*)=", r"\1 ", message)
-    message = re.sub(r"^\w+(?= (?:has|holds|is|needs|must|contradicts)\b)", named, message)
-    return re.sub(r"(?<![\w./'\"-])[a-z]+(?:_[a-z]+)+(?![\w./'\"(=-])", named, message)  # words with an underscore
+    message = re.sub(r"^\w+(?= (?:has|holds|is|needs|must|contradicts)\b)", as_name, message)
+    return re.sub(r"(?<![\w./'\"-])[a-z]+(?:_[a-z]+)+(?![\w./'\"(=-])", as_name, message)  # words with an underscore
 
 
 def _about_distortion(message: str, flags: Mapping[str, str], values: Mapping[str, Any]) -> str:

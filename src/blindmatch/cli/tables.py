@@ -38,7 +38,7 @@ class Tables:
         """Columns, scales and missing cells, for the report."""
         notes: dict[str, str] = {}
         for side, read, scaling in self._each():
-            if _titled(read):
+            if _has_titles(read):
                 notes[f"columns of the {side}"] = _columns(read)
             if read.ignored:
                 notes[f"ignored of the {side}"] = ", ".join(read.ignored)
@@ -53,7 +53,7 @@ class Tables:
         """The same in a line for each side, for the terminal."""
         lines = []
         for side, read, scaling in self._each():
-            parts = [f"columns: {_columns(read)}"] if _titled(read) else []
+            parts = [f"columns: {_columns(read)}"] if _has_titles(read) else []
             parts += [f"ignored: {', '.join(read.ignored)}"] if read.ignored else []
             parts += [f"scaled: {scaling.described(read.columns)}"] if scaling is not None else []
             lines += [Text(plain(f"{side}, {'; '.join(parts)}"))] if parts else []
@@ -91,7 +91,7 @@ class Tables:
         return list(zip(self.names, self.sides, self.scalings or (None, None), strict=True))
 
 
-def _titled(read: Embeddings) -> bool:
+def _has_titles(read: Embeddings) -> bool:
     """True if the columns have meaningful titles: 0, 1, 2, ... are not."""
     return read.columns is not None and not all(title.isdecimal() for title in read.columns)
 

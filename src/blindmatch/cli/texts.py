@@ -82,18 +82,20 @@ def _right(match: Match) -> list[Text]:
     return [right] if cost is None else [right, Text(truth_sentence(cost, match))]
 
 
-def unmatched(match: Match) -> dict[str, list[int]]:
+def unmatched_items(match: Match) -> dict[str, list[int]]:
     """The items of each side that have no partner."""
     sources, targets = ([], []) if match.assignment else match.left
     return {"unmatched_sources": sources, "unmatched_targets": targets}
 
 
 def _unmatched_text(match: Match) -> list[Text]:
-    sides = zip(unmatched(match).values(), (match.source_name, match.target_name), ("source", "target"), strict=True)
-    return [Text(f"{side}, unmatched: {plain(_listed(items, name))}") for items, name, side in sides if items]
+    sides = zip(
+        unmatched_items(match).values(), (match.source_name, match.target_name), ("source", "target"), strict=True
+    )
+    return [Text(f"{side}, unmatched: {plain(_list_names(items, name))}") for items, name, side in sides if items]
 
 
-def _listed(items: list[int], name: Callable[[int], str]) -> str:
+def _list_names(items: list[int], name: Callable[[int], str]) -> str:
     """Names of items; of many, the first ones and how many there are."""
     more = f" and {len(items) - _LISTED} more ({len(items)} in all)" if len(items) > _LISTED + 1 else ""
     return ", ".join(map(name, items[:_LISTED] if more else items)) + more

@@ -110,7 +110,7 @@ class Place:
 
 def describe(spec: str, modality: Modality, place: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     """The description of a model, on a worker."""
-    return _loaded(spec, modality, place).description
+    return _load(spec, modality, place).description
 
 
 def embed_shards(
@@ -125,7 +125,7 @@ def embed_shards(
     made = []
     for start, items in pieces:
         _refuse_missing_files(items)
-        encoder = _loaded(spec, _modality(items), place)
+        encoder = _load(spec, _modality(items), place)
         _refuse_another_model(encoder.description, description)
         with shard_computer(Work(items, encoder, strict), batch_size) as compute:
             made.append((start, compute(0, len(items)).shift(start)))
@@ -133,7 +133,7 @@ def embed_shards(
 
 
 @lru_cache(maxsize=1)
-def _loaded(spec: str, modality: Modality, place: tuple[tuple[str, Any], ...]) -> ImageEncoder | TextEncoder:
+def _load(spec: str, modality: Modality, place: tuple[tuple[str, Any], ...]) -> ImageEncoder | TextEncoder:
     """The model, loaded once in each process."""
     encoder: ImageEncoder | TextEncoder = _LOADERS[modality][1](spec, **dict(place))
     return encoder

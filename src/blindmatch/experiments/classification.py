@@ -15,7 +15,7 @@ from blindmatch.experiments.matching_runs import (
     PAPER_NAMES,
     PairSettings,
     by_pair,
-    installed,
+    installed_solvers,
     label,
     lineup_solver,
     missing_note,
@@ -66,7 +66,7 @@ class Classification(Experiment):
         return [
             pair.trial(self, solver=solver, seed=seed, starts=settings.starts, **settings.common)
             for pair, seed in seeded_pairs(settings, catalogue)
-            for solver in installed(settings.solvers)
+            for solver in installed_solvers(settings.solvers)
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def clustering(source: Source, seed: int, fraction: float, starts: int) -> tuple
 
 
 def _by_models(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
-    solver = installed(settings.solvers)[-1]
+    solver = installed_solvers(settings.solvers)[-1]
     lines = []
     for pair, found in sorted(by_pair(rows).items()):
         of = [row for row in found if row["solver"] == solver]

@@ -54,15 +54,15 @@ class Catalogue:
         """Datasets with both modalities, in order; requested datasets must be among them."""
         both = [{s.dataset for s in self.sources if s.modality == kind} for kind in ("vision", "language")]
         known = sorted(both[0] & both[1])
-        return _chosen("dataset", wanted, known)
+        return _choose("dataset", wanted, known)
 
     def models(self, modality: Modality, dataset: str, wanted: Iterable[str] | None = None) -> list[Source]:
         """Files of one modality and dataset by model; requested models must be among them."""
         found = {s.model: s for s in self.sources if s.modality == modality and s.dataset == dataset}
-        return [found[name] for name in _chosen(f"{modality} model", wanted, list(found))]
+        return [found[name] for name in _choose(f"{modality} model", wanted, list(found))]
 
 
-def _chosen(what: str, wanted: Iterable[str] | None, known: list[str]) -> list[str]:
+def _choose(what: str, wanted: Iterable[str] | None, known: list[str]) -> list[str]:
     if wanted is None:
         return known
     for name in wanted:
@@ -114,7 +114,7 @@ class Images:
 @lru_cache(maxsize=_FILES_KEPT)
 def images(source: Source, normalize: bool = True) -> Images:
     """Embeddings of images from a file, which must still have the digest of the plan."""
-    arrays = _unchanged(source)
+    arrays = _read_unchanged(source)
     values = _rows(source.path, arrays["embeddings"], normalize)
     parameters = float(arrays["parameters"]) if "parameters" in arrays else None
     if "labels" not in arrays:
@@ -153,7 +153,7 @@ def _rows(path: str, stored: NDArray[Any], normalize: bool) -> FloatArray:
 @lru_cache(maxsize=64)
 def texts(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
     """One embedding per class, the mean over its prompts, and the class names if the file has them."""
-    arrays = _unchanged(source)
+    arrays = _read_unchanged(source)
     values = np.asarray(arrays["embeddings"], dtype=np.float64)
     if values.ndim == 2 and "labels" in arrays:  # one row per prompt
         names, numbers = _class_numbers(source.path, arrays)
@@ -200,7 +200,7 @@ def class_count(source: Source) -> int:
     return len(np.unique(arrays["labels"])) if "labels" in arrays else images(source).classes
 
 
-def _unchanged(source: Source) -> Arrays:
+def _read_unchanged(source: Source) -> Arrays:
     path = source.path
     if file_digest(path) != source.digest:
         raise ValueError(f"{path}: changed since the sweep was planned; run it again")

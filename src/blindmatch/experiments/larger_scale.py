@@ -15,7 +15,7 @@ from blindmatch.experiments.matching_runs import (
     LINEUP,
     PairSettings,
     by_pair,
-    installed,
+    installed_solvers,
     match_pair,
     missing_note,
     model_pairs,
@@ -175,7 +175,7 @@ class SolversLarge(Experiment):
             for size in settings.sizes
             if subset_count(class_count(pair.vision), size, 1)
             for seed in range(settings.seeds)
-            for solver in installed(settings.solvers)
+            for solver in installed_solvers(settings.solvers)
             if solver not in SOLVERS or size <= (SOLVERS[solver].capabilities.max_size or size)
         ]
 

@@ -156,7 +156,7 @@ def lineup_solver(name: str) -> Solver:
     return solver
 
 
-def installed(names: Iterable[str]) -> list[str]:
+def installed_solvers(names: Iterable[str]) -> list[str]:
     """The installed solvers; the others are left out of plans and named below the tables."""
     return [name for name in names if lineup_solver(name).capabilities.installed]
 

@@ -90,7 +90,7 @@ class SmallScale(Experiment):
             of = [row for row in kept if row["dataset"] == dataset]
             name = paper_dataset(dataset)
             number = {"CIFAR-10": "Fig. 12", "CINIC-10": "Fig. 13"}.get(name, "As Fig. 12")
-            vision, language = _sorted(of, "vision"), _sorted(of, "language")
+            vision, language = _sorted_values(of, "vision"), _sorted_values(of, "language")
             drawn += [
                 Figure(f"figure-4-{dataset}", f"Fig. 4: matching accuracy, {name}", partial(_bars, rows=of)),
                 Figure(
@@ -132,13 +132,13 @@ def accuracy_spread(rows: Sequence[Row]) -> Spread | None:
     return spread(100 * row["accuracy"] for row in rows)
 
 
-def _sorted(rows: Sequence[Row], name: str) -> list[str]:
+def _sorted_values(rows: Sequence[Row], name: str) -> list[str]:
     return sorted({row[name] for row in rows})
 
 
 def _measures(settings: SmallScaleSettings, rows: Sequence[Row]) -> Table:
     lines = []
-    for dataset in _sorted(rows, "dataset"):
+    for dataset in _sorted_values(rows, "dataset"):
         for measure in settings.measures:
             of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
             best = max(
@@ -178,7 +178,7 @@ def _spreads(rows: Sequence[Row], models: list[str], language: str) -> list[Spre
 
 def _bars(canvas: Any, rows: Sequence[Row]) -> None:
     axes = canvas.subplots()
-    languages, models = _sorted(rows, "language"), _sorted(rows, "vision")
+    languages, models = _sorted_values(rows, "language"), _sorted_values(rows, "vision")
     width = 0.8 / len(languages)
     for at, language in enumerate(languages):
         values = [(place, s) for place, s in enumerate(_spreads(rows, models, language)) if s is not None]
@@ -197,7 +197,7 @@ def _bars(canvas: Any, rows: Sequence[Row]) -> None:
 
 
 def _heat(canvas: Any, rows: Sequence[Row]) -> None:
-    models, languages = _sorted(rows, "vision"), _sorted(rows, "language")
+    models, languages = _sorted_values(rows, "vision"), _sorted_values(rows, "language")
     columns = [_spreads(rows, models, language) for language in languages]
     values = [[None if s is None else s.mean for s in line] for line in zip(*columns, strict=True)]
     draw_heat_map(canvas.subplots(), models, languages, values)
@@ -205,7 +205,7 @@ def _heat(canvas: Any, rows: Sequence[Row]) -> None:
 
 def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
     upper, lower = canvas.subplots(2, 1, sharex=True)
-    for language in _sorted(rows, "language"):
+    for language in _sorted_values(rows, "language"):
         known = [row for row in rows if row["language"] == language and row["parameters"] is not None]
         for axes, name in ((upper, "accuracy"), (lower, "mutual_knn")):
             points = sorted(

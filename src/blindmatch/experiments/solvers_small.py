@@ -13,7 +13,7 @@ from blindmatch.experiments.matching_runs import (
     PAPER_NAMES,
     PairSettings,
     by_pair,
-    installed,
+    installed_solvers,
     label,
     match_pair,
     missing_note,
@@ -56,7 +56,7 @@ class SolversSmall(Experiment):
 
     def plan(self, settings: SolversSmallSettings, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each problem."""
-        solvers = dict.fromkeys([REFERENCE, *installed(settings.solvers)])
+        solvers = dict.fromkeys([REFERENCE, *installed_solvers(settings.solvers)])
         return [
             pair.trial(self, solver=solver, seed=seed, **settings.common)
             for pair, seed in seeded_pairs(settings, catalogue)

@@ -100,7 +100,7 @@ def inline_svg(text: str, prefix: str, title: str) -> str:
             if colon:
                 element.set(name.strip(), value.strip())
         for name, value in element.attrib.items():
-            element.set(name, _changed(name, value, prefix))
+            element.set(name, _change(name, value, prefix))
     root.attrib.pop("height", None)  # follows from the width, which may shrink with the page
     root.attrib.update({"aria-label": title, "role": "img", "fill": "currentColor"})
     root.attrib.update({"stroke-linejoin": "round", "stroke-linecap": "butt"})  # these were in the style element
@@ -109,7 +109,7 @@ def inline_svg(text: str, prefix: str, title: str) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _changed(name: str, value: str, prefix: str) -> str:
+def _change(name: str, value: str, prefix: str) -> str:
     if name == "id":
         return f"{prefix}-{value}"
     if name.endswith("href") and value.startswith("#"):

@@ -284,9 +284,9 @@ class _Tracker:
         self._shown = time.monotonic()
         ended = [self.tried[key] for key in self.todo if key in self.tried]
         failed = sum(record.error is not None for record in ended)
-        self._watch(Moment(len(ended) - failed, failed, len(self.todo), self._left()))
+        self._watch(Moment(len(ended) - failed, failed, len(self.todo), self._seconds_left()))
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         if not self._seconds:
             return None
         means: dict[str, float] = {group: statistics.fmean(values) for group, values in self._seconds.items()}

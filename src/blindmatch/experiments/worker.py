@@ -29,7 +29,7 @@ def run_chunk(runs: Sequence[Trial], journals: str) -> list[Record]:
     records = []
     with _pools(experiment.name).limit(limits=1), Journal(Path(journals)) as journal:
         for run in runs:
-            record = _computed(experiment.compute, run)
+            record = _compute(experiment.compute, run)
             with contextlib.suppress(OSError):  # the record is also returned to the sweep
                 journal.add(record)
             records.append(record)
@@ -42,7 +42,7 @@ def _pools(experiment: str) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _computed(compute: Any, run: Trial) -> Record:
+def _compute(compute: Any, run: Trial) -> Record:
     result, error = None, None
     start, cpu = time.perf_counter(), time.process_time()
     try:

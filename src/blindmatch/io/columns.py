@@ -173,7 +173,7 @@ def _column(table: Table, place: int, writing: Writing, gaps: bool, dates: bool 
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
         return _of_numbers(table, place, TableColumn(title, cells, cells.astype(np.float64), False, index, "", heading))
     if lists := [cell for cell in cells if isinstance(cell, list | tuple | np.ndarray)]:
-        return TableColumn(title, (), _stacked(heading, lists, len(cells)), False, heading=heading)
+        return TableColumn(title, (), _stack(heading, lists, len(cells)), False, heading=heading)
     # Dates in the first column tell the rows apart, as in a time series.
     values = numbers_of(cells, writing, dates=dates or place > 0)
     bad = [row for row, value in enumerate(values) if value is None]
@@ -215,7 +215,7 @@ def _advice(cell: str, only_first: bool) -> str:
     return "if it belongs to a second row of titles, remove that row"
 
 
-def _stacked(heading: str, lists: list[Any], count: int) -> FloatArray:
+def _stack(heading: str, lists: list[Any], count: int) -> FloatArray:
     """A column of lists, which is the whole embedding, as an array."""
     try:
         rows = np.array(lists, dtype=np.float64)

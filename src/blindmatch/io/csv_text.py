@@ -19,14 +19,14 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Rows as CSV; cells that a spreadsheet could take for formulas begin with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_shown(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    writer.writerows([_as_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
     return text.getvalue()
 
 
-def _shown(cell: str) -> str:
+def _as_cell(cell: str) -> str:
     """A cell that is text.
 
-    >>> _shown("=1+1"), _shown("-5"), _shown("-5+A1"), _shown("cat")
+    >>> _as_cell("=1+1"), _as_cell("-5"), _as_cell("-5+A1"), _as_cell("cat")
     ("'=1+1", '-5', "'-5+A1", 'cat')
     """
     cell = re.sub(r"\r\n?", "\n", cell.translate(REPLACED))  # csv.writer may not quote \r, which ends a line

@@ -94,7 +94,7 @@ def as_embeddings(given: Any, name: str, *, missing: str | None = None, categori
         raise ValueError(f"{name} is a list of {len(given)} arrays; several models of a side are bm.Views(A, B)")
     if missing is None:
         return Embeddings(as_floats(given, name))
-    return _completed(Embeddings(as_floats(given, name, finite=False)), name, missing, "")
+    return _complete(Embeddings(as_floats(given, name, finite=False)), name, missing, "")
 
 
 def table_columns(given: Any, name: str) -> list[DataColumn]:
@@ -146,7 +146,7 @@ def load_embeddings(
     """
     several = split_parts(path)
     if len(several) > 1:
-        return _joined(
+        return _join(
             [(part, load_embeddings(part, complete, missing=missing, categories=categories)) for part in several]
         )
     (path, part), given = split_part(path), str(path)
@@ -168,9 +168,9 @@ def load_embeddings(
             read = read_cells(path, key)
         else:
             arrays = read_arrays(path)
-            found = _checked(path, complete, missing, *_from_arrays(path, arrays))
+            found = _check(path, complete, missing, *_from_arrays(path, arrays))
             return replace(found, parts=views_in(path, found.values, arrays))
-        return _checked(path, complete, missing, *read)
+        return _check(path, complete, missing, *read)
     return _of_table(read_table(path, part), given, complete, missing, categories)
 
 
@@ -190,10 +190,10 @@ def _of_table(table: Table, name: str, complete: Complete | None, missing: str |
         rows.ignored,
         rows.categories,
     )
-    return _completed(read, name, missing, rows.missing)
+    return _complete(read, name, missing, rows.missing)
 
 
-def _completed(read: Embeddings, name: str, missing: str | None, first: str) -> Embeddings:
+def _complete(read: Embeddings, name: str, missing: str | None, first: str) -> Embeddings:
     """The embeddings with something done about missing cells; `first` says where the first one is."""
     holes = np.isnan(read.values)
     if np.isinf(read.values).any():
@@ -263,7 +263,7 @@ def _has_suffix(word: str) -> bool:
     return path.suffix.lower() in SUFFIXES or "".join(path.suffixes[-2:]).lower() in SUFFIXES
 
 
-def _joined(parts: list[tuple[Path, Embeddings]]) -> Embeddings:
+def _join(parts: list[tuple[Path, Embeddings]]) -> Embeddings:
     """Several views of the same items as one set."""
     first, read = parts[0]
     named = next(((path, one.names) for path, one in parts if one.names is not None), (first, None))
@@ -281,7 +281,7 @@ def _joined(parts: list[tuple[Path, Embeddings]]) -> Embeddings:
     return Embeddings(np.hstack([values for _, values in arrays]), named[1], labels, parts=arrays)
 
 
-def _checked(
+def _check(
     path: Path, complete: Complete | None, missing: str | None, values: ArrayLike, names: Any = None, labels: Any = None
 ) -> Embeddings:
     """Build the embeddings from the contents of a file of arrays, and check each part."""
@@ -294,7 +294,7 @@ def _checked(
             )
     texts = None if names is None else tuple(_text(name) for name in names)
     read = Embeddings(numbers, texts, None if labels is None else np.asarray(labels))
-    return _completed(read, str(path), missing, "")
+    return _complete(read, str(path), missing, "")
 
 
 def _text(name: Any) -> str:

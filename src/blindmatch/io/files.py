@@ -138,7 +138,7 @@ def read_npy(path: str | Path) -> NDArray[Any]:
         try:
             return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
         except ValueError as error:
-            raise ValueError(_explained(error)) from None
+            raise ValueError(_explain(error)) from None
 
 
 def read_npz(path: str | Path, only: Collection[str] | None = None) -> Arrays:
@@ -163,7 +163,7 @@ def unpacked(file: IO[bytes], only: Collection[str] | None = None) -> Arrays:
                 try:
                     arrays[name] = _member(archive, member)
                 except ValueError as error:
-                    raise ValueError(f"array {name!r}: {_explained(error)}") from None
+                    raise ValueError(f"array {name!r}: {_explain(error)}") from None
     return arrays
 
 
@@ -190,7 +190,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _explained(error: ValueError) -> str:
+def _explain(error: ValueError) -> str:
     """Explain numpy's messages for the two common faults."""
     text = str(error)
     if "pickle" in text or "Python objects" in text:

@@ -86,10 +86,10 @@ def _text(path: Path) -> Table:
     for line, row in rows:
         if len(row) != width:
             raise ValueError(f"{path}: line {line} has {len(row)} cells, the first has {width}")
-    return _titled(path, rows, delimiter)
+    return _with_titles(path, rows, delimiter)
 
 
-def _titled(path: Path, rows: Sequence[tuple[int, Sequence[Any]]], delimiter: str = ",") -> Table:
+def _with_titles(path: Path, rows: Sequence[tuple[int, Sequence[Any]]], delimiter: str = ",") -> Table:
     """A table from its rows and their lines; the first may be a header."""
     try:
         words = [["" if cell is None else str(cell).strip() for cell in row] for _, row in rows]
@@ -115,14 +115,14 @@ def _excel(path: Path, part: str | None) -> Table:
             refuse_bomb(sum(member.file_size for member in archive.infolist()), path.stat().st_size)
         with closing(load_workbook(path, read_only=True, data_only=True)) as book:
             sheets = {sheet.title: sheet for sheet in book.worksheets}
-            name = _chosen(path, part, list(sheets), "sheet")
+            name = _choose(path, part, list(sheets), "sheet")
             sheets[name].reset_dimensions()  # what the file announces may be absurd
-            rows = _filled(sheets[name].iter_rows(values_only=True))
+            rows = _filled_rows(sheets[name].iter_rows(values_only=True))
     width = max((len(row) for _, row in rows), default=0)
-    return _titled(path, [(line, [*row, *[None] * (width - len(row))]) for line, row in rows])
+    return _with_titles(path, [(line, [*row, *[None] * (width - len(row))]) for line, row in rows])
 
 
-def _filled(rows: Iterable[Sequence[Any]]) -> list[tuple[int, list[Any]]]:
+def _filled_rows(rows: Iterable[Sequence[Any]]) -> list[tuple[int, list[Any]]]:
     """The rows that are not empty, without empty cells at their end, and their numbers."""
     kept, cells = [], 0
     for line, row in enumerate(rows, 1):
@@ -143,7 +143,7 @@ def _database(path: Path, part: str | None) -> Table:
             base.execute("PRAGMA trusted_schema=OFF")
             base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)  # a column can be computed by the database
             known = base.execute("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'")
-            name = _chosen(path, part, [str(row[0]) for row in known], "table")
+            name = _choose(path, part, [str(row[0]) for row in known], "table")
             found = base.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))  # nosec B608: it has this table
             titles = [str(column[0]) for column in found.description]
             rows, total = [], 0
@@ -158,7 +158,7 @@ def _database(path: Path, part: str | None) -> Table:
     return Table(titles, [list(column) for column in zip(*rows, strict=True)], range(1, len(rows) + 1))
 
 
-def _chosen(path: Path, part: str | None, known: list[str], kind: str) -> str:
+def _choose(path: Path, part: str | None, known: list[str], kind: str) -> str:
     if part is not None and part not in known:
         raise ValueError(f"{path}: {unknown_name(kind, part, known)}")
     if part is None and len(known) != 1:
@@ -186,11 +186,11 @@ def _json_lines(path: Path) -> Table:
 def record_cells(records: Sequence[dict[Any, Any]], lines: Sequence[int] | None = None) -> Table:
     """The cells of dictionaries, one for each row; what a row lacks is missing."""
     titles = list(dict.fromkeys(title for record in records for title in record))
-    cells = [[_stripped(record.get(title)) for record in records] for title in titles]
+    cells = [[_strip(record.get(title)) for record in records] for title in titles]
     return Table([str(title) for title in titles], cells, lines)
 
 
-def _stripped(cell: Any) -> Any:
+def _strip(cell: Any) -> Any:
     return cell.strip() if isinstance(cell, str) else cell
 
 
@@ -229,7 +229,7 @@ def _pandas_cells(column: Any) -> Any:
         gaps = bool(column.isna().any())
         return column.to_numpy(dtype=np.float64, na_value=np.nan) if gaps else column.to_numpy(dtype=kind)
     missing = column.isna()
-    return [None if gone else _stripped(cell) for cell, gone in zip(column.tolist(), missing, strict=True)]
+    return [None if gone else _strip(cell) for cell, gone in zip(column.tolist(), missing, strict=True)]
 
 
 def parquet_table(path: Path) -> Any:

@@ -59,9 +59,9 @@ class Clusters:
         inside: list[Counter[int]] = [Counter() for _ in self.classes]
         for cluster, label in zip(self.members, self.labels, strict=True):
             inside[cluster][label] += 1
-        return [self._described(labels) for labels in inside]
+        return [self._describe(labels) for labels in inside]
 
-    def _described(self, labels: Counter[int]) -> str:
+    def _describe(self, labels: Counter[int]) -> str:
         total = max(labels.total(), 1)
         kinds = [(label, count / total) for label, count in labels.most_common(_MOST_SHOWN) if count >= _RARE * total]
         return ", ".join(f"{self.names[label]} {100 * share:.0f} %" for label, share in kinds)

@@ -42,7 +42,7 @@ def moments(match: Match) -> list[tuple[float, float | None, float | None]]:
     return kept
 
 
-def _drawn(match: Match) -> IntArray:
+def _selection(match: Match) -> IntArray:
     """The pairs that are drawn."""
     count = len(match.pairs[0])
     return np.unique(np.linspace(0, count - 1, min(count, MOST_DRAWN)).astype(np.intp))
@@ -50,7 +50,7 @@ def _drawn(match: Match) -> IntArray:
 
 def _matrices(match: Match) -> dict[str, Any] | None:
     """Two matrices in the order of the pairs, how to compare them, and an order that shows groups."""
-    drawn, square = _drawn(match), np.ix_(_drawn(match), _drawn(match))
+    drawn, square = _selection(match), np.ix_(_selection(match), _selection(match))
     kernels, problem = matched_kernels(match), match.problem
     if len(drawn) < 2:
         return None
@@ -74,8 +74,8 @@ def _matrices(match: Match) -> dict[str, Any] | None:
         "ends": ends,
         "drawn": drawn.tolist(),
         "order": similar_together(K, G).tolist(),
-        "source": {**scales[0], "data": _quantised(K, scales[0])},
-        "target": {**scales[1], "data": _quantised(G, scales[1])},
+        "source": {**scales[0], "data": _quantise(K, scales[0])},
+        "target": {**scales[1], "data": _quantise(G, scales[1])},
     }
 
 
@@ -88,7 +88,7 @@ def _scale(shown: FloatArray, values: FloatArray) -> dict[str, float]:
     return {"low": low, "step": step, "least": least, "greatest": greatest if greatest > least else least + 1.0}
 
 
-def _quantised(matrix: FloatArray, scale: dict[str, float]) -> str:
+def _quantise(matrix: FloatArray, scale: dict[str, float]) -> str:
     bytes_ = np.clip(np.rint((matrix - scale["low"]) / (scale["step"] or 1.0)), 0, 255).astype(np.uint8)
     return base64.b64encode(bytes_.tobytes()).decode()
 
@@ -101,7 +101,7 @@ def _plane(match: Match) -> dict[str, Any] | None:
     """Both sets in the plane, the target rotated onto the source, with the items left over unless they are too many."""
     if match.kernels is None or len(match.pairs[0]) < 3:
         return None
-    drawn = _drawn(match)
+    drawn = _selection(match)
     i, j = (side[drawn] for side in match.pairs)
     left = ([], []) if max(match.sizes) > MOST_DRAWN else match.left
     spaces = []
@@ -111,7 +111,7 @@ def _plane(match: Match) -> dict[str, Any] | None:
     (X, source_share), (Y, target_share) = spaces
     size = float(np.abs(X - X.mean(axis=0)).max()) or 1.0
     X = (X - X.mean(axis=0)) / size
-    Y = laid_over(Y, Y[: len(j)], X[: len(i)])
+    Y = lay_over(Y, Y[: len(j)], X[: len(i)])
     return {
         "drawn": drawn.tolist(),
         "source": X.round(4).tolist(),
@@ -166,14 +166,14 @@ def plane(distances: FloatArray) -> tuple[FloatArray, float]:
     return flat, float(values[:2].clip(0.0).sum()) / total if total > 0 else 1.0
 
 
-def laid_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> FloatArray:
+def lay_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> FloatArray:
     """Rotate, mirror and scale `points` (Procrustes) so that `anchors`, a part of them, lie near `onto`.
 
     The scale is that of `onto`, not the one with the least error: a bad match must not shrink to a dot.
 
     >>> square = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
     >>> turned = 3 * square @ np.array([[0.0, 1], [-1, 0]]) + 5
-    >>> bool(np.allclose(laid_over(turned, turned, square), square))
+    >>> bool(np.allclose(lay_over(turned, turned, square), square))
     True
     """
     from scipy.linalg import orthogonal_procrustes

@@ -44,19 +44,19 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
     images = {}
     for item, (name, content) in files.items():
         try:
-            images[item] = _reduced(decode(content), _SIDES[0])
+            images[item] = _reduce(decode(content), _SIDES[0])
         except ValueError as error:
             raise ValueError(f"{name}: {error}; expected a picture") from None
         except ImportError:
             raise ImportError(f"pictures in a report need Pillow: {pip_install('plot')}") from None
     for side in _SIDES:
-        small = {item: _jpeg(_reduced(image, side)) for item, image in images.items()}
+        small = {item: _jpeg(_reduce(image, side)) for item, image in images.items()}
         if 4 / 3 * sum(map(len, small.values())) + 30 * len(small) <= room:  # as data addresses in base64
             return small
     raise ValueError(f"{len(files)} pictures do not fit into a report, however small; give fewer")
 
 
-def _reduced(image: Picture, side: int) -> Picture:
+def _reduce(image: Picture, side: int) -> Picture:
     small = image.copy()
     small.thumbnail((side, side))
     return small

@@ -73,8 +73,8 @@ def columns(match: Match) -> list[Column]:
     target_images = addresses(match.target_images, match.pairs[1].tolist(), "target_images", both)
     source, target = match.words
     found = [
-        Column(source, f"Sort by {source}", [_named(name, source_images.get(i)) for i, _, name, _ in pairs]),
-        Column(target, f"Sort by {target}", [_named(name, target_images.get(j)) for _, j, _, name in pairs]),
+        Column(source, f"Sort by {source}", [_name_cell(name, source_images.get(i)) for i, _, name, _ in pairs]),
+        Column(target, f"Sort by {target}", [_name_cell(name, target_images.get(j)) for _, j, _, name in pairs]),
         *_cluster_columns(match),
     ]
     if match.truth is not None:
@@ -121,7 +121,7 @@ def _cluster_columns(match: Match) -> list[Column]:
     return found
 
 
-def _named(name: str, image: str | None) -> Cell:
+def _name_cell(name: str, image: str | None) -> Cell:
     return Cell(_short(name), "name", title=_whole(name), image=image)
 
 

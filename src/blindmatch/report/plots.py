@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import pip_install
-from blindmatch.report.content import dissimilarity, laid_over, plane, similar_together
+from blindmatch.report.content import dissimilarity, lay_over, plane, similar_together
 from blindmatch.report.match import Match
 from blindmatch.report.measures import history, matched_kernels
 from blindmatch.solving.result import Result
@@ -152,7 +152,7 @@ def plot_spaces(result: Result, *, truth: Sequence[int] | None = None, ax: Axes 
         raise ValueError(f"result pairs {len(i)} items; expected at least 2")
     X, _ = plane(dissimilarity(K, similar))
     Y, _ = plane(dissimilarity(G, similar))
-    Y = laid_over(Y, Y[j], X[i])
+    Y = lay_over(Y, Y[j], X[i])
     ax = axes_or_new(ax, (6.0, 5.0))
     for a, b in zip(i.tolist(), j.tolist(), strict=True):
         wrong = truth is not None and truth[a] != b

@@ -60,7 +60,7 @@ def _examples(count: int, name: Callable[[int], str]) -> str:
 
 def tiles(match: Match) -> list[tuple[str, str, str]]:
     """The figures at a glance: title, value, what it means."""
-    result, shown = match.result, _counted(match)
+    result, shown = match.result, _count_tiles(match)
     if result.status == "optimal":
         shown.append(("proof", "optimal", f"no other {match.nouns.pairing} costs less"))
     elif result.gap is not None:
@@ -83,7 +83,7 @@ def beside_chance(trust: Assessment | None) -> str:
     return f"of relations; unrelated sets, matched in the same way, reach {trust.chance_agreement:.2f}"
 
 
-def _counted(match: Match) -> list[tuple[str, str, str]]:
+def _count_tiles(match: Match) -> list[tuple[str, str, str]]:
     """The numbers of pairs, of right ones and of those with a high confidence: title, value, meaning."""
     (n, m), pairs = match.sizes, len(match.result.pairs)
     every = "every item has a partner" if n == m == pairs else f"of {n} sources and {m} targets"

@@ -55,7 +55,7 @@ def classify(
     """Classify without a label: cluster the images, match the clusters with the classes."""
     import numpy as np
 
-    from blindmatch.cli.answers import assess_with_progress, titled
+    from blindmatch.cli.answers import assess_with_progress, with_title
     from blindmatch.cli.console import echo_json
     from blindmatch.cli.inputs import side_of
     from blindmatch.cli.outputs import Delivery, check_outputs, write_page, write_table
@@ -90,7 +90,7 @@ def classify(
         model.fit(*sides, classes=np.arange(len(texts)), callback=step, match_callback=moment)
     settings = {"images": images.name, "classes": classes.name, **_settings(model), **tables.settings}
     match = _match_of(model, sides[0], names, labels)
-    result = titled(match.result, f"{images.name} classified by {classes.name}", {**settings, **solving.settings})
+    result = with_title(match.result, f"{images.name} classified by {classes.name}", {**settings, **solving.settings})
     cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
     cut += ["the best match so far was used"] if result.status == "interrupted" else []
     trust = None

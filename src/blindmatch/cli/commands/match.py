@@ -37,7 +37,7 @@ def demo(*, data: str = "cifar10", solving: opt.SolverOptions, outputs: opt.Outp
     sides = {"source": shown.source_model, "target": shown.target_model}
     settings = {"data": data, **sides, "distortion": "gw", "scale": shown.scale}
     match = Match(
-        answers.titled(result, f"{shown.about[0].upper()}{shown.about[1:]}", {**settings, **solving.settings}),
+        answers.with_title(result, f"{shown.about[0].upper()}{shown.about[1:]}", {**settings, **solving.settings}),
         truth=shown.truth.tolist(),
         source_images=None if shown.source_images is None else list(shown.source_images),
     )
@@ -156,7 +156,7 @@ def match_columns(
     found = answers.solve_with_progress(partial(columns_matched, given), options, solving)
     settings = {"source": source.name, "target": target.name, **found.settings, **solving.settings}
     title = f"Columns of {source.name} matched with those of {target.name}"
-    answer = answers.Answer(Match(answers.titled(found, title, settings).sealed()), outputs)
+    answer = answers.Answer(Match(answers.with_title(found, title, settings).sealed()), outputs)
     if plan is not None:
         answer.assess(plan, solving, solving.assess_seconds)
     answer.finish()

@@ -73,7 +73,7 @@ def solve(
         options = replace(answers.solve_options(solving, checkpoint, executor), start=begin)
         run, quiet = partial(_solve, read, limits, stream), replace(solving, log=None)
         found = run(options) if stream is not None else answers.solve_with_progress(run, options, quiet)
-    match = Match(answers.titled(found, problem.name, {"problem": problem.name, **solving.settings}))
+    match = Match(answers.with_title(found, problem.name, {"problem": problem.name, **solving.settings}))
     answer = answers.Answer(match, outputs, assignment_text(match, rows))
     answer.write(solution, lambda path: write_sln(path, found.cost, found.permutation), "Solution")
     answer.finish()

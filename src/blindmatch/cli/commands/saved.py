@@ -23,14 +23,14 @@ def verify(files: list[Path], what: opt.TaskOptions, json: bool = False) -> None
     import time
 
     from blindmatch.cli.console import FAILED, complain, echo_json, output
-    from blindmatch.cli.inputs import certified
+    from blindmatch.cli.inputs import read_certified
     from blindmatch.cli.progress import busy
     from blindmatch.problem.fingerprint import differs
     from blindmatch.proof import checker
     from blindmatch.report.verdict import counted
 
     start, path = time.perf_counter(), files[-1]
-    problem, others, certificate = certified(files, what)
+    problem, others, certificate = read_certified(files, what)
     try:
         with busy(f"checking the proof, {counted(len(certificate.nodes), 'node')}"):
             bound = min(checker.verify(problem, certificate), others)
