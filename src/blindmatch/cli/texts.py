@@ -12,7 +12,7 @@ from rich.text import Text
 from blindmatch.cli.console import UNBOUNDED, plain
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
-from blindmatch.report.belief import belief
+from blindmatch.report.belief import UNTESTED, belief
 from blindmatch.report.summary import truth_sentence
 from blindmatch.report.verdict import ENDED, gap_sentence, lower_number, number, pairs_are, percent
 from blindmatch.trust import Assessment
@@ -28,7 +28,8 @@ def match_text(match: Match) -> list[object]:
     """The answer, the pairs, then what is proved."""
     result = match.result
     right = _right(match)
-    answer = right[:1] or [Text(f"{belief(match).headline}.", style="bold")]
+    headline = belief(match).headline
+    answer = right[:1] or [Text(f"{headline}{': --assess' if headline == UNTESTED else ''}.", style="bold")]
     pairs = [_pairs(match)] if result.pairs else []
     return [*answer, *pairs, *_unmatched_text(match), *right[1:], *_proof(match)]
 

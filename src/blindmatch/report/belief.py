@@ -16,6 +16,7 @@ from blindmatch.trust.report import FEW, Assessment, Judgement, judge_support
 if TYPE_CHECKING:
     from blindmatch.matching.classifier import ClassifierScores
 
+UNTESTED = "Matched; whether it is right was not tested"
 MOSTLY = 0.9  # a match with at least this share of right pairs is called true
 
 
@@ -112,7 +113,7 @@ def _not_assessed(agreement: float | None) -> Judgement:
     )
     if agreement is not None:
         text = f"{text} Here the agreement is {agreement:.2f} (1: the same relations, 0: a random pairing)."
-    return Judgement("open", "Matched; whether it is right was not tested: --assess", text)
+    return Judgement("open", UNTESTED, text)
 
 
 def _about_cost(match: Match) -> Judgement:

@@ -484,11 +484,13 @@ class Result:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: whether to believe it, the first pairs, and what is proved."""
-        from blindmatch.report.belief import belief
+        from blindmatch.report.belief import UNTESTED, belief
         from blindmatch.report.match import Match
 
         shown = Match(self, trust=self.assessment)
-        answer = f"<b>{escape(belief(shown).headline)}.</b> " if isinstance(self.task, Task) else ""
+        headline = belief(shown).headline
+        hint = ": result.assess()" if headline == UNTESTED else ""
+        answer = f"<b>{escape(headline)}{hint}.</b> " if isinstance(self.task, Task) else ""
         proof = f"<p>{escape(self._verdict)} {escape(self.message)}</p>"
         return f"<p>{answer}</p>{html_table(shown.table())}{proof}" if answer else proof + html_table(shown.table())
 
