@@ -303,3 +303,12 @@ def test_a_link_to_a_file_is_replaced() -> None:
     write_atomically("out", lambda file: file.write(b"new"))
     assert not Path("out").is_symlink()
     assert (Path("kept").read_text(), Path("out").read_text()) == ("old", "new")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
+def test_a_spreadsheet_that_never_ends_is_refused(tmp_path: Path) -> None:
+    """Looking for the end of an archive would read all of it into memory."""
+    pytest.importorskip("openpyxl")
+    (tmp_path / "zero.xlsx").symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match=r"zero.xlsx is a pipe or a device"):
+        load_embeddings(tmp_path / "zero.xlsx")

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -24,6 +25,22 @@ def test_pictures(tmp_path: Path) -> None:
     assert unpacked(png_of(np.full((300, 200), 7, dtype=np.uint8))).shape == (60, 40, 3)
     many = addresses([RNG.integers(0, 256, size=(64, 64, 3), dtype=np.uint8)] * 500, range(500), "x")
     assert sum(map(len, many.values())) <= ALL_OF_THEM / 2
+
+
+def test_pictures_that_never_end_are_refused(tmp_path: Path) -> None:
+    """A pipe waits for a writer, and a device gives bytes for ever; a picture of 5 GB is none either."""
+    os.mkfifo(tmp_path / "pipe.png")
+    with (tmp_path / "huge.png").open("wb") as file:
+        file.truncate(5 * 2**30)
+    (tmp_path / "drawn.png").write_bytes(b"<?xml version='1.0'?><svg onload='alert(1)'/>")
+    for name, message in (
+        (tmp_path / "pipe.png", "is a pipe or a device"),
+        (Path("/dev/zero"), "is a pipe or a device"),
+        (tmp_path / "huge.png", "has 5,368,709,120 bytes"),
+        (tmp_path / "drawn.png", "expected a PNG"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            addresses([name], [0], "x")
 
 
 def test_large_pictures_are_shrunk(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from blindmatch.cli.options import ItemOptions
 from blindmatch.cli.pairs import read_pairs
 from blindmatch.io.embeddings import Embeddings
-from blindmatch.io.files import text_of
+from blindmatch.io.files import bytes_of, text_of
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
 from blindmatch.report.images import ALL_OF_THEM, thumbnails
@@ -136,7 +136,7 @@ def _pictures(path: Path | None, items: Embeddings, option: str, room: int) -> P
     else:  # a file with the path of a picture on each line, relative to the file; an empty line for none
         lines = enumerate(_lines(path, len(items), option))
         found = {item: path.parent / line for item, line in lines if line}
-    return thumbnails({item: (str(file), file.read_bytes()) for item, file in found.items()}, room)
+    return thumbnails({item: (str(file), bytes_of(file)) for item, file in found.items()}, room)
 
 
 def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:

@@ -110,6 +110,22 @@ def text_of(path: str | Path, encoding: str = "utf-8-sig") -> str:
     return text
 
 
+def refuse_endless(path: str | Path) -> None:
+    """Raise a ValueError for a pipe or a device, which may never end; the usual errors if there is no file."""
+    mode = Path(path).stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise ValueError(f"{path} is a pipe or a device; expected a file")
+
+
+def bytes_of(path: str | Path) -> bytes:
+    """Return the bytes of a file, `UNPACKED` at most."""
+    refuse_endless(path)
+    size = Path(path).stat().st_size
+    if size > UNPACKED:
+        raise ValueError(f"{path} has {size:,} bytes; expected up to {UNPACKED:,}")
+    return Path(path).read_bytes()
+
+
 @contextmanager
 def reading(path: str | Path, kind: str) -> Iterator[None]:
     """Turn any exception that a parser raises on a broken file into one ValueError that names the file.

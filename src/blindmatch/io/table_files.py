@@ -18,7 +18,7 @@ import numpy as np
 
 from blindmatch.errors import shown, unknown_name
 from blindmatch.io.columns import UNNAMED, Table, has_titles
-from blindmatch.io.files import RATIO, UNPACKED, missing_package, reading, refuse_bomb, text_of
+from blindmatch.io.files import RATIO, UNPACKED, missing_package, reading, refuse_bomb, refuse_endless, text_of
 
 EXCEL, DATABASES = (".xlsx", ".xlsm"), (".db", ".sqlite", ".sqlite3")
 _SEPARATOR = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # Excel reads such a first line, and does not show it
@@ -110,7 +110,7 @@ def _excel(path: Path, part: str | None) -> Table:
     except ImportError:
         raise missing_package(path, "openpyxl", "tables") from None
     with reading(path, path.suffix):
-        path.open("rb").close()  # raises the usual error if the file is missing
+        refuse_endless(path)
         with zipfile.ZipFile(path) as archive:
             refuse_bomb(sum(member.file_size for member in archive.infolist()), path.stat().st_size)
         with closing(load_workbook(path, read_only=True, data_only=True)) as book:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.errors import pip_install
+from blindmatch.io.files import bytes_of
 from blindmatch.report.match import Image, Images
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def addresses(images: Images | None, items: Iterable[int], name: str, sides: int
 def _address(image: Image, side: int, name: str) -> str:
     data = _png(_shrunk(image, side, name)) if isinstance(image, np.ndarray) else image
     if isinstance(data, str | Path):
-        data = Path(data).read_bytes()
+        data = bytes_of(data)
     kind = next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
     if kind is None or (kind == "webp" and data[8:12] != b"WEBP"):
         raise ValueError(f"{name} starts with {data[:8]!r}; expected a PNG, JPEG, GIF or WebP picture")
