@@ -47,6 +47,29 @@ def test_threads_change_nothing(case: str) -> None:
     assert (alone.cost, alone.status) == (many.cost, many.status)
 
 
+def kinds_of_runs(threads: int) -> list[bm.Result]:
+    """Runs that end at other limits than the clock, a pool, a maximum, layers and edges between the sides."""
+    K = np.random.default_rng(0).random((6, 10, 10))
+    X, Y = embeddings(0, 12, noise=0.6)
+    plain = {"rng": 1, "threads": threads}
+    return [
+        bm.solve(unrelated(10), pool_size=4, **plain),
+        bm.solve(unrelated(12), node_limit=5, **plain),
+        bm.solve(unrelated(14), work_limit=0.05, **plain),
+        bm.solve(bm.QAP(K[0, :7, :7], K[1]), maximize=True, solution_limit=3, **plain),
+        bm.match(kernels=[(K[0], K[1]), (K[2], K[3])], weights=[1, 0.3], gap_limit=0.2, time_limit=None, **plain),
+        bm.match(kernels=(K[0], K[1]), crossed=(K[4], K[5]), work_limit=0.01, time_limit=None, **plain),
+        bm.match(X, Y[:11], unmatched_cost=5.0, work_limit=0.05, time_limit=None, **plain),
+    ]
+
+
+def test_threads_change_no_kind_of_run() -> None:
+    for one, other in zip(kinds_of_runs(1), kinds_of_runs(3), strict=True):
+        assert one.permutation.tolist() == other.permutation.tolist()
+        assert (one.cost, one.lower_bound, one.status) == (other.cost, other.lower_bound, other.status)
+        assert one.pool.costs.tolist() == other.pool.costs.tolist()
+
+
 def test_more_threads_than_the_core_can_count() -> None:
     assert bm.solve(unrelated(5), rng=0, threads=10**20).status == "optimal"
 
