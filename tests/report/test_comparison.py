@@ -124,6 +124,16 @@ def test_a_full_disk_costs_the_store_but_not_the_comparison(models, found, tmp_p
     assert 0 < sum(pair.stated for pair in bm.compare(models, draws=0, rng=0, store=store).pairs) < 6
 
 
+def test_files_and_data_frames_are_models_too(models, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    np.save(tmp_path / "a.npy", models["a"])
+    frame = pandas.DataFrame(models["b"], index=list("stuvwxyz"))
+    again = bm.compare({"a": tmp_path / "a.npy", "b": frame}, draws=0, rng=0).pairs[0]
+    assert (again.accuracy, again.cka) == pytest.approx((1, 1))
+    with pytest.raises(ValueError, match=r"models\['c'\] has an item 'q' where models\['b'\] has 'z'"):
+        bm.compare({"b": frame, "c": frame.rename(index={"z": "q"})})
+
+
 def test_ctrl_c_keeps_the_finished_pairs(models):
     def press(done, total):
         raise KeyboardInterrupt

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.views import Views
+from blindmatch.io.embeddings import as_embeddings
 from blindmatch.io.files import reading, refuse_missing_folder, text_of, write_atomically
 from blindmatch.machine import usable_cores
 from blindmatch.matching.match import SolveOptions, match_task
@@ -30,7 +31,7 @@ from blindmatch.report.html import fill
 from blindmatch.report.pictures import heat_map
 from blindmatch.report.plots import axes_or_new
 from blindmatch.solvers.base import Solver
-from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, at_least, positive
+from blindmatch.validation import FloatArray, IntArray, as_generator, at_least, positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,7 +218,7 @@ class Comparison:
 
 
 def compare(
-    models: Mapping[str, ArrayLike | Views],
+    models: Mapping[str, ArrayLike | Path | Views],
     *,
     distortion: str | Distortion = "gw",
     solver: str | Solver = "auto",
@@ -233,7 +234,8 @@ def compare(
     Parameters
     ----------
     models
-        The embeddings of each model by its name: the same items, in the same order, in each.
+        The embeddings of each model by its name, as ``bm.match`` takes a side: an array, a data frame, a path,
+        ``bm.Views``. The same items, in the same order, in each.
     distortion, solver, rng
         As in ``bm.match``. The same seed gives the same result, for any number of threads.
     time_limit
@@ -394,13 +396,22 @@ class _Log:
             warnings.warn(f"{self._path}: a pair was not written: {error.strerror}", RuntimeWarning, stacklevel=2)
 
 
-def _checked(models: Mapping[str, ArrayLike | Views]) -> tuple[tuple[str, ...], list[FloatArray | Views]]:
+def _checked(models: Mapping[str, ArrayLike | Path | Views]) -> tuple[tuple[str, ...], list[FloatArray | Views]]:
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError("models: expected the embeddings of two models or more by their names, {'dino': X, 'clip': Y}")
     names = tuple(map(str, models))
-    sides = [
-        given if isinstance(given, Views) else as_floats(given, f"models[{name!r}]") for name, given in models.items()
-    ]
+    sides: list[FloatArray | Views] = []
+    called: tuple[str, tuple[str, ...]] | None = None
+    for name, given in models.items():
+        read = Views.of(given) or as_embeddings(given, f"models[{name!r}]")
+        sides.append(read if isinstance(read, Views) else read.values)
+        if read.names is not None:
+            called = called or (name, read.names)
+            pair = next((pair for pair in zip(read.names, called[1], strict=False) if pair[0] != pair[1]), None)
+            if pair is not None:
+                raise ValueError(
+                    f"models[{name!r}] has an item {pair[0]!r} where models[{called[0]!r}] has {pair[1]!r}"
+                )
     for name, side in zip(names, sides, strict=True):
         if len(side) != len(sides[0]):
             raise ValueError(

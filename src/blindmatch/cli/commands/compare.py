@@ -10,9 +10,7 @@ from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
 if TYPE_CHECKING:
-    from blindmatch.geometry.views import Views
     from blindmatch.report.comparison import Comparison
-    from blindmatch.validation import FloatArray
 
 
 @command(
@@ -62,10 +60,9 @@ def compare(
     delivery.end("these are the finished pairs" if found.interrupted else "")
 
 
-def _models(folder: Path, written: list[Path]) -> dict[str, FloatArray | Views]:
+def _models(folder: Path, written: list[Path]) -> dict[str, Path]:
     """The models of a folder by their file names, without the files that are to be written."""
-    from blindmatch.cli.inputs import side_of
-    from blindmatch.io.embeddings import SUFFIXES, load_embeddings
+    from blindmatch.io.embeddings import SUFFIXES
 
     if not folder.is_dir():
         raise ValueError(f"{folder}: expected a folder with a file of embeddings for each model")
@@ -78,14 +75,7 @@ def _models(folder: Path, written: list[Path]) -> dict[str, FloatArray | Views]:
             f"{folder}: has {len(files)} files of embeddings; expected two or more ({', '.join(SUFFIXES)})"
         )
     stems = [path.stem for path in files]
-    read = {path.name if stems.count(path.stem) > 1 else path.stem: load_embeddings(path) for path in files}
-    first = next(((name, one.names) for name, one in read.items() if one.names is not None), None)
-    for name, one in read.items():
-        if first is not None and one.names is not None and one.names != first[1]:
-            raise ValueError(
-                f"{folder}: {name} names other items than {first[0]}; expected the same, in the same order"
-            )
-    return {name: side_of(one) for name, one in read.items()}
+    return {path.name if stems.count(path.stem) > 1 else path.stem: path for path in files}
 
 
 def _print(found: Comparison) -> None:
