@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 
 import blindmatch as bm
 from blindmatch.alignment import margins
-from blindmatch.matching import large
+from blindmatch.matching import coordinate_matches as large
 
 SEEDS = 4  # of each kind of problem; the first half is for the fit
 PENALTY = 1.0  # of large coefficients

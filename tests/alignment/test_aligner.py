@@ -13,7 +13,7 @@ from blindmatch.alignment.frame import fit_frames
 from blindmatch.alignment.neighbours import adjusted_similarity, nearest
 from blindmatch.alignment.rotation import procrustes, refine
 from blindmatch.alignment.search import _growing
-from blindmatch.geometry.columns import ColumnScaling
+from blindmatch.geometry.column_scaling import ColumnScaling
 
 QUICK = {"n_clusters": 8, "n_clusterings": 4, "n_candidates": 3, "n_iterations": 8, "random_state": 0}
 

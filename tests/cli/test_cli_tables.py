@@ -9,7 +9,7 @@ import pytest
 from commands import run
 from strategies import rng_of
 
-from blindmatch.geometry.columns import heaviest
+from blindmatch.geometry.column_scaling import heaviest
 
 SIZE = 10
 

@@ -21,7 +21,7 @@ from blindmatch.experiments.protocol import Settings, make_settings, read_config
 from blindmatch.io import qaplib
 from blindmatch.io.arrays import read_arrays
 from blindmatch.io.embeddings import load_embeddings
-from blindmatch.problem.files import load_problem
+from blindmatch.problem.problem_files import load_problem
 
 VALUES = np.arange(12.0).reshape(4, 3) / 8
 NAMES = ["cat", "dog", "été", "<b>"]

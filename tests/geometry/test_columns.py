@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.geometry.columns import SCALES, ColumnScaling, UnitsWarning, heaviest
+from blindmatch.geometry.column_scaling import SCALES, ColumnScaling, UnitsWarning, heaviest
 
 RNG = np.random.default_rng(3)
 HIDDEN = RNG.normal(size=(12, 3))

@@ -19,7 +19,7 @@ from blindmatch.io.embeddings import load_embeddings
 from blindmatch.io.files import write_atomically
 from blindmatch.io.qaplib import read_dat, read_sln
 from blindmatch.io.table_files import read_table
-from blindmatch.problem.files import load_problem
+from blindmatch.problem.problem_files import load_problem
 
 VALUES = np.arange(12.0).reshape(4, 3) / 8  # exact in float16 as well
 NAMES = ["cat", "dog", "été", "<b>"]

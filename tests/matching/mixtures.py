@@ -4,7 +4,7 @@ import numpy as np
 
 import blindmatch as bm
 from blindmatch.alignment.crew import Crew
-from blindmatch.matching.relations import PointSide, Relations
+from blindmatch.matching.large_costs import PointSide, Relations
 from blindmatch.validation import FloatArray, IntArray
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.matching import large
+from blindmatch.matching import coordinate_matches
 
 
 def spaces(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -18,7 +18,7 @@ def test_ctrl_c_between_starts_and_solver(monkeypatch, step):
     def press(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(large, step, press)
+    monkeypatch.setattr(coordinate_matches, step, press)
     X, Y = spaces()
     result = bm.match(X, Y, rng=0)
     assert result.status == "interrupted"

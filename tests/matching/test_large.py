@@ -11,9 +11,9 @@ from blindmatch.alignment.coordinates import scaled_points
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.pairing import Given
 from blindmatch.alignment.rotation import learn
-from blindmatch.matching.large import Matches, Spaces, matches
+from blindmatch.matching.coordinate_matches import Matches, Spaces, matches
+from blindmatch.matching.large_costs import KernelSide, PointSide, Relations
 from blindmatch.matching.match_large import without_outliers
-from blindmatch.matching.relations import KernelSide, PointSide, Relations
 from blindmatch.solvers.two_opt import TwoOpt
 
 

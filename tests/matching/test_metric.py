@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import blindmatch as bm
 from blindmatch.cli.app import app
-from blindmatch.matching import large
+from blindmatch.matching import coordinate_matches
 
 
 def spirals(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -71,7 +71,7 @@ def test_many_items_by_another_metric_start_from_its_own_coordinates(monkeypatch
         seen.append((sides, precomputed))
         raise ValueError("no coordinates")  # the match goes on without them
 
-    monkeypatch.setattr(large.Spaces, "of", starts)
+    monkeypatch.setattr(coordinate_matches.Spaces, "of", starts)
     task = bm.Task(rolled, straight, metric="geodesic", neighbors=5)
     bm.match(task, rng=0, time_limit=0.5)
     bm.match(rolled, straight, rng=0, time_limit=0.5)

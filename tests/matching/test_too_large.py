@@ -12,7 +12,7 @@ from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.pairing import Given
 from blindmatch.alignment.rotation import Pairs
 from blindmatch.geometry.correlation import pair_agreement
-from blindmatch.matching.large import Spaces, matches
+from blindmatch.matching.coordinate_matches import Spaces, matches
 from blindmatch.matching.match_large import in_haste, without_outliers
 from blindmatch.problem import task as module
 

@@ -9,7 +9,7 @@ import pytest
 from strategies import random_problem
 
 import blindmatch as bm
-from blindmatch.problem.files import load_problem, save_problem
+from blindmatch.problem.problem_files import load_problem, save_problem
 
 A, B = "0 1 2\n1 0 3\n2 3 0", "0 4 1\n4 0 1\n1 1 0"
 L = "5 6 7\n8 9 1\n2 3 4"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.geometry.columns import UnitsWarning
+from blindmatch.geometry.column_scaling import UnitsWarning
 from blindmatch.io.embeddings import as_embeddings, load_embeddings
 
 pd = pytest.importorskip("pandas")

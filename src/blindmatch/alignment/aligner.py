@@ -17,7 +17,7 @@ from blindmatch.alignment.frame import Points, as_points, fit_frames
 from blindmatch.alignment.map import SpaceMap, as_coordinates, embedded
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.search import Plan, Step, search
-from blindmatch.geometry.columns import ColumnScaling, warn_of_units
+from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
 from blindmatch.geometry.views import Views
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver

@@ -114,14 +114,8 @@ def one_to_one(
 ) -> IntArray:
     """A partner for each item of the smaller side: the column of each row, -1 for rows that are left over.
 
-    Parameters
-    ----------
-    a, b
-        Points whose inner products are similarities.
-    barred
-        (q, 2) pairs of rows and columns that must not be used.
-    candidates
-        What earlier calls with nearly the same points found.
+    Similarities are inner products. `barred` are (q, 2) rows and columns that must not be paired, and `candidates` what
+    earlier calls with nearly the same points found.
     """
     crew.check()
     if len(a) > len(b):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from blindmatch.alignment.frame import Frame, Points, blocks
 from blindmatch.errors import shown, unknown_name
-from blindmatch.geometry.columns import SCALES, ColumnScaling
+from blindmatch.geometry.column_scaling import SCALES, ColumnScaling
 from blindmatch.geometry.metrics import METRICS
 from blindmatch.io.files import read_npz, write_atomically
 from blindmatch.validation import FloatArray, as_floats, positive

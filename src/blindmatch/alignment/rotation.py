@@ -73,21 +73,12 @@ def refine(
     weight: float = 0.0,
     memory: float = 0.0,
 ) -> Points:
-    """Improve a rotation on fresh samples of both sides.
+    """Improve a rotation on fresh samples of both sides, of `size` points each.
 
-    Parameters
-    ----------
-    rotation
-        The start: a rotation of as many leading axes as it has rows.
-    schedule
-        The number of leading axes whose rotation each round fits. A rough start only knows the few main directions. In
-        the others it would pair noise with noise, and the fit would learn it, so the axes are added step by step.
-    size
-        Points of each side that a round uses.
-    weight
-        As in `weighted_fit`, for the search of the next pairs.
-    memory
-        Weight that the pairs of earlier rounds keep in each new round.
+    The start is a rotation of as many leading axes as it has rows; `schedule` is the number of leading axes that each
+    round fits. A rough start only knows the few main directions. In the others it would pair noise with noise, and the
+    fit would learn it, so the axes are added step by step. `weight` is that of `weighted_fit`, for the search of the
+    next pairs; `memory` is the weight that the pairs of earlier rounds keep in each new round.
     """
     left, right = rotation, np.eye(len(rotation), dtype=np.float32)
     sums = np.zeros(rotation.shape)

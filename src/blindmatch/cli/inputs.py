@@ -25,7 +25,7 @@ from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings, split
 from blindmatch.io.files import reading, text_of
 from blindmatch.io.qaplib import read_sln
 from blindmatch.matching.saved import load, read_saved
-from blindmatch.problem.files import load_problem, load_solution
+from blindmatch.problem.problem_files import load_problem, load_solution
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task
 from blindmatch.proof.certificate import Certificate

@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from blindmatch.cli.console import complain, plain
-from blindmatch.geometry.columns import ColumnScaling, UnitsWarning, outweighing
+from blindmatch.geometry.column_scaling import ColumnScaling, UnitsWarning, outweighing
 from blindmatch.io.embeddings import Embeddings
 
 _SHOWN = 12  # columns that are listed by name

@@ -162,25 +162,11 @@ def _exponents(points: FloatArray, axis: int | None) -> NDArray[np.int32]:
 
 
 def classical_scaling(kernel: FloatArray, similarities: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Classical multidimensional scaling (Torgerson 1952).
+    """(n, d) points with these distances (or inner products), and all eigenvalues, in descending order.
 
-    Parameters
-    ----------
-    kernel
-        (n, n) distances, or inner products.
-    similarities
-        Whether the kernel holds inner products.
+    This is classical multidimensional scaling (Torgerson 1952); the axis of largest variance comes first. Eigenvalues
+    that are not positive, which no points can have, are left out; d is at least 1.
 
-    Returns
-    -------
-    points
-        (n, d) points with these distances or inner products, the axis of largest variance first. Eigenvalues that
-        are not positive, which no points can have, are left out; d is at least 1.
-    eigenvalues
-        (n,) all eigenvalues, in descending order.
-
-    Examples
-    --------
     >>> points, _ = classical_scaling(np.array([[0.0, 3.0], [3.0, 0.0]]))
     >>> points.shape, round(float(np.linalg.norm(points[0] - points[1])), 9)
     ((2, 1), 3.0)

@@ -15,13 +15,13 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from blindmatch.geometry.columns import ColumnScaling, warn_of_units
+from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.geometry.views import Views
-from blindmatch.matching.estimator import TwoSetEstimator
 from blindmatch.matching.evaluation import cluster_assignment
 from blindmatch.matching.match import SolveOptions, match_task
+from blindmatch.matching.matcher import TwoSetEstimator
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.task import Task

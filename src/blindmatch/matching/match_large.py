@@ -10,8 +10,8 @@ import numpy as np
 from blindmatch.alignment.crew import Crew, Ending
 from blindmatch.alignment.pairing import Given
 from blindmatch.machine import one_blas_thread
-from blindmatch.matching.large import Matches, Spaces, given_pairs, matches, points_or_relations, settle
-from blindmatch.matching.relations import (
+from blindmatch.matching.coordinate_matches import Matches, Spaces, given_pairs, matches, points_or_relations, settle
+from blindmatch.matching.large_costs import (
     EXACT,
     Estimate,
     KernelSide,

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from blindmatch.machine import one_blas_thread
-from blindmatch.matching.large import Matches, Spaces, as_permutation, given_pairs, matches, points_or_relations
+from blindmatch.matching.coordinate_matches import (
+    Matches,
+    Spaces,
+    as_permutation,
+    given_pairs,
+    matches,
+    points_or_relations,
+)
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
 from blindmatch.solvers.auto import Auto

@@ -267,7 +267,7 @@ class QAP:
         The ending decides: ``.dat`` (QAPLIB), ``.json``, ``.npz``, ``.dd`` (graph matching), or ``.lp`` and ``.mps``:
         the linearisation of Adams and Johnson as a mixed-integer program, for up to 40 items.
         """
-        from blindmatch.problem.files import save_problem
+        from blindmatch.problem.problem_files import save_problem
 
         save_problem(path, self)
         return Path(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.geometry.columns import ColumnScaling
+from blindmatch.geometry.column_scaling import ColumnScaling
 from blindmatch.geometry.metrics import Metric, gower_distances
 from blindmatch.io.embeddings import Embeddings, as_embeddings, with_medians
 from blindmatch.problem.distortion import Distortion

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
-from blindmatch.geometry.columns import ColumnScaling, warn_of_units
+from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import classical_scaling
 from blindmatch.geometry.metrics import Metric

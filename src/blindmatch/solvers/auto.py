@@ -14,7 +14,7 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solvers.convex import convex_point
+from blindmatch.solvers.convex_point import convex_point
 from blindmatch.solvers.dual_ascent import SWAPS
 from blindmatch.solvers.faq import FAQ, polish
 from blindmatch.solvers.relaxation import extension_seconds

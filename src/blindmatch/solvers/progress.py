@@ -70,22 +70,7 @@ _MARGIN = 1e-9  # share by which bounds must exceed a limit: the checker may fin
 
 @dataclass(frozen=True)
 class Limits:
-    """Everything but the clock that ends a run early; None sets no limit.
-
-    Parameters
-    ----------
-    gap_limit
-        Stop at this relative gap: 0.01 is 1 % of the cost.
-    cost_limit, bound_limit
-        Stop at a cost of at most, or a proved bound of at least this.
-    node_limit
-        Stop after this many nodes of branch and bound, the root included.
-    solution_limit
-        Stop after the solver has found a better match this often.
-    work_limit
-        Stop after this much work: a unit takes about a second on one core, and it is the same work on every machine,
-        so the result is the same too.
-    """
+    """Everything but the clock that ends a run early, as in ``bm.solve``; None sets no limit."""
 
     gap_limit: float | None = None
     cost_limit: float | None = None

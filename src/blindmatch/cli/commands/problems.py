@@ -57,7 +57,7 @@ def solve(
     from blindmatch.cli.inputs import read_start
     from blindmatch.cli.texts import assignment_text
     from blindmatch.io.qaplib import write_sln
-    from blindmatch.problem.files import load_problem
+    from blindmatch.problem.problem_files import load_problem
     from blindmatch.report import Match
 
     if place.engine == "slurm":
@@ -108,7 +108,7 @@ def convert(problem: Path, target: Path, json: bool = False) -> None:
     """Convert a quadratic assignment problem to another file format."""
     from blindmatch.cli.console import echo_json, output
     from blindmatch.cli.outputs import check_outputs
-    from blindmatch.problem.files import load_problem, save_problem
+    from blindmatch.problem.problem_files import load_problem, save_problem
 
     check_outputs({"FILE": target}, [problem])
     read = load_problem(problem)
