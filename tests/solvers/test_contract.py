@@ -389,7 +389,7 @@ def test_a_limit_ends_the_run_or_is_refused(name, limit):
     """The status names the limit, or the run was over before it; nobody claims a limit that was not reached."""
     problem, solver = random_problem(3, 6), configured(name)
     can = solver.capabilities
-    if limit in can.ignores or (limit in ("gap_limit", "bound_limit") and not can.bound):
+    if limit in can.ignores or (limit in ("gap_limit", "bound_limit", "node_limit") and not can.bound):
         with pytest.raises(ValueError, match=limit):
             bm.solve(problem, solver, rng=0, **{limit: LIMITS[limit]})
         return

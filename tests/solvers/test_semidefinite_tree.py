@@ -11,7 +11,7 @@ from strategies import random_problem
 
 import blindmatch as bm
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solvers.semidefinite_node import NodeBounder
+from blindmatch.solvers.semidefinite_node import NodeBounder, side_penalties
 
 pytestmark = needs_qaplib
 
@@ -47,6 +47,14 @@ def test_the_number_of_threads_changes_nothing():
     assert one.message == two.message
     assert np.array_equal(one.permutation, two.permutation)
     assert one.certificate.nbytes == two.certificate.nbytes
+
+
+def test_lines_of_the_more_uneven_side_are_preferred():
+    A, B = qaplib("nug12").factors[0]  # distances on a grid, and flows, most of which are small
+    rows, columns = side_penalties(bm.QAP(A, B))
+    assert columns == 1.0 < rows
+    assert side_penalties(bm.QAP(B, A)) == (columns, rows)
+    assert side_penalties(bm.QAP(A, A)) == side_penalties(bm.QAP(A, 0 * A)) == (1.0, 1.0)
 
 
 def test_a_proof_that_is_too_large_is_dropped():
