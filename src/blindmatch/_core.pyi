@@ -349,6 +349,7 @@ def box_step(
     columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     sums: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
     weight: float,
+    stride: float,
     begin: int,
 ) -> tuple[float, float]:
     """

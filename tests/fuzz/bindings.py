@@ -120,7 +120,7 @@ def box_arguments(n: int = N) -> Arguments:
     square, tall = (side, side), (side, 2 * n)
     shapes = {"state": square, "point": square, "cost": square, "slack": (3, side), "duals": tall, "sums": tall}
     arrays = {name: np.zeros(shape, np.float32) for name, shape in {**shapes, "transposed": tall[::-1]}.items()}
-    return {**arrays, "rows": rows, "columns": columns, "weight": 1.0, "begin": 0}
+    return {**arrays, "rows": rows, "columns": columns, "weight": 1.0, "stride": 2.0, "begin": 0}
 
 
 def method(make: Callable[[], Any], name: str, **arguments: Any) -> tuple[Callable[..., Any], Arguments]:

@@ -190,7 +190,7 @@ def test_integers_beyond_the_digits_of_float32(source, target, linear, constant)
 def test_a_slack_of_low_rank_proves_true_bounds_on_any_number_of_threads(monkeypatch, kind):
     problem = random_problem(5, 8, kind, linear=True, forbidden=0.1)
     whole = bm.solve(problem, Semidefinite(rounds=3), rng=0, threads=1)
-    monkeypatch.setattr("blindmatch.solvers.semidefinite.LOW_RANK_ABOVE", 0)
+    monkeypatch.setattr("blindmatch.solvers.semidefinite._LOW_RANK_ABOVE", 0)
     bounds = []
     for threads in (1, 3):
         low = bm.solve(problem, Semidefinite(rounds=6), rng=0, threads=threads)

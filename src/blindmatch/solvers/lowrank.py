@@ -34,15 +34,17 @@ Float32s = NDArray[np.float32]
 _NEVER = 1e30  # cost of two pairs that exclude each other
 _PANEL = 500_000  # numbers of a panel of FF'
 _ROWS = 512  # of the products with s; constant, so that the result does not depend on the number of threads
-_RANK, _MOST_RANK = 0.08, 0.3  # the first and the largest number of directions, over the dimension of the face
+_RANK, _MOST_RANK = 0.1, 0.25  # the first and the largest number of directions, over the dimension of the face
 _MOST_NUMBERS = 10_000_000  # of a factor: 40 MB in the file of the proof, less where it compresses
-_GROWTH = 1.25  # of the number of directions
-_CHANGE, _SOFTEST = 1.7, 0.1  # the penalty is divided by the one after each round, down to the other times n
+_GROWTH = 1.6  # of the number of directions
+_STRIDE = 1.9  # of a step; 2 would reflect, and never damp what both projections leave alone
 _DEPENDENT = 3e-3  # columns whose part across all earlier ones is below this share of them depend on those
 
 
 class LowRankSplitting(Splitting):
     """The iteration; `threads` work on panels of the matrices, and do not change the result."""
+
+    _softening = 1.8
 
     def __init__(self, costs: PairCosts, allowed: BoolArray, beta: float, threads: int) -> None:
         self._costs, self._threads = costs, threads
@@ -83,12 +85,12 @@ class LowRankSplitting(Splitting):
         """Operations of a step: three products."""
         return 6.0 * len(self.s) ** 2 * self.rank
 
-    def balance(self, slow: bool = False) -> None:
-        """Lower the penalty: the residuals of so few directions say little. Use more directions if progress is slow."""
-        if self.beta > _SOFTEST * self.n:
-            self.soften(_CHANGE)
-        if slow:
-            self.rank = max(self.rank, min(self._most_rank, int(_GROWTH * self.rank)))
+    def grow(self) -> bool:
+        """Use more directions; return whether there are more to use."""
+        if self.rank >= self._most_rank:
+            return False
+        self.rank = min(self._most_rank, int(_GROWTH * self.rank))
+        return True
 
     @property
     def _most_rank(self) -> int:
@@ -138,9 +140,8 @@ class LowRankSplitting(Splitting):
 
         def step(start: int) -> tuple[float, float]:
             slack = F[start : start + height] @ across
-            return _core.box_step(
-                s, self.Y, self._cost, slack, D, transposed, self._rows, self._columns, sums, 1 / self.beta, start
-            )
+            matrices = s, self.Y, self._cost, slack, D, transposed
+            return _core.box_step(*matrices, self._rows, self._columns, sums, 1 / self.beta, _STRIDE, start)
 
         norms = np.array(self._on_threads(step, range(0, side, height)))
         index = np.arange(1, side)
@@ -148,9 +149,9 @@ class LowRankSplitting(Splitting):
         arrow = np.clip((2 * (2 * first - old_first) + 2 * diagonal - old_diagonal - costs) / 3, 0, 1)
         moved = 3 * float(((arrow - self.Y[0, 1:]) ** 2).sum())
         residual = 2 * float(((arrow - first) ** 2).sum()) + float(((arrow - diagonal) ** 2).sum()) + (1 - corner) ** 2
-        s[0, 1:] = s[1:, 0] = old_first + 2 * (arrow - first)
-        s[index, index] = old_diagonal + 2 * (arrow - diagonal)
-        s[0, 0] = old_corner + 2 * (1 - corner)
+        s[0, 1:] = s[1:, 0] = old_first + _STRIDE * (arrow - first)
+        s[index, index] = old_diagonal + _STRIDE * (arrow - diagonal)
+        s[0, 0] = old_corner + _STRIDE * (1 - corner)
         self.Y[0, 1:] = self.Y[1:, 0] = self.Y[index, index] = arrow
         self.residual = float(np.sqrt(norms[:, 0].sum() + residual))
         self.movement = self.beta * float(np.sqrt(norms[:, 1].sum() + moved))

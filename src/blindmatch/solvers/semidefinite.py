@@ -32,10 +32,12 @@ _ROUND = 20  # steps between two proofs
 _BETA = 1.5  # the first penalty, over n
 _FIX_SHARE = 0.03  # least share of the allowed pairs that a stage must rule out to be worth its check
 _LOW_RANK_FIX_SHARE = 0.12  # the same for large factors, of which a file should have few
-LOW_RANK_ABOVE = 1900  # pairs; for fewer, all eigenvalues are computed in each step
+_LOW_RANK_ABOVE = 400  # pairs; for fewer, all eigenvalues are computed in each step
+ALL_DIRECTIONS_UP_TO = 1900  # pairs; for more, computing all eigenvalues would take too long
 LOW_RANK_BYTES = 36.0  # of memory for more pairs, over n^4
 _LOW_RANK_LOSS = 0.005  # share of the gap that may be lost by rounding a large factor, which makes files smaller
-_SLOW = 0.4  # a round that closes less than this share of the gap is slow: then more directions are used
+_SLOW = 0.2  # a round that closes less than this share of the gap is slow: then more directions are used
+_EARLY = 2  # rounds: a slack that needs more directions by then has no low rank
 _STALL = 0.002  # a round that closes less than this share of the gap counts as lost
 _PATIENCE = 4  # lost rounds in a row that end the run
 _MOST_WORK = 1.4e14  # operations of all steps: about half an hour
@@ -48,8 +50,8 @@ _FINE, _FINE_UP_TO = 1e-3, 1000  # steps in float64: for gaps below this share o
 class Semidefinite(Solver):
     """The doubly nonnegative relaxation (positive semidefinite and nonnegative) by operator splitting.
 
-    On real data it is far tighter than level 1, the bound of `dual-ascent`. A step takes an eigenvalue problem of size
-    (n - 1)^2 + 1 up to 43 items, and three products of matrices beyond (`lowrank.py`).
+    On real data it is far tighter than level 1, the bound of `dual-ascent`. A step takes three products of matrices if
+    the slack of the dual has a low rank (`lowrank.py`), and else an eigenvalue problem of size (n - 1)^2 + 1.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ class Semidefinite(Solver):
 
     def memory(self, problem: QAP) -> int:
         """Bytes that a run takes at its peak: with a slack of low rank, a third."""
-        low_rank = self.device is None and problem.n**2 > LOW_RANK_ABOVE
+        low_rank = self.device is None and problem.n**2 > ALL_DIRECTIONS_UP_TO
         can = replace(self.capabilities, quartic_memory=LOW_RANK_BYTES) if low_rank else self.capabilities
         return can.memory(problem)
 
@@ -141,20 +143,19 @@ class SemidefiniteRun:
 
     def _start(self, arrays: Arrays) -> Splitting:
         beta = _BETA * self.problem.n
-        if arrays is NUMPY and self._is_large(self.allowed):
+        if arrays is NUMPY and self.allowed.sum() > _LOW_RANK_ABOVE:
             return LowRankSplitting(self.costs, self.allowed, beta, self.budget.threads)
         return Splitting(self.costs.centred_matrix(self.allowed), self.allowed, beta, arrays=arrays)
 
+    def _with_all_directions(self, start: SplittingState) -> Splitting:
+        return Splitting.resumed(self.costs.centred_matrix(start.allowed), start)
+
     def _resume(self, start: SplittingState) -> Splitting:
-        if not self._is_large(start.allowed):
-            return Splitting.resumed(self.costs.centred_matrix(start.allowed), start)
+        if start.allowed.sum() <= ALL_DIRECTIONS_UP_TO:
+            return self._with_all_directions(start)
         splitting = LowRankSplitting(self.costs, start.allowed, start.beta, self.budget.threads)
         splitting.Y, splitting.s = start.Y, start.Y + start.Z / np.float32(start.beta)
         return splitting
-
-    @staticmethod
-    def _is_large(allowed: BoolArray) -> bool:
-        return int(allowed.sum()) > LOW_RANK_ABOVE
 
     @property
     def bound(self) -> float:
@@ -212,8 +213,23 @@ class SemidefiniteRun:
             if lost >= _PATIENCE // 2 and self._float32_is_in_the_way(gap):
                 self.splitting.refine(self.costs.centred_matrix(self.allowed))
                 lost = 0
-            self.splitting.advance()
-            self.splitting.balance(slow=before < self.bound < self.target - (1 - _SLOW) * gap)
+            slow = lost > 1 or before < self.bound < before + _SLOW * gap
+            if slow and isinstance(self.splitting, LowRankSplitting):
+                self._use_more_directions(self.splitting, count <= _EARLY)
+            else:
+                self.splitting.advance()
+                self.splitting.balance()
+
+    def _use_more_directions(self, splitting: LowRankSplitting, early: bool) -> None:
+        """All of them in the end, if that is not too slow; from the start if few do not even begin well."""
+        few = self.allowed.sum() <= ALL_DIRECTIONS_UP_TO
+        if few and early:
+            self.splitting = Splitting(self.costs.centred_matrix(self.allowed), self.allowed, _BETA * self.problem.n)
+        elif splitting.grow() or not few:
+            splitting.advance()
+            splitting.balance()
+        else:
+            self.splitting = self._with_all_directions(splitting.state)
 
     def _float32_is_in_the_way(self, gap: float) -> bool:
         cost = abs(self.target)
@@ -266,8 +282,8 @@ class SemidefiniteRun:
         if not has_choice(left):
             self._prove_plainly()
             return
-        if isinstance(self.splitting, LowRankSplitting) and not self._is_large(left):
-            self.splitting = self._resume(self.splitting.state.kept(left))
+        if isinstance(self.splitting, LowRankSplitting) and left.sum() <= _LOW_RANK_ABOVE:
+            self.splitting = self._with_all_directions(self.splitting.state.kept(left))
         else:
             self.splitting.advance()
             self.splitting.shrink(left)

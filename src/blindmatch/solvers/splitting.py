@@ -16,7 +16,7 @@ eigenvectors that P drops, so C - FF' is bounded by the sweeps of level 1 (`semi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,8 @@ class Splitting:
     The costs, (p + 1, p + 1) over 1 and the allowed pairs, are scaled so that |C| is about n^2. With a large penalty
     beta the two projections soon agree; a small one is needed to reach the optimum.
     """
+
+    _softening: ClassVar[float] = _CHANGE  # factor by which the penalty falls after a round
 
     def __init__(
         self,
@@ -195,11 +197,11 @@ class Splitting:
         """Operations of a step, over those of a product of matrices: an eigenvalue problem takes five of them."""
         return 10 * float(self.face.dimension) ** 3
 
-    def balance(self, slow: bool = False) -> None:
+    def balance(self) -> None:
         """Adjust the penalty so that both residuals stay of similar size: it lowers one and raises the other."""
         ratio = self.movement / max(self.residual * self.n, 1e-30)
         if ratio > _SOFTEN and self.beta > _SOFTEST:
-            self.soften(_CHANGE)
+            self.soften(self._softening)
         elif ratio < _HARDEN:
             self.soften(1 / _CHANGE)
 

@@ -19,7 +19,7 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.semidefinite import LOW_RANK_ABOVE, LOW_RANK_BYTES, SemidefiniteRun, root_stages
+from blindmatch.solvers.semidefinite import ALL_DIRECTIONS_UP_TO, LOW_RANK_BYTES, SemidefiniteRun, root_stages
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import Symmetry
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
@@ -76,13 +76,13 @@ Tree = Callable[[QAP, Budget, np.random.Generator, int | None, Patience | None],
 def worth_a_try(problem: QAP, budget: Budget) -> bool:
     """Whether there is time for enough steps of the splitting, and memory for the matrices of a large one."""
     n = problem.n
-    if not _SMALLEST <= n <= _LARGEST or (n**2 > LOW_RANK_ABOVE and LOW_RANK_BYTES * n**4 > available_bytes()):
+    if not _SMALLEST <= n <= _LARGEST or (n**2 > ALL_DIRECTIONS_UP_TO and LOW_RANK_BYTES * n**4 > available_bytes()):
         return False
     return _STEPS * _step_seconds(problem) <= budget.remaining
 
 
 def _step_seconds(problem: QAP) -> float:
-    return (_LOW_RANK_STEP if problem.n**2 > LOW_RANK_ABOVE else _STEP) * float(problem.n - 1) ** 6
+    return (_LOW_RANK_STEP if problem.n**2 > ALL_DIRECTIONS_UP_TO else _STEP) * float(problem.n - 1) ** 6
 
 
 @dataclass(frozen=True)

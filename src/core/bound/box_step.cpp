@@ -18,6 +18,7 @@ struct Row {
     const float* of_row;     // D' of the pair's row
     const float* of_column;  // and of its column
     float weight;
+    float stride;
 };
 
 struct Norms {
@@ -37,7 +38,7 @@ BLINDMATCH_INLINE void box_lanes(const Row& row, std::size_t b, std::size_t coun
     const Vector<float> free = 2.0f * projection - old - row.weight * get(row.cost);
     const Vector<float> t = smaller(larger(free, broadcast(0.0f)), broadcast(1.0f));
     const Vector<float> moved = t - get(row.point), difference = t - projection;
-    const Vector<float> next = old + 2.0f * difference;
+    const Vector<float> next = old + row.stride * difference;
     norms.residual += difference * difference;
     norms.movement += moved * moved;
     std::memcpy(row.point + b, &t, bytes);
@@ -93,7 +94,8 @@ BoxResult box_step(const BoxStep& step, std::size_t begin, std::size_t end) {
                       own.data(),
                       step.transposed + i * side,
                       step.transposed + (step.n + j) * side,
-                      step.weight};
+                      step.weight,
+                      step.stride};
         box_row(row, a, side, result);
         float* sums = step.sums + a * equations;
         std::fill(sums, sums + equations, 0.0f);

@@ -8,7 +8,7 @@ namespace blindmatch {
 // The (p + 1)^2 matrices over 1 and p pairs, row by row, and what the rows [begin, end) need.
 struct BoxStep {
     std::size_t p, n;
-    float* state;             // s: becomes s + 2 (t - projection)
+    float* state;             // s: becomes s + stride (t - projection)
     float* point;             // the last t: becomes the new one
     const float* cost;        // huge where two pairs exclude each other
     const float* slack;       // rows [begin, end) of FF'
@@ -18,6 +18,7 @@ struct BoxStep {
     const int* columns;
     float* sums;   // (p + 1) x 2n: what the new state adds up to in each row and column of x
     float weight;  // 1 / penalty
+    float stride;  // 2 reflects
 };
 
 struct BoxResult {

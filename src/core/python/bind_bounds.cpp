@@ -195,7 +195,7 @@ void bind_bounds(nb::module_& m) {
         "box_step",
         [](const Numbers& state, const Numbers& point, const Floats& cost, const Floats& slack, const Floats& duals,
            const Floats& transposed, const Indices& rows, const Indices& columns, const Numbers& sums, float weight,
-           std::size_t begin) {
+           float stride, std::size_t begin) {
             const std::size_t p = rows.size(), side = p + 1, equations = duals.shape(1), n = equations / 2;
             const auto is = [](const auto& array, std::size_t height, std::size_t width) {
                 return array.shape(0) == height && array.shape(1) == width;
@@ -220,13 +220,15 @@ void bind_bounds(nb::module_& m) {
                                rows.data(),
                                columns.data(),
                                sums.data(),
-                               weight};
+                               weight,
+                               stride};
             nb::gil_scoped_release release;
             const BoxResult result = box_step(step, begin, end);
             return std::pair(result.residual, result.movement);
         },
         nb::arg("state"), nb::arg("point"), nb::arg("cost"), nb::arg("slack"), nb::arg("duals"), nb::arg("transposed"),
-        nb::arg("rows"), nb::arg("columns"), nb::arg("sums"), nb::arg("weight"), nb::arg("begin"),
+        nb::arg("rows"), nb::arg("columns"), nb::arg("sums"), nb::arg("weight"), nb::arg("stride"),
+        nb::arg("begin"),
         "Rows of the box step of the splitting, from `begin` on; returns two squared norms.");
     m.def(
         "time_sweeps",
