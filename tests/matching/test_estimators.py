@@ -185,6 +185,55 @@ def test_the_classifier_names_clusters(clusters):
     assert (model.result_.permutation == -1).sum() == (clusters or 6) - 6
 
 
+def test_clusterings_vote_where_a_single_one_splits_a_class():
+    images, labels, texts = clustered(2, noise=0.6)
+    single = [bm.BlindClassifier(n_init=1, random_state=seed).fit(images, texts) for seed in range(5)]
+    voted = [bm.BlindClassifier(n_init=10, random_state=seed).fit(images, texts) for seed in range(5)]
+    right, alone = (np.mean([model.score(images, labels) for model in models]) for models in (voted, single))
+    assert right > alone > 0.8
+    assert all(model.result_.verify() <= model.result_.cost for model in voted)
+    with pytest.raises(ValueError, match="chosen by how well they match, so it cannot be assessed"):
+        voted[0].result_.assess()
+    alone = bm.BlindClassifier(n_init=10, vote=False, random_state=0).fit(images, texts)
+    assert alone.result_.assess(draws=9, resamples=2, regret=False, rng=0).p_value == 0.1
+
+
+def test_the_number_of_clusters_is_found():
+    images, labels, texts = clustered(0)
+    model = bm.BlindClassifier("auto", n_init=5, random_state=0).fit(images, texts)
+    assert len(model.centres_) == 6
+    assert model.score(images, labels) > 0.95
+    fewer = bm.BlindClassifier("auto", n_init=5, random_state=0).fit(images[labels < 4], texts)
+    assert len(fewer.centres_) == 4
+    with pytest.raises(ValueError, match=r"^n_clusters='many'"):
+        bm.BlindClassifier("many").fit(images, texts)
+
+
+def test_wide_embeddings_are_compared_by_directions_from_their_mean():
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((6, 20))
+    labels = np.repeat(np.arange(6), 30)
+    images = centres[labels] + 0.2 * rng.standard_normal((180, 20))
+    lengths = rng.uniform(0.2, 5, (180, 1))
+    texts = centres @ np.linalg.qr(rng.standard_normal((20, 20)))[0] + 3
+    model = bm.BlindClassifier(n_init=5, random_state=0).fit(images, texts)
+    assert model.score(images, labels) == 1.0
+    stretched = bm.BlindClassifier(n_init=5, random_state=0).fit(lengths * (images - centres.mean(axis=0)), texts)
+    assert stretched.score(lengths * (images - centres.mean(axis=0)), labels) > 0.95
+
+
+def test_ctrl_c_in_the_vote_keeps_what_was_voted():
+    images, labels, texts = clustered(0)
+
+    def press(step: str, done: int, total: int) -> None:
+        if (step, done) == ("voting", 2):
+            raise KeyboardInterrupt
+
+    model = bm.BlindClassifier(n_init=5, random_state=0).fit(images, texts, callback=press)
+    assert model.n_init_ == 5
+    assert model.score(images, labels) > 0.95
+
+
 def test_the_two_figures_and_the_ceiling():
     images, labels, texts = clustered(1, noise=0.7)
     model = bm.BlindClassifier(n_init=5, solver="random", random_state=4).fit(images, texts)
@@ -236,7 +285,7 @@ def test_ctrl_c_in_kmeans_keeps_the_best_clustering_so_far():
             raise KeyboardInterrupt
 
     model = bm.BlindClassifier(n_init=50, random_state=4).fit(images, texts, callback=press)
-    alone = bm.BlindClassifier(n_init=3, random_state=4).fit(images, texts)
+    alone = bm.BlindClassifier(n_init=3, vote=False, random_state=4).fit(images, texts)
     assert model.n_init_ == alone.n_init_ == 3
     assert model.result_.status in ("optimal", "time_limit")  # it has a second
     assert (model.centres_ == alone.centres_).all()

@@ -102,7 +102,8 @@ def clustering(source: Source, seed: int, fraction: float, starts: int) -> tuple
     X = data.values[rows]
     # The classifier without its match, which is repeated with each solver ("random" costs nothing).
     blank = np.eye(data.classes)
-    model = BlindClassifier(n_init=starts, normalize=True, solver="random", random_state=seed).fit(X, blank)
+    model = BlindClassifier(n_init=starts, vote=False, normalize=True, solver="random", random_state=seed)
+    model.fit(X, blank)
     owner = np.argsort(model.result_.permutation)  # the cluster that is assigned to class c
     return model.centres_, owner[model.predict(X)], data.labels[rows]
 

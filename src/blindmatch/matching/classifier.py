@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import KW_ONLY, asdict, dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.cluster import KMeans
-from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
-from sklearn.utils import check_random_state
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import as_labels
 from blindmatch.geometry.views import Views
+from blindmatch.matching.clustering import (
+    Step,
+    Told,
+    adopted,
+    along_axes,
+    clusterings,
+    means_of,
+    suggested_clusters,
+    voted_clustering,
+)
 from blindmatch.matching.evaluation import cluster_assignment
 from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.matching.matcher import TwoSetEstimator
@@ -26,11 +34,14 @@ from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
+from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.limits import TimeLimit, as_seconds, keep_what_is_done
-from blindmatch.validation import FloatArray, IntArray, at_least
+from blindmatch.validation import FloatArray, IntArray, at_least, boolean
 
-Step = Callable[[str, int, int], None]
 _AFTER_INTERRUPT = 1.0  # seconds for the match if Ctrl-C ended the clustering
+_WIDE = 16  # columns from which embeddings are compared by their directions; tables of numbers have fewer
+_MOST_VOTERS = 300  # clusters; more are matched by coordinates, once
+_VOTE = 40  # iterations of the search for each cluster, in each vote
 
 
 @dataclass(frozen=True)
@@ -62,15 +73,24 @@ class ClassifierScores:
 class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     """Classify without labels: k-means centres, matched blindly with one embedding per class.
 
+    Every clustering is matched, and votes on the class of each image. The last clustering starts from these classes;
+    its centres and their match are the result.
+
     Parameters
     ----------
     n_clusters
         By default the number of classes. With more clusters, the unmatched ones join the nearest matched one; with
-        fewer, some classes are never predicted.
+        fewer, some classes are never predicted. "auto": the number with the largest silhouette, at most twice the
+        number of classes; it is often off by a third (benchmarks/README.md).
     n_init
         Number of k-means++ starts.
+    vote
+        Only a match without votes can be assessed: with them, the clusters are chosen by how well they match.
+        False: take the most compact clustering, as the paper does with ``n_init=100``. So it is anyway if there are
+        more or fewer clusters than classes.
     normalize
-        Scale each embedding to unit length first, as the paper does.
+        True: scale each embedding to unit length first, as the paper does. By default, the mean of each side is
+        subtracted before that, if both sides have at least 16 columns. False: take the numbers as they are.
     scale
         As in ``bm.match``, for the columns of the images and those of the classes; before `normalize`.
     distortion, solver, standardize, metric, neighbors, time_limit, threads
@@ -102,10 +122,11 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     ['c']
     """
 
-    n_clusters: int | None = None
+    n_clusters: int | str | None = None
     _: KW_ONLY
-    n_init: int = 100
-    normalize: bool = False
+    n_init: int = 60
+    vote: bool = True
+    normalize: bool | None = None
     scale: str = "none"
     distortion: str | Distortion = "gw"
     solver: str | Solver = "auto"
@@ -144,37 +165,79 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
             warn_of_units([("images", images, None), ("classes", texts, None)])
         self.scalings_ = ColumnScaling.pair(images, texts, self.scale)
         self._views = X if isinstance(X, Views) else None, Y if isinstance(Y, Views) else None
+        self._centred = self.normalize is None and min(images.shape[1], texts.shape[1]) >= _WIDE
+        scaled = [scaling.transform(side) for scaling, side in zip(self.scalings_, (images, texts), strict=True)]
+        self._means = [side.mean(axis=0) if self._centred else 0.0 for side in scaled]
         images, texts = self._scaled(images, 0), self._scaled(texts, 1)
         self._factors = None if self._views[0] is None else self._views[0].like(images).scales
         images = self._placed(images)
-        clusters = len(texts) if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
-        if len(images) < clusters:
-            raise ValueError(f"X has {len(images)} rows; at least {clusters} are needed, one for each cluster")
         self.classes_ = np.arange(len(texts)) if classes is None else _names(classes, len(texts))
+        points = along_axes(images) if boolean(self.vote, "vote") else images
+        clusters = self._clusters(points, len(texts))
         report = callback or (lambda step, done, total: None)
         starts = at_least(self.n_init, 1, "n_init")
-        told, seeds = _seeds(images, labels, self.classes_)
-        if len(told) > clusters:
-            raise ValueError(f"labels has {len(told)} classes; n_clusters={clusters} needs to be at least that")
-        starts = 1 if len(told) == clusters else starts  # all of them would be the same
-        centres, self.n_init_ = _centres(images, clusters, starts, self.random_state, report, seeds)
-        self.centres_ = unit_rows(centres) if self.normalize and self._factors is None else centres
-        report("matching", 0, 1)
-        ours, theirs = self._views
-        own = self.centres_ if ours is None else ours.like(_unscaled(self.centres_, self._factors))
-        self.task_ = Task(
-            own,
-            texts if theirs is None else theirs.like(texts),
-            distortion=distortion,
-            known_pairs=list(enumerate(told)),
-        )
-        limit = self.time_limit
+        told = Told.of(labels, len(images), self.classes_)
+        if len(told.classes) > clusters:
+            raise ValueError(f"labels has {len(told.classes)} classes; n_clusters={clusters} needs to be at least that")
+        starts = 1 if len(told.classes) == clusters else starts  # all of them would be the same
+        found = clusterings(points, clusters, starts, self.random_state, report, told.seeds(points))
+        self.n_init_, members, known = len(found), found[0], list(enumerate(told.classes))
+        limit, voted = self.time_limit, False
         if self.n_init_ < starts:  # Ctrl-C
             limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)
+        elif self.vote and clusters == len(texts) <= _MOST_VOTERS and starts > 1:
+            votes = np.zeros((len(images), clusters))
+            with keep_what_is_done() as interrupted:
+                for done, one in enumerate(found):
+                    report("voting", done, starts)
+                    self._place(images, one, texts, distortion, known)
+                    quick = SolveOptions(Tabu(iterations=_VOTE * clusters, streams=2), None, self.random_state)
+                    votes[np.arange(len(images)), match_task(self.task_, quick).permutation[one]] += 1
+            voted = bool(votes.any())
+            if voted:
+                members = voted_clustering(points, votes, told, self.random_state)
+                known = [(c, c) for c in told.classes]
+            if interrupted:
+                limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)
+        report("matching", 0, 1)
+        self._place(images, members, texts, distortion, known)
         options = SolveOptions(self.solver, limit, self.random_state, match_callback, self.threads)
-        self.result_ = match_task(self.task_, options)
-        self.cluster_class_ = _adopt(self.centres_, self.result_.permutation)
+        self.result_ = replace(match_task(self.task_, options), voted=voted)
+        self.cluster_class_ = adopted(self.centres_, self.result_.permutation)
         return self
+
+    def _clusters(self, points: FloatArray, classes: int) -> int:
+        """How many clusters there are to be."""
+        if self.n_clusters == "auto":
+            return suggested_clusters(points, 2 * classes, self.random_state)
+        clusters = classes if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
+        if len(points) < clusters:
+            raise ValueError(f"X has {len(points)} rows; at least {clusters} are needed, one for each cluster")
+        return clusters
+
+    def _place(
+        self,
+        images: FloatArray,
+        members: IntArray,
+        texts: FloatArray,
+        distortion: Distortion,
+        known: list[tuple[int, int]],
+    ) -> None:
+        """Set the centres of clusters, and what is matched."""
+        centres = means_of(images, members, range(int(members.max()) + 1))
+        ours, theirs = self._views
+        own = _unscaled(centres, self._factors)
+        if self._centred:
+            own = _directions(own - own.mean(axis=0), ours)
+        self.centres_ = _directions(centres, None) if self.normalize and self._factors is None else centres
+        if self.normalize and self._factors is None:
+            own = self.centres_
+        self.task_ = Task(
+            own if ours is None else ours.like(own),
+            texts if theirs is None else theirs.like(texts),
+            distortion=distortion,
+            known_pairs=known,
+        )
 
     def predict(self, X: ArrayLike | Views) -> NDArray[Any]:
         """The class of each image: the class of its nearest centre."""
@@ -201,18 +264,21 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         return ClassifierScores(
             accuracy=float(np.mean(self.cluster_class_[clusters] == labels)),
             matching_accuracy=float(np.mean([self.result_.permutation[c] == label for c, label in best.items()])),
-            ceiling=float(np.mean(_adopt(self.centres_, assigned)[clusters] == labels)),
+            ceiling=float(np.mean(adopted(self.centres_, assigned)[clusters] == labels)),
         )
 
     def _scaled(self, points: FloatArray, side: int) -> FloatArray:
-        points, views = self.scalings_[side].transform(points), self._views[side]
-        if not self.normalize:
-            return points
-        return unit_rows(points) if views is None else np.hstack([unit_rows(view) for view in views.split(points)])
+        points = self.scalings_[side].transform(points) - self._means[side]
+        return _directions(points, self._views[side]) if self.normalize or self._centred else points
 
     def _placed(self, images: FloatArray) -> FloatArray:
         """Where images are clustered: several views are put on one scale, side by side."""
         return images if self._factors is None else np.asarray(images * self._factors)
+
+
+def _directions(points: FloatArray, views: Views | None) -> FloatArray:
+    """Each row of each view at unit length."""
+    return unit_rows(points) if views is None else np.hstack([unit_rows(view) for view in views.split(points)])
 
 
 def _unscaled(centres: FloatArray, factors: FloatArray | None) -> FloatArray:
@@ -232,60 +298,3 @@ def _names(classes: ArrayLike, count: int) -> NDArray[Any]:
         if seen.setdefault(name, at) != at:
             raise ValueError(f"classes holds {name!r} at [{seen[name]}] and at [{at}]; expected different names")
     return names
-
-
-def _seeds(
-    images: FloatArray, labels: Iterable[Hashable] | None, classes: NDArray[Any]
-) -> tuple[list[int], FloatArray]:
-    """The classes of which some images are known, and the mean of those images."""
-    place: dict[Any, int] = {name: at for at, name in enumerate(classes.tolist())}
-    found = [-1] * len(images)
-    for at, label in enumerate([] if labels is None else as_labels(labels, "labels", len(images))):
-        if label not in place and label != -1:
-            raise ValueError(
-                f"labels holds {label!r} at [{at}]; expected one of the classes, or -1 where it is unknown"
-            )
-        found[at] = place.get(label, -1)
-    told = sorted(set(found) - {-1})
-    members = np.array(found)
-    means = [images[members == label].mean(axis=0) for label in told]
-    return told, np.array(means).reshape(-1, images.shape[1])
-
-
-def _spread_out(images: FloatArray, seeds: FloatArray, count: int, rng: Any) -> FloatArray:
-    """`count` first centres: the seeds, and images far from them and from each other (as k-means++ draws them)."""
-    centres = list(seeds)
-    nearest = euclidean_distances(images, seeds, squared=True).min(axis=1)
-    while len(centres) < count:
-        total = nearest.sum()
-        chosen = images[rng.choice(len(images), p=nearest / total if total > 0 else None)]
-        centres.append(chosen)
-        nearest = np.minimum(nearest, euclidean_distances(images, chosen[None], squared=True)[:, 0])
-    return np.array(centres)
-
-
-def _centres(
-    images: FloatArray, clusters: int, starts: int, seed: int | None, report: Step, seeds: FloatArray
-) -> tuple[FloatArray, int]:
-    """The best centres of several k-means starts, and the number of starts: fewer after Ctrl-C.
-
-    The first centres are those that grew from the seeds.
-    """
-    rng = check_random_state(seed)  # shared by all starts, as in KMeans(n_init=starts)
-    best: Any = None
-    made = 0
-    with keep_what_is_done(lambda: made > 0):
-        for start in range(starts):
-            report("clustering", start, starts)
-            first: Any = _spread_out(images, seeds, clusters, rng) if len(seeds) else "k-means++"
-            means = KMeans(clusters, init=first, n_init=1, random_state=rng).fit(images)
-            best = means if best is None or means.inertia_ < best.inertia_ else best
-            made += 1
-    return np.asarray(best.cluster_centers_), made
-
-
-def _adopt(centres: FloatArray, permutation: IntArray) -> IntArray:
-    """Give every cluster without a class the class of the nearest cluster that has one."""
-    matched = np.flatnonzero(permutation >= 0)
-    nearest = matched[pairwise_distances_argmin(centres, centres[matched])]
-    return np.asarray(permutation[nearest])

@@ -44,7 +44,13 @@ def save(result: Result, path: str | Path, trust: Assessment | None = None) -> P
         trust.check_about(result)
     arrays, words = _task_arrays(result.task) if isinstance(result.task, Task) else _problem_arrays(result.task)
     stated = {"cost": result.cost, "lower_bound": result.lower_bound, "status": result.status, "solver": result.solver}
-    words |= {**stated, "seconds": result.seconds, "support": result.support, "notes": list(result.notes)}
+    words |= {
+        **stated,
+        "seconds": result.seconds,
+        "support": result.support,
+        "voted": result.voted,
+        "notes": list(result.notes),
+    }
     words |= {
         "maximum": result.maximum,
         "bound_name": result.bound_name,
@@ -263,6 +269,7 @@ def _read_result(arrays: Arrays, words: Mapping[str, Any], task: Task | QAP) -> 
         bound_name=_name(words, "bound_name"),
         support=None if support is None else int(support),
         confidence=confidence,
+        voted=bool(words.get("voted", False)),
         whole=arrays["whole"].astype(np.intp) if "whole" in arrays else None,
         title=str(words["title"]),
         settings={str(key): str(text) for key, text in words["settings"].items()},

@@ -91,6 +91,9 @@ class Result:
         The match before `min_confidence` left out pairs, which cost and bound are about; None if it left out none.
     assessment
         The assessment that was saved with the match; None if there is none.
+    voted
+        Whether what is matched was chosen by how well it matches, as the clusters of a ``BlindClassifier`` that votes.
+        Such a match is not assessed: unrelated spaces would have to be chosen in the same way.
     title, settings
         What was matched and how, in words, for reports.
     """
@@ -113,6 +116,7 @@ class Result:
     ranking: Ranking | None = None
     whole: IntArray | None = None
     assessment: Assessment | None = None
+    voted: bool = False
     title: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     checked: tuple[Any, ...] | None = None  # the claims when they were checked: `sealed` sets it

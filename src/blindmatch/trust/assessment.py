@@ -36,6 +36,11 @@ def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> A
     """Assess a match of a task; this is what ``Result.assess``, ``min_confidence`` and the commands share."""
     task, whole = result.task, result.permutation if result.whole is None else result.whole
     assert isinstance(task, Task)
+    if result.voted:
+        raise ValueError(
+            "the clusters of this match were chosen by how well they match, so it cannot be assessed; use "
+            "vote=False (--no-vote)"
+        )
     match = as_partners(whole, task.sizes, "permutation")
     n = len(match)
     if not (match >= 0).any():

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 class ClassifierOptions:
     """Parameters of ``BlindClassifier``."""
 
-    n_clusters: int | None = None
-    n_init: int = 100
-    normalize: bool = False
+    n_clusters: str | None = None
+    n_init: int = 60
+    vote: bool | None = None
+    normalize: bool | None = None
     scale: str = "none"
     distortion: str = "gw"
     standardize: bool = True
@@ -71,10 +72,13 @@ def classify(
 
     if as_stated_prior(prior, "--prior") is not None and not assess:
         raise ValueError(f"--prior {prior:g} needs --assess")
+    vote = not assess if how.vote is None else how.vote
+    if vote and assess:
+        raise ValueError("--vote and --assess do not go together: the votes choose the clusters by how well they match")
     check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
     as_solver(solving.solver)  # an unknown name is refused before the clustering
     model = BlindClassifier(
-        **{**vars(how), **relation(how.metric, how.neighbors)},
+        **{**vars(how), "vote": vote, "n_clusters": _clusters(how.n_clusters), **relation(how.metric, how.neighbors)},
         solver=solving.solver,
         time_limit=solving.time_limit,
         random_state=solving.seed,
@@ -111,6 +115,14 @@ def classify(
     delivery.end(", and ".join(cut))
 
 
+def _clusters(given: str | None) -> int | str | None:
+    if given is None or given == "auto":
+        return given
+    if not given.isdecimal():
+        raise ValueError(f"--clusters {given}: expected a number, or auto")
+    return int(given)
+
+
 def _class_indices(labels: Sequence[Any], names: list[str], path: Path) -> list[int]:
     """The labels of the file as classes: their names, or their indices."""
     place = {name: c for c, name in enumerate(names)}
@@ -130,7 +142,8 @@ def _settings(model: BlindClassifier) -> dict[str, str]:
     return {
         "clusters": str(len(model.centres_)),
         "starts of k-means": str(model.n_init_),
-        "unit length": str(model.normalize),
+        "vote": str(model.vote),
+        "unit length": "auto" if model.normalize is None else str(model.normalize),
         "distortion": str(model.distortion),
         "standardize": str(model.standardize),
         "metric": str(model.metric),
