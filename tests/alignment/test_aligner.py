@@ -348,3 +348,29 @@ def test_similarity_and_score_of_new_pairs(world, aligner):
     assert aligner.score(X, Y[::-1])["foscttm"] > 0.3
     with pytest.raises(ValueError, match="X has 60 rows and Y has 5"):
         aligner.score(X, Y[:5])
+
+
+def test_known_pairs_find_the_map_where_the_sets_alone_do_not():
+    # A round cloud: every rotation brings the sets together equally well.
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(8, 6)))[0].T
+    X, Y, new, some = (rng.normal(size=(count, 6)) for count in (300, 300, 100, 30))
+    blind = bm.BlindAligner(**QUICK).fit(X, Y @ turn)
+    known = bm.BlindAligner(**QUICK).fit(X, Y @ turn, known=(some, some @ turn))
+    assert blind.score(new, new @ turn)["top1"] < 0.3
+    assert known.score(new, new @ turn)["top1"] > 0.9
+    assert known.result_.verify() <= known.result_.cost
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        (lambda X, Y: (X[:5], Y[:4]), "known has 5 sources and 4 targets"),
+        (lambda X, Y: (Y[:5], Y[:5]), r"known\[0\] has 20 columns; the sources have 14"),
+        (lambda X, Y: (X[[0, 0]], Y[[0, 0]]), "known repeats pair 0 at 1"),
+        (lambda X, Y: X[:5], "expected a pair of arrays"),
+    ],
+)
+def test_bad_known_pairs(data, known, message):
+    with pytest.raises(ValueError, match=message):
+        bm.BlindAligner(**QUICK).fit(*data, known=known(*data))

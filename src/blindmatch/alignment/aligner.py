@@ -13,12 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from blindmatch.alignment.frame import Points, as_points, fit_frames
-from blindmatch.alignment.map import SpaceMap, as_coordinates, embedded
+from blindmatch.alignment.frame import Frame, Points, as_points, fit_frames
+from blindmatch.alignment.map import Metrics, Scalings, SpaceMap, as_coordinates, embedded
 from blindmatch.alignment.neighbours import nearest
+from blindmatch.alignment.rotation import Anchors
 from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
 from blindmatch.geometry.views import Views
+from blindmatch.problem.known import Known
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
 from blindmatch.validation import FloatArray, IntArray, as_generator, at_least, positive
@@ -128,12 +130,23 @@ class BlindAligner(BaseEstimator):
     random_state: int | None = None
     threads: int | None = None
 
-    def fit(self, X: ArrayLike | Views, Y: ArrayLike | Views, *, callback: Step | None = None) -> BlindAligner:
+    def fit(
+        self,
+        X: ArrayLike | Views,
+        Y: ArrayLike | Views,
+        *,
+        known: tuple[ArrayLike, ArrayLike] | None = None,
+        callback: Step | None = None,
+    ) -> BlindAligner:
         """Align X (n, d) with Y (m, e); `callback` gets the name of each step, the parts that are done and their total.
+
+        `known` is a pair of arrays: points of X's space, in X or not, and their partners in Y's space. They count in
+        the matches of centres, and in every round of the refinement.
 
         After a first candidate has been refined, Ctrl-C ends the fit with the best map so far.
         """
         source, target = as_points(X, "X"), as_points(Y, "Y")
+        given = None if known is None else Known.of(known, (source.shape[1], target.shape[1])).given
         plan, metrics = self._plan(len(source), len(target)), as_coordinates(self.metric)
         scalings = None
         if self.scale == "none":
@@ -152,7 +165,8 @@ class BlindAligner(BaseEstimator):
             wanted = min(_COMPONENTS, few) if self.n_components is None else self.n_components
             frames = fit_frames(source, target, wanted, report)
             a, b = frames[0].directions(source), frames[1].directions(target)
-            found = search(a, b, plan, as_generator(self.random_state), report)
+            pairs = None if given is None else _anchors(given, frames, scalings, metrics)
+            found = search(a, b, plan, as_generator(self.random_state), report, pairs)
         self.alignment_ = SpaceMap(*frames, found.rotation, scalings, metrics)
         self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
         self.limited_ = found.limited
@@ -273,3 +287,15 @@ class BlindAligner(BaseEstimator):
             at_least(self.sample_size, 10, "sample_size"),
             None if self.threads is None else at_least(self.threads, 1, "threads"),
         )
+
+
+def _anchors(
+    known: tuple[FloatArray, FloatArray], frames: tuple[Frame, Frame], scalings: Scalings | None, metrics: Metrics
+) -> Anchors:
+    """Known pairs as directions in the frames of both sides."""
+    scaled = known if scalings is None else tuple(s.transform(side) for s, side in zip(scalings, known, strict=True))
+    rows = (
+        embedded(side, metric, f"known[{at}]") for at, (side, metric) in enumerate(zip(scaled, metrics, strict=True))
+    )
+    first, second = (frame.directions(side) for frame, side in zip(frames, rows, strict=True))
+    return first, second

@@ -16,7 +16,8 @@ from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import adjusted_nearest
 from blindmatch.alignment.rotation import LearningSchedule, Pairs, learn, procrustes, unit
 from blindmatch.geometry.kernels import unit_rows
-from blindmatch.problem.distortions import GromovWasserstein
+from blindmatch.problem.known import Known
+from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.limits import complete
@@ -37,6 +38,7 @@ class CoarseStart:
     target_centres: FloatArray
     permutation: IntArray  # the match of the centres that a quick search found
     cost: float  # its distortion divided by k^2, comparable across starts
+    known: Known | None = None  # pairs of points that are known
 
 
 def clusterings(points: Points, clusters: int, count: int, rng: np.random.Generator) -> list[FloatArray]:
@@ -55,7 +57,10 @@ def clusterings(points: Points, clusters: int, count: int, rng: np.random.Genera
 
 
 def screen(
-    sources: Sequence[FloatArray], targets: Sequence[FloatArray], rng: np.random.Generator
+    sources: Sequence[FloatArray],
+    targets: Sequence[FloatArray],
+    rng: np.random.Generator,
+    known: Known | None = None,
 ) -> Iterable[CoarseStart]:
     """Match every clustering of one side quickly with every clustering of the other.
 
@@ -64,14 +69,14 @@ def screen(
     """
     for i, source in enumerate(sources):
         for j, target in enumerate(targets):
-            start = CoarseStart((i, j), source, target, np.arange(len(source)), 0.0)
+            start = CoarseStart((i, j), source, target, np.arange(len(source)), 0.0, known)
             result = match_centres(start, _SCREEN, rng=rng, threads=1)
             yield replace(start, permutation=result.permutation, cost=result.cost / len(source) ** 2)
 
 
 def match_centres(start: CoarseStart, solver: Solver, **options: Any) -> Result:
     """The match of the centres, with its proof if the solver has one; `options` are those of ``bm.solve``."""
-    problem = GromovWasserstein().problem(start.source_centres, start.target_centres)
+    problem = Task(start.source_centres, start.target_centres, known=start.known).problem
     return complete(solve(problem, solver, **options))
 
 

@@ -20,6 +20,10 @@ from blindmatch.alignment.neighbours import (
 )
 from blindmatch.validation import FloatArray, IntArray
 
+Anchors = tuple[Points, Points]  # known pairs: directions of some source points, and of their partners
+
+_ANCHOR = 20.0  # a known pair counts as much as so many pairs that a round finds
+
 
 def procrustes(a: NDArray[np.floating], b: NDArray[np.floating]) -> Points:
     """The orthogonal matrix R that brings the rows of `a` nearest to those of `b`: argmin |a R - b|.
@@ -72,6 +76,7 @@ def refine(
     rng: np.random.Generator,
     weight: float = 0.0,
     memory: float = 0.0,
+    anchors: Anchors | None = None,
 ) -> Points:
     """Improve a rotation on fresh samples of both sides, of `size` points each.
 
@@ -79,6 +84,9 @@ def refine(
     round fits. A rough start only knows the few main directions. In the others it would pair noise with noise, and the
     fit would learn it, so the axes are added step by step. `weight` is that of `weighted_fit`, for the search of the
     next pairs; `memory` is the weight that the pairs of earlier rounds keep in each new round.
+
+    `anchors` are known pairs: they count in every round, together as much as half of the pairs that it finds, but none
+    of them more than 20 of those.
     """
     left, right = rotation, np.eye(len(rotation), dtype=np.float32)
     sums = np.zeros(rotation.shape)
@@ -87,6 +95,10 @@ def refine(
         a, b = (sample(points, size, rng) for points in sides)
         rows, columns = mutual(adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right)))
         products = inner_products(unit(a[rows, :components]), unit(b[columns, :components]))
+        if anchors is not None:
+            each = min(_ANCHOR, len(rows) / (2 * len(anchors[0])))
+            first, second = (unit(side[:, :components]) for side in anchors)
+            products += each * inner_products(first, second)
         sums = products + memory * sums if sums.shape == products.shape else products
         left, right, rotation = weighted_fit(sums, weight)
     return rotation

@@ -14,7 +14,8 @@ from blindmatch.alignment.coarse import CoarseStart, clusterings, match_centres,
 from blindmatch.alignment.crew import Ending
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
-from blindmatch.alignment.rotation import overlap, procrustes, refine, sample, unit
+from blindmatch.alignment.rotation import Anchors, overlap, procrustes, refine, sample, unit
+from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.limits import keep_what_is_done
 from blindmatch.solving.result import Result
@@ -27,6 +28,7 @@ _QUICK = 2000  # points on each side while candidates compete
 _UNSEEN = 2000  # held-out points on each side for the choice among candidates; at most a fifth
 _FEWEST = 10  # with fewer held-out points the choice would be random, so all points are used
 _MEMORY = 0.8
+_SOME_ANCHORS = 100  # known pairs that count in the matches of centres; all of them count in the rounds
 _PROOF = 5.0  # seconds for the match of the centres of one candidate
 # Shares of the time limit after which no other step of a kind begins; each kind gets its first one.
 _CLUSTERING, _SCREENING, _GROWING, _REFINING, _ENDING = 0.25, 0.4, 0.7, 0.8, 0.9
@@ -105,19 +107,26 @@ class Found:
     limited: bool = False
 
 
-def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> Found:
-    """Find the rotation that maps the source directions onto the target directions.
+def search(
+    source: Points,
+    target: Points,
+    plan: Plan,
+    rng: np.random.Generator,
+    report: Step,
+    anchors: Anchors | None = None,
+) -> Found:
+    """Find the rotation that maps the source directions onto the target directions, and anchors near their partners.
 
     After the first candidate, Ctrl-C and the time limit end the search with the best rotation so far.
     """
     (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in (source, target))
-    starts = _starts(source, target, plan, rng, report)
+    starts = _starts(source, target, plan, rng, report, anchors)
     grown: list[tuple[Result, Points]] = []
     with keep_what_is_done(lambda: bool(grown)) as interrupted:
         for number, start in enumerate(starts):
             if grown and plan.over(_GROWING):
                 break
-            grown.append(_grow(start, source, target, plan, (number, len(starts)), rng, report))
+            grown.append(_grow(start, (source, target), plan, (number, len(starts)), rng, report, anchors))
     carried = [unseen_source @ rotation for _, rotation in grown]
     overlaps = [overlap(points, unseen_target) for points in carried]
     best = int(np.argmax(overlaps))
@@ -130,7 +139,15 @@ def search(source: Points, target: Points, plan: Plan, rng: np.random.Generator,
     schedule = takewhile(lambda _: not plan.over(_REFINING), schedule)
     if not interrupted:
         with keep_what_is_done() as interrupted:
-            rotation = refine((source, target), rotation, schedule=schedule, size=size, rng=rng, memory=_MEMORY)
+            rotation = refine(
+                (source, target),
+                rotation,
+                schedule=schedule,
+                size=size,
+                rng=rng,
+                memory=_MEMORY,
+                anchors=anchors,
+            )
     return Found(
         rotation,
         tuple(
@@ -171,29 +188,43 @@ def _by_chance(
 
 def _grow(
     start: CoarseStart,
-    source: Points,
-    target: Points,
+    sides: tuple[Points, Points],
     plan: Plan,
     turn: tuple[int, int],
     rng: np.random.Generator,
     report: Step,
+    anchors: Anchors | None,
 ) -> tuple[Result, Points]:
     """The match of the centres of a start, and the rotation refined from it."""
+    source, target = sides
     rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
     schedule = _in_time(_report_each(rounds, "refining candidates", turn, report), rounds[-1], plan)
     report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
     seed = int(rng.integers(2**31))
     limit = min(_PROOF, max(plan.left(_GROWING) / 2, 1e-3))
     result = match_centres(start, plan.solver, time_limit=limit, rng=seed, threads=plan.threads)
-    rough = procrustes(start.source_centres, start.target_centres[result.permutation])
+    pairs = start.source_centres, start.target_centres[result.permutation]
+    if anchors is not None:
+        first, second = (unit(side[:, : pairs[0].shape[1]]) for side in anchors)
+        pairs = np.vstack([pairs[0], first]), np.vstack([pairs[1], second])
+    rough = procrustes(*pairs)
     fresh = min(len(source), len(target)) >= 4 * _QUICK  # otherwise rounds use the same points and keep mistakes
     memory = _MEMORY if fresh else 0.0
-    return result, refine((source, target), rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory)
+    found = refine(sides, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory, anchors=anchors)
+    return result, found
 
 
-def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step) -> list[CoarseStart]:
+def _starts(
+    source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step, anchors: Anchors | None
+) -> list[CoarseStart]:
     """The cheapest matches of centres among all pairs of clusterings."""
     leading = min(_COARSE, source.shape[1])
+    known = None
+    if anchors is not None:
+        first, second = (unit(side[:_SOME_ANCHORS, :leading]).astype(np.float64) for side in anchors)
+        known = Task(
+            first, second, known=(first, second)
+        ).known  # its weight is chosen once, for all matches of centres
     sides: list[list[FloatArray]] = []
     for points in (unit(source[:, :leading]), unit(target[:, :leading])):
         share = _CLUSTERING * (len(sides) + 1) / 2
@@ -205,7 +236,7 @@ def _starts(source: Points, target: Points, plan: Plan, rng: np.random.Generator
         sides.append(found)
     starts, total = [], len(sides[0]) * len(sides[1])
     report("matching centres", 0, total)
-    for start in screen(sides[0], sides[1], rng):
+    for start in screen(sides[0], sides[1], rng, known):
         starts.append(start)
         report("matching centres", len(starts), total)
         if len(starts) < total and plan.over(_SCREENING):

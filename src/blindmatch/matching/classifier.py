@@ -81,7 +81,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     n_clusters
         By default the number of classes. With more clusters, the unmatched ones join the nearest matched one; with
         fewer, some classes are never predicted. "auto": the number with the largest silhouette, at most twice the
-        number of classes; it is often off by a third (benchmarks/README.md).
+        number of classes; it is often off by a third or more (benchmarks/README.md).
     n_init
         Number of k-means++ starts.
     vote
