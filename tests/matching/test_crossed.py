@@ -65,14 +65,27 @@ def test_no_bound_of_the_crossed_term_is_above_its_exact_cost():
         assert task.problem.objective(p) == pytest.approx(inner.objective(p) + float(exact), rel=1e-12)
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.01, 30.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_shares_of_pairs_are_no_more_than_the_crossed_term(seed):
+def test_the_shares_of_pairs_are_no_more_than_the_crossed_term(seed, weight):
     A, B, there, back, _ = halves(seed, 5, noise=0.3)
-    term = bm.Task(kernels=(A, B), crossed=(there + 0.1, back)).crossed[0]
+    layers = {"kernels": [(A, B)] * 2, "weights": [1.0, weight], "standardize": bool(seed % 2)}
+    term = bm.Task(**layers, crossed=[(there + 0.1, back), (there, back + 0.2)]).crossed[1]
     shares = term.shares()
     for p in itertools.permutations(range(5)):
         assert shares[range(5), p].sum() <= term.cost(np.array(p)) * (1 + 1e-15)
     assert shares.max() > 0
+
+
+def test_the_bound_of_many_items_with_a_small_weight_is_below_the_cost_of_the_truth():
+    A, B, there, back, truth = halves(0, 26, noise=0.2)
+    layers = {"kernels": [(A, B)] * 2, "weights": [1.0, 0.01], "crossed": [(there, back)] * 2}
+    result = bm.match(**layers, standardize=False, rng=0, time_limit=5)
+    cost = 1.01 * direct(A, B, there, back, truth)
+    assert 0 < result.lower_bound <= cost * (1 + 1e-12)
+    only = bm.match(kernels=[(A * 0, B * 0)] * 2, weights=[1.0, 0.01], crossed=[(there, back), (there * 0, back * 0)],
+                    standardize=False, rng=0, time_limit=5)  # fmt: skip
+    assert only.lower_bound <= direct(A * 0, B * 0, there, back, truth) * (1 + 1e-12)
 
 
 def test_with_hints_layers_and_weights():

@@ -15,6 +15,8 @@ from blindmatch.machine import one_blas_thread
 from blindmatch.problem.layers import Crossed
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.problem.task import Task
+from blindmatch.proof.duration import projection_seconds
+from blindmatch.proof.spectral import cheap_bound
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.progress import Status
@@ -25,6 +27,8 @@ from blindmatch.validation import FloatArray, IntArray
 
 _RESTARTS = 100
 _STEPS, _SMALL = 40, 0.01  # of Frank-Wolfe: the most, and a step so short (times sqrt(n)) that it is the last
+_LEVEL_1 = DualAscent.capabilities.max_size or 0  # items up to which level 1 is tried
+_SPARE = 5.0  # the estimate of the time of the projection bound is that much too high here: it has margins
 _SEARCHING = 0.6  # of the time limit; what is left is for the bound
 
 
@@ -127,9 +131,12 @@ def match_crossed(
         left = None if time_limit is None else max(time_limit - budget.seconds, 1e-3)
         shares = sum(term.shares() for term in task.crossed)
         whole = inner.changed(linear=np.nextafter(inner.linear + shares, -np.inf))
-        found = solve(whole, DualAscent(), time_limit=left, rng=0, threads=threads)
-        bound, name = found.lower_bound, found.bound_name
-        status = found.status if found.status == "interrupted" else status
+        if n <= _LEVEL_1:
+            found = solve(whole, DualAscent(), time_limit=left, rng=0, threads=threads)
+            bound, name = found.lower_bound, found.bound_name
+            status = found.status if found.status == "interrupted" else status
+        elif left is None or projection_seconds(n) < _SPARE * left:
+            bound, name = cheap_bound(whole)
     note = f"{n} items with relations between the sides: searched; a bound counts those of each pair alone"
     result = Result(
         permutation=best[1],
