@@ -35,11 +35,15 @@ class Doubt:
     def judgement(self) -> Judgement:
         if self.better:
             return Judgement("no", "No: a cheaper match exists", "By 0.5.")
-        return judge(self.p_value, self.p_value_error, self.confidence, len(self.confidence))
+        return judge(self.p_value, self.confidence, len(self.confidence))
 
     @property
     def significant(self) -> bool:
         return self.p_value is not None and self.p_value <= 0.05
+
+    @property
+    def doubtful(self) -> np.ndarray:
+        return (np.nan_to_num(self.confidence) < 0.5) | (not self.significant)
 
     def check_about(self, result: Result) -> None:
         if len(self.confidence) != len(result.permutation):

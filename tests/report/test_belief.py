@@ -89,7 +89,9 @@ def test_terminal_page_and_json_have_one_verdict() -> None:
     told = [str(part) for part in trust_text(trust, match)]
     headline, text = belief(match).headline, belief(match).text
     assert headline == "Probably about 3 of 3 pairs are right"
-    assert text.startswith("The two spaces probably have structure in common (p = 0.03 ± 0.01).")
+    assert text.startswith(
+        "The two spaces probably have structure in common: unrelated ones match as well in only 3 % of cases."
+    )
     assert told[0] == f"{headline}."
     assert text in told
     assert "Agreement of all relations: 0.80; unrelated spaces reach 0.70." in told

@@ -61,14 +61,23 @@ def lines_of(match: Match, columns: Sequence[Column]) -> dict[str, Any] | None:
         "insets": insets,
         "sources": sides[0],
         "targets": sides[1],
-        "lines": [{"start": height[i], "end": place[j], "kind": _kind(truth, i, j)} for i, j in pairs],
-        "caption": "" if truth is None else "Solid lines are right, dashed ones are wrong.",
+        "lines": [{"start": height[i], "end": place[j], "kind": _kind(match, i, j)} for i, j in pairs],
+        "caption": _caption(match),
     }
 
 
-def _kind(truth: Sequence[int] | None, i: int, j: int) -> str:
+def _kind(match: Match, i: int, j: int) -> str:
     """The CSS class of a line."""
-    return "plain" if truth is None else "good" if truth[i] == j else "bad"
+    if match.truth is not None:
+        return "good" if match.truth[i] == j else "bad"
+    return "doubtful" if match.trust is not None and match.trust.doubtful[i] else "plain"
+
+
+def _caption(match: Match) -> str:
+    if match.truth is not None:
+        return "Solid lines are right, dashed ones are wrong."
+    some = match.trust is not None and match.trust.doubtful[match.pairs[0]].any()
+    return "Dashed lines are doubtful pairs." if some else ""
 
 
 def _letter_width(letter: str) -> float:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.spatial.distance import pdist, squareform
 
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.validation import FloatArray, IntArray
@@ -18,6 +19,7 @@ Null = Callable[[np.random.Generator], FloatArray]
 _REFERENCES = 20  # rotated copies that clusters and outliers are compared with
 _ROUNDS = 4  # of giving a copy both the spectrum and the distances from the mean
 _ON = 1e-6  # largest relative difference of the distances from the centre of points on a sphere
+_CHOICES, _MOST_CHOICES = 160, 25  # copies to choose from: so many by the number of points, and at most
 _TRIES = 100  # to draw members of all clusters at random; where clusters are many and small, that hardly ever happens
 
 
@@ -50,7 +52,30 @@ def rotated(points: FloatArray, rng: np.random.Generator, deadline: float = math
     sphere = on_sphere(flat)
     if sphere is not None:  # where the copies are not
         kinds = [_on_sphere(kind, *sphere) for kind in (*kinds[:-1], plain)]
-    return [*kinds, _with_values(points)] if has_values(points, rng) else kinds
+    kinds = [*kinds, _with_values(points)] if has_values(points, rng) else kinds
+    return [_most_alike(kind, flat) for kind in kinds]
+
+
+def _most_alike(kind: Null, points: FloatArray) -> Null:
+    """Of several copies, the one whose distances are distributed most like those of the points.
+
+    Two sets that are both unusual in the same way (points along a curve, on several circles, in a tree) match better
+    than either matches ordinary copies. So the copies must be as unusual as the points.
+    """
+    count = int(np.clip(_CHOICES // len(points), 1, _MOST_CHOICES))
+    wanted = _neighbour_distances(points)
+
+    def draw(rng: np.random.Generator) -> FloatArray:
+        copies = [kind(rng) for _ in range(count)]
+        apart = [float(((_neighbour_distances(copy) - wanted) ** 2).sum()) for copy in copies]
+        return copies[int(np.argmin(apart))]
+
+    return draw
+
+
+def _neighbour_distances(points: FloatArray) -> FloatArray:
+    """(n, n) the sorted distances of all points to themselves, to their nearest neighbours, to the next ones, ..."""
+    return np.sort(np.sort(squareform(pdist(points)), axis=1), axis=0)
 
 
 def on_sphere(points: FloatArray) -> tuple[FloatArray, float] | None:
@@ -162,8 +187,11 @@ def _copies(points: FloatArray, labels: IntArray) -> Null:
     outer = between.T @ (centres - middle)
     inner = _within_basis(labels, k).T @ (points - centres[labels])
 
+    # Clusters of one size keep their members: two sets of such clusters share what their design gave them.
+    fixed = len(np.unique(np.bincount(labels))) == 1
+
     def draw(rng: np.random.Generator) -> FloatArray:
-        fresh = _members(n, chances, rng) if k > 1 else labels
+        fresh = labels if fixed else _members(n, chances, rng)
         moved = middle + between @ (_orthogonal(k - 1, rng) @ outer)
         return np.asarray(moved[fresh] + _within_basis(fresh, k) @ (_orthogonal(n - k, rng) @ inner))
 

@@ -45,7 +45,6 @@ class Judgement:
 
 def judge(
     p_value: float | None,
-    p_value_error: float | None,
     confidence: FloatArray,
     pairs: int,
     left_out: int = 0,
@@ -75,9 +74,8 @@ def judge(
         share = f"unrelated ones match as well in {100 * p_value:.0f} % of cases"
         text = f"Not enough evidence that the spaces have anything in common: {share}. {about_pairs}"
         return Judgement("no", "Do not believe this match: unrelated data match as well", text)
-    error = "" if p_value_error is None else f" ± {p_value_error:.1g}"
     check = "probably have structure in common" if p_value > CERTAIN else "have structure in common"
-    text = f"The two spaces {check} (p = {p_value:.2g}{error}). {about_pairs}"
+    text = f"The two spaces {check}: unrelated ones match as well in only {100 * p_value:.2g} % of cases. {about_pairs}"
     return _believed(known, pairs, text, sure=p_value <= CERTAIN or first)
 
 
@@ -246,7 +244,7 @@ class Assessment:
         left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
             return judge_support(self.support, confidence, pairs, left_out)
-        return judge(self.p_value, self.p_value_error, confidence, pairs, left_out, self.prior_text, self.draws)
+        return judge(self.p_value, confidence, pairs, left_out, self.prior_text, self.draws)
 
     def keeping(self, kept: NDArray[np.bool_]) -> Assessment:
         """The same about some of the pairs."""
