@@ -63,6 +63,8 @@ def _most_alike(kind: Null, points: FloatArray) -> Null:
     than either matches ordinary copies. So the copies must be as unusual as the points.
     """
     count = int(np.clip(_CHOICES // len(points), 1, _MOST_CHOICES))
+    if count == 1:
+        return kind
     wanted = _neighbour_distances(points)
 
     def draw(rng: np.random.Generator) -> FloatArray:
