@@ -16,7 +16,7 @@ from blindmatch.validation import FloatArray, IntArray, as_floats
 Sides = tuple[FloatArray, FloatArray]
 
 FEWEST = 4  # known pairs from which a similarity is learned: two are held out, and two are left to learn from
-_USUAL = 25  # the weight that is expected is 1 for so many pairs, and proportional to their number
+_USUAL = 20  # the weight that is expected is 1 for so many pairs, and proportional to their number
 _SPREAD = 0.7  # standard deviation of the logarithm of the weight around that
 _WEIGHTS = np.geomspace(1 / 16, 16, 17)  # times the expected weight
 _SHARPNESS = np.geomspace(0.02, 50, 25)  # of the logistic model of held-out swaps
