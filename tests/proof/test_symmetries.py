@@ -1,7 +1,7 @@
 """Proofs that leave children out because a symmetry maps a sibling to them."""
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -101,3 +101,15 @@ def test_branch_and_bound_uses_them():
     assert result.certificate.symmetries
     assert any(node.skipped for node in result.certificate.nodes)
     assert bm.verify(problem, result.certificate) == result.cost
+
+
+def test_one_symmetry_is_found_for_each_point_that_another_one_stands_for():
+    """A hypercube has too many symmetries to list, but all of its corners are alike: 15 of 16 children are skipped."""
+    corners = np.array(list(product((0, 1), repeat=4)))
+    A = np.triu(np.random.default_rng(0).integers(0, 9, (16, 16)), 1)
+    problem = bm.QAP(A + A.T, np.abs(corners[:, None] - corners).sum(axis=-1))
+    certificate = bm.solve(problem, "branch-and-bound", node_limit=2, rng=0).certificate
+    images = [image for side, image in certificate.symmetries if side == COLUMN]
+    assert max(len({int(image[point]) for image in images} - {point}) for point in range(16)) == 15
+    assert len(certificate.nodes[0].skipped) == 15
+    assert bm.verify(problem, certificate) <= bm.solve(problem, "tabu", rng=0).cost

@@ -26,7 +26,7 @@ constexpr double kCheckpointPause = 10.0, kCheckpointRate = 4e6;
 // Nodes that may be worked on at the same time. A constant: which nodes are taken, and what is known by then, must not
 // depend on the number of threads.
 constexpr std::size_t kTurns = 32;
-constexpr int kMostSymmetries = 64;  // of each side
+constexpr int kMostSymmetries = 128;  // of each side
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 // A node that was taken off the heap. The turns are committed in the order in which they were taken.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 
 #include "base/index.h"
 
@@ -33,24 +34,23 @@ double unevenness(const std::vector<double>& matrix, int n) {
 // The expected size of the subtree of a child that still has this share of the gap to go.
 double weight(double share) { return std::exp(3.0 * std::min(share, 1.0)); }
 
-constexpr std::int64_t kMostSteps = 200000;
+constexpr std::int64_t kMostSteps = 200000;  // of all searches on one side
+constexpr std::int64_t kSteps = 2000;        // of one
 
-// Depth-first search for permutations that keep one side of every factor and the linear costs.
+// Searches for permutations that keep one side of every factor and the linear costs.
+//
+// A group may be far too large to list: a hypercube of 32 points has 3840 symmetries. Branching fixes the first point
+// of each orbit, then the first of each orbit of those that keep it, and so on. So for growing sets of fixed points,
+// one symmetry is found for each other point of each orbit.
 class SymmetrySearch {
  public:
     SymmetrySearch(const Problem& problem, bool of_rows, int limit, std::vector<Symmetry>& found)
-        : problem_(problem),
-          of_rows_(of_rows),
-          limit_(limit),
-          n_(problem.n),
-          found_(found),
-          image_(n_, -1),
-          used_(n_, false) {
+        : problem_(problem), of_rows_(of_rows), limit_(found.size() + limit), n_(problem.n), found_(found) {
         for (int i = 0; i < n_; ++i) {
             std::vector<double> line;
             for (const Factor& f : problem.factors) {
                 const std::size_t begin = line.size();
-                const std::vector<double>& matrix = of_rows ? f.source : f.target;
+                const std::vector<double>& matrix = side(f);
                 line.insert(line.end(), matrix.begin() + area(i, n_), matrix.begin() + area(i + 1, n_));
                 std::sort(line.begin() + begin, line.end());
             }
@@ -58,9 +58,57 @@ class SymmetrySearch {
         }
     }
 
-    void run() { extend(0); }
+    void run() {
+        std::deque<std::vector<int>> sets{{}};
+        for (; !sets.empty() && found_.size() < limit_; sets.pop_front()) {
+            for (const int first : moved_points(sets.front())) {
+                sets.push_back(sets.front());
+                sets.back().push_back(first);
+            }
+        }
+    }
 
  private:
+    const std::vector<double>& side(const Factor& f) const { return of_rows_ ? f.source : f.target; }
+
+    // Finds symmetries that keep `fixed` and move the first point of an orbit; returns these points.
+    std::vector<int> moved_points(const std::vector<int>& fixed) {
+        std::vector<int> moved;
+        std::vector<bool> reached(n_, false);
+        for (const int point : fixed) reached[point] = true;
+        for (int first = 0; first < n_; ++first) {
+            if (reached[first]) continue;
+            bool moves = false;
+            for (int to = first + 1; to < n_ && found_.size() < limit_ && steps_ < kMostSteps; ++to) {
+                if (reached[to] || !search(fixed, first, to)) continue;
+                reached[to] = moves = true;
+                const auto same = [&](const Symmetry& s) { return s.of_rows == of_rows_ && s.image == image_; };
+                if (std::none_of(found_.begin(), found_.end(), same)) found_.push_back({of_rows_, image_});
+            }
+            if (moves) moved.push_back(first);
+        }
+        return moved;
+    }
+
+    // Looks for a symmetry that keeps `fixed` and takes `first` to `to`: `image_`.
+    bool search(const std::vector<int>& fixed, int first, int to) {
+        order_ = fixed;
+        order_.push_back(first);
+        for (int i = 0; i < n_; ++i) {
+            if (std::find(order_.begin(), order_.end(), i) == order_.end()) order_.push_back(i);
+        }
+        image_.assign(n_, -1);
+        used_.assign(n_, false);
+        last_step_ = std::min(kMostSteps, steps_ + kSteps);
+        for (int at = 0; at <= static_cast<int>(fixed.size()); ++at) {
+            const int point = order_[at], image = point == first ? to : point;
+            if (!fits(at, image)) return false;
+            image_[point] = image;
+            used_[image] = true;
+        }
+        return extend(static_cast<int>(fixed.size()) + 1);
+    }
+
     bool same_line(int i, int to) const {
         if (sorted_[i] != sorted_[to]) return false;
         for (int other = 0; other < n_; ++other) {
@@ -72,44 +120,41 @@ class SymmetrySearch {
         return true;
     }
 
-    bool fits(int i, int to) const {
+    bool fits(int at, int to) {
+        ++steps_;
+        const int i = order_[at];
         for (const Factor& f : problem_.factors) {
-            const std::vector<double>& matrix = of_rows_ ? f.source : f.target;
-            for (int k = 0; k < i; ++k) {
-                if (matrix[cell(i, k, n_)] != matrix[area(to, n_) + image_[k]]) return false;
+            for (int before = 0; before < at; ++before) {
+                const int k = order_[before];
+                if (side(f)[cell(i, k, n_)] != side(f)[cell(to, image_[k], n_)]) return false;
             }
         }
         return same_line(i, to);
     }
 
-    void extend(int i) {
-        if (i == n_) {
-            for (int k = 0; k < n_; ++k) {
-                if (image_[k] != k) {
-                    found_.push_back({of_rows_, image_});
-                    ++count_;
-                    return;
-                }
-            }
-            return;
-        }
-        for (int to = 0; to < n_ && count_ < limit_ && ++steps_ < kMostSteps; ++to) {
-            if (used_[to] || !fits(i, to)) continue;
+    bool extend(int at) {
+        if (at == n_) return true;
+        const int i = order_[at];
+        for (int next = -1; next < n_ && steps_ < last_step_; ++next) {
+            const int to = next < 0 ? i : next;  // a symmetry that keeps most points is of use at more nodes
+            if (used_[to] || next == i || !fits(at, to)) continue;
             image_[i] = to;
             used_[to] = true;
-            extend(i + 1);
+            if (extend(at + 1)) return true;
             used_[to] = false;
         }
+        return false;
     }
 
     const Problem& problem_;
     bool of_rows_;
-    int limit_, n_, count_ = 0;
+    std::size_t limit_;
+    int n_;
     std::vector<Symmetry>& found_;
-    std::vector<int> image_;
+    std::vector<int> order_, image_;  // the points in the order of the search, and where each goes
     std::vector<bool> used_;
     std::vector<std::vector<double>> sorted_;
-    std::int64_t steps_ = 0;
+    std::int64_t steps_ = 0, last_step_ = 0;
 };
 
 }  // namespace
