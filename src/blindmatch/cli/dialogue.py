@@ -57,7 +57,9 @@ def ask_and_match(found: Result, match: Callable[[Task], Result], answers: Path 
 
 def _answer(task: Task, source: int, targets: Sequence[int]) -> int | None:
     """The partner of a source that a person tells; -1 if it is skipped, None at the end."""
-    typer.echo(f"\n{len(task.hints.known)} pairs are known. Which target belongs to {_label(task, 0, source)}?")
+    count = len(task.hints.known)
+    known = "1 pair is" if count == 1 else f"{count} pairs are"
+    typer.echo(f"\n{known} known. Which target belongs to {_label(task, 0, source)}?")
     for number, target in enumerate(targets, 1):
         typer.echo(f"  {number}  {_label(task, 1, target)}")
     while True:
