@@ -215,21 +215,27 @@ class SemidefiniteRun:
                 lost = 0
             slow = lost > 1 or before < self.bound < before + _SLOW * gap
             if slow and isinstance(self.splitting, LowRankSplitting):
-                self._use_more_directions(self.splitting, count <= _EARLY)
+                lost = 0 if self._use_more_directions(self.splitting, count <= _EARLY) else lost
             else:
                 self.splitting.advance()
                 self.splitting.balance()
 
-    def _use_more_directions(self, splitting: LowRankSplitting, early: bool) -> None:
-        """All of them in the end, if that is not too slow; from the start if few do not even begin well."""
+    def _use_more_directions(self, splitting: LowRankSplitting, early: bool) -> bool:
+        """All of them in the end, if that is not too slow; from the start if few do not even begin well.
+
+        Returns whether there were more to use.
+        """
         few = self.allowed.sum() <= ALL_DIRECTIONS_UP_TO
         if few and early:
             self.splitting = Splitting(self.costs.centred_matrix(self.allowed), self.allowed, _BETA * self.problem.n)
-        elif splitting.grow() or not few:
-            splitting.advance()
-            splitting.balance()
-        else:
+            return True
+        grown = splitting.grow()
+        if few and not grown:
             self.splitting = self._with_all_directions(splitting.state)
+            return True
+        splitting.advance()
+        splitting.balance()
+        return grown
 
     def _float32_is_in_the_way(self, gap: float) -> bool:
         cost = abs(self.target)
