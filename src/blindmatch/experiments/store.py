@@ -118,7 +118,10 @@ class Store:
         path = self.folder / f".{experiment}.lock"
         # A database that is never written: SQLite locks files on every system, against threads and processes alike, and
         # forked workers do not inherit the lock.
-        lock = sqlite3.connect(path, timeout=0, isolation_level=None)
+        try:
+            lock = sqlite3.connect(path, timeout=0, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise ValueError(f"{path}: it cannot be opened for writing ({error})") from None
         try:
             try:
                 lock.execute("BEGIN EXCLUSIVE")
