@@ -213,9 +213,8 @@ class SemidefiniteRun:
             if lost >= _PATIENCE // 2 and self._float32_is_in_the_way(gap):
                 self.splitting.refine(self.costs.centred_matrix(self.allowed))
                 lost = 0
-            begun = (
-                count > 1 or self.allowed.sum() <= ALL_DIRECTIONS_UP_TO
-            )  # the first round only catches up with level 1
+            # The first round of a large problem only catches up with level 1.
+            begun = count > 1 or self.allowed.sum() <= ALL_DIRECTIONS_UP_TO
             slow = lost > 1 or (begun and before < self.bound < before + _SLOW * gap)
             if slow and isinstance(self.splitting, LowRankSplitting):
                 lost = 0 if self._use_more_directions(self.splitting, count <= _EARLY) else lost
