@@ -227,8 +227,7 @@ void bind_bounds(nb::module_& m) {
             return std::pair(result.residual, result.movement);
         },
         nb::arg("state"), nb::arg("point"), nb::arg("cost"), nb::arg("slack"), nb::arg("duals"), nb::arg("transposed"),
-        nb::arg("rows"), nb::arg("columns"), nb::arg("sums"), nb::arg("weight"), nb::arg("stride"),
-        nb::arg("begin"),
+        nb::arg("rows"), nb::arg("columns"), nb::arg("sums"), nb::arg("weight"), nb::arg("stride"), nb::arg("begin"),
         "Rows of the box step of the splitting, from `begin` on; returns two squared norms.");
     m.def(
         "time_sweeps",
