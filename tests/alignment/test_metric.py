@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
+from blindmatch.geometry.column_scaling import ColumnScaling
 from blindmatch.alignment.map import embedded
 
 QUICK = {"n_clusters": 12, "n_clusterings": 5, "n_candidates": 3, "n_iterations": 8, "random_state": 0, "threads": 1}
@@ -63,7 +64,7 @@ def test_lengths_and_means_of_rows_do_not_matter(sides, lengths, tmp_path):
 def test_columns_are_scaled_before_rows(sides):
     x, y, new, _ = sides
     units = 10.0 ** np.arange(-4, 5)
-    scaling = bm.geometry.columns.ColumnScaling.of(x * units, "columns")
+    scaling = ColumnScaling.of(x * units, "columns")
     model = bm.BlindAligner(**FAST, scale="columns", metric=("cosine", "euclidean")).fit(x * units, y)
     rows = (new * units - scaling.centre) / scaling.spread
     plain = bm.BlindAligner(**FAST, scale="columns").fit(x * units, y)
