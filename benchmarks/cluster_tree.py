@@ -121,7 +121,7 @@ def longest_path(record: Record) -> float:
 
 def simulate(name: str) -> None:
     record = recorded(name)
-    node = strengthened._node_seconds(problem(name))
+    node = strengthened._NODE_STEPS * strengthened._step_seconds(problem(name))
     here, largest = int(strengthened._HERE / node), max(1, int(strengthened._TASK / node))
     count, bounding = len(record.bounding), sum(record.bounding.values())
     serving = sum(record.sending.values()) + sum(record.receiving.values())
