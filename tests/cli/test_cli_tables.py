@@ -106,6 +106,13 @@ def test_hints_have_the_command_to_try(tmp_path: Path, monkeypatch: pytest.Monke
     assert "9 sources and 7 targets" in done.stderr
     assert done.stderr.rstrip().endswith("--unmatched-cost auto")
     assert run("match", "a.npy", "b.npy", "--json").stderr == ""
+    run("match", "a.npy", "b.npy", "--report", "sizes.html")
+    assert "<p>There are 9 sources and 7 targets. If items may have no partner" in Path("sizes.html").read_text()
+    np.save("twins.npy", X[[0, 0, 1, 2, 3, 4, 5]])
+    assert "cannot be told apart" in run("match", "twins.npy", "b.npy", "--report", "twins.html").stderr
+    page = Path("twins.html").read_text()
+    assert "<p>2 of the 7 sources have the same relations as another one" in page
+    assert "--unmatched-cost auto</p>" in page
     assert run("match", "a.npy", "b.npy", "--unmatched-cost", "3").stderr == ""
     many = run("match", "many.npy", "b.npy", "-s", "tabu", "-t", "5")
     assert "blindmatch classify many.npy b.npy" in many.stderr
@@ -119,3 +126,7 @@ def test_pairs_of_repeated_names_are_right_if_the_names_agree(tmp_path: Path, mo
     np.savez("b.npz", embeddings=X[::-1], names=np.array(list("wzzyxx")))
     done = run("match", "a.npz", "b.npz", "--truth", "names", "--json")
     assert json.loads(done.stdout)["right"] == 6
+    Path("truth.csv").write_text("x,x\ny,y\nz,z\nw,w\n")
+    assert json.loads(run("match", "a.npz", "b.npz", "--truth", "truth.csv", "--json").stdout)["right"] == 6
+    Path("truth.csv").write_text("x,y\ny,x\n")
+    assert json.loads(run("match", "a.npz", "b.npz", "--truth", "truth.csv", "--json").stdout)["right"] == 0

@@ -18,6 +18,7 @@ from blindmatch.solving.result import Result
 
 SAME_ROWS, SAME_NAMES = "rows", "names"  # words for --truth in place of a file
 Pictures = dict[int, bytes]
+Partners = tuple[list[int], list[int]]  # sources and targets with the same names
 
 
 def item_files(items: ItemOptions) -> list[Path]:
@@ -57,20 +58,39 @@ def partners(
     if items.truth == SAME_ROWS:
         return [i if i < len(target) else -1 for i in range(len(source))]
     if items.truth == SAME_NAMES:
-        pairs = _same_names(source, target, permutation)
+        rows = _same_names(source, target)
     else:
-        pairs = read_pairs(Path(items.truth), source, target)
-        if not pairs:
-            raise ValueError(f"--truth {items.truth}: there is no pair in it; expected one 'source,target' per line")
-    found = [-1] * len(source)
-    for i, j in pairs:
+        rows = _listed(items.truth, source, target)
+    found = [-1] * len(source) if permutation is None else permutation
+    # Of targets with the same name each is right: first those that the match chose, then any that are left.
+    true, taken = [-1] * len(source), set[int]()
+    for sources, targets in rows:
+        allowed = set(targets)
+        for i in sources:
+            if found[i] in allowed:
+                true[i] = found[i]
+                taken.add(found[i])
+        left = iter([j for j in targets if j not in taken])
+        for i in sources:
+            if true[i] < 0:
+                true[i] = next(left, -1)
+    return true
+
+
+def _listed(truth: str, source: Embeddings, target: Embeddings) -> list[Partners]:
+    """The true partners in a file, each item in one line."""
+    rows = read_pairs(Path(truth), source, target)
+    if not rows:
+        raise ValueError(f"--truth {truth}: there is no pair in it; expected one 'source,target' per line")
+    found: tuple[dict[int, Partners], dict[int, Partners]] = ({}, {})
+    for row in rows:
+        i, j = row[0][0], row[1][0]
         if i >= len(source) or j >= len(target):
             sizes = f"there are {len(source)} sources and {len(target)} targets"
-            raise ValueError(f"--truth {items.truth}: ({i}, {j}) is out of range; {sizes}")
-        if found[i] not in (-1, j) or j in found[:i] + found[i + 1 :]:
-            raise ValueError(f"--truth {items.truth}: source {i} or target {j} has two partners; expected one each")
-        found[i] = j
-    return found
+            raise ValueError(f"--truth {truth}: ({i}, {j}) is out of range; {sizes}")
+        if found[0].setdefault(i, row) != row or found[1].setdefault(j, row) != row:
+            raise ValueError(f"--truth {truth}: source {i} or target {j} has two partners; expected one each")
+    return list(found[0].values())
 
 
 def shown_match(items: ItemOptions, result: Result) -> Match:
@@ -110,22 +130,18 @@ def _lines(path: Path, count: int, option: str) -> list[str]:
     return lines
 
 
-def _same_names(source: Embeddings, target: Embeddings, permutation: Sequence[int] | None) -> list[tuple[int, int]]:
+def _same_names(source: Embeddings, target: Embeddings) -> list[Partners]:
     if source.names is None or target.names is None:
         raise ValueError("--truth names: both files need names; see --source-names and --target-names")
-    left: dict[str, list[int]] = {}
-    for j, name in reversed(list(enumerate(target.names))):
-        left.setdefault(name, []).append(j)
-    found = [-1] * len(source) if permutation is None else permutation
-    # Of targets with the same name each is right: first those that the match chose, then any that are left.
-    pairs = [(i, j) for i, j in enumerate(found) if j >= 0 and source.names[i] == target.names[j]]
-    for i, j in pairs:
-        left[source.names[i]].remove(j)
-    settled = {i for i, _ in pairs}
-    pairs += [(i, left[name].pop()) for i, name in enumerate(source.names) if i not in settled and left.get(name)]
-    if not pairs:
+    rows: dict[str, Partners] = {name: ([], []) for name in source.names}
+    for i, name in enumerate(source.names):
+        rows[name][0].append(i)
+    for j, name in enumerate(target.names):
+        if name in rows:
+            rows[name][1].append(j)
+    if not any(targets for _, targets in rows.values()):
         raise ValueError(f"--truth names: no name is in both files ({source.names[0]!r}, {target.names[0]!r}, ...)")
-    return pairs
+    return list(rows.values())
 
 
 def _pictures(path: Path | None, items: Embeddings, option: str, room: int) -> Pictures | None:

@@ -152,9 +152,11 @@ def _pairs(
         raise ValueError(f"{error}; names with a colon go into a file for {others}") from None
 
 
-def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple[int, int]]:
-    """The pairs of a file with one 'source,target' per line, by name or index."""
-    return _pairs("", (), path, source, target)
+def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple[list[int], list[int]]]:
+    """The items that each line of a file names, with one 'source,target' per line, by name or index."""
+    return [
+        (_places(left, source.names, where), _places(right, target.names, where)) for where, left, right in _rows(path)
+    ]
 
 
 def _rows(path: Path) -> list[tuple[str, str, str]]:
@@ -173,14 +175,20 @@ def _rows(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _index(word: str, names: Sequence[str] | None, where: str) -> int:
-    """The index of a name; a word that is no name is an index. Items may have numbers as names."""
+    """The index of a name that occurs once."""
+    places = _places(word, names, where)
+    if len(places) > 1:
+        raise ValueError(f"{where}: the name {word!r} occurs {len(places)} times; expected once")
+    return places[0]
+
+
+def _places(word: str, names: Sequence[str] | None, where: str) -> list[int]:
+    """The indices of a name; a word that is no name is an index. Items may have numbers as names."""
     places = [index for index, name in enumerate(names or ()) if name == word]
-    if len(places) == 1:
-        return places[0]
-    if not places and word.isdecimal():
-        return int(word)
+    if places or word.isdecimal():
+        return places or [int(word)]
     if names is None:
         raise ValueError(f"{where}: {word!r} is not an index, and the file holds no names")
-    near = [] if places else difflib.get_close_matches(word, names, n=1)
+    near = difflib.get_close_matches(word, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "; expected once"
-    raise ValueError(f"{where}: the name {word!r} occurs {len(places)} times{hint}")
+    raise ValueError(f"{where}: the name {word!r} occurs 0 times{hint}")

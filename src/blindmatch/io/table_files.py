@@ -206,8 +206,9 @@ def frame_cells(frame: Any) -> Table | None:
         columns = [*indices, *(frame.iloc[:, place] for place in range(frame.shape[1]))]
         titles += [str(title) for title in frame.columns]
         return Table(titles, [_pandas_cells(column) for column in columns], None, range(len(indices)))
+    if package == "polars" and hasattr(frame, "collect"):
+        frame = frame.collect()
     if package == "polars" and hasattr(frame, "columns"):
-        frame = frame.collect() if hasattr(frame, "collect") else frame
         numeric = [series.dtype.is_numeric() and not series.dtype.is_decimal() for series in frame]
         cells = [
             series.cast(float).to_numpy() if number else series.to_list()

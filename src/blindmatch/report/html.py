@@ -21,7 +21,7 @@ from blindmatch.proof.certificate import Certificate
 from blindmatch.report.belief import belief, chance_sentence, prior_sentence
 from blindmatch.report.content import drawings
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import columns, left_over, rows
+from blindmatch.report.pairs import columns, left_over, price_advice, rows, ties
 from blindmatch.report.pictures import lines_of, price_curve, view_heats
 from blindmatch.report.summary import about, headline, random_sentence, shares, tiles
 from blindmatch.report.verdict import proof_sentence
@@ -112,6 +112,8 @@ def render(match: Match) -> str:
         columns=shown,
         rows=rows(match, shown),
         left_over=left_over(match),
+        ties=ties(match),
+        advice=price_advice(match),
         prices=price_curve(match.price),
         heats=view_heats(match.task),
         beside_random=drawn["random"] and random_sentence(match, drawn["random"]),

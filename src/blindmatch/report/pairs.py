@@ -17,6 +17,8 @@ from blindmatch.report.verdict import lower_number, number
 
 LONGEST = 120  # characters of a name in the table
 _OTHERS = 3  # other partners of an item that are named
+_PRICED = 400  # items on both sides together, up to which a price is suggested
+_TIED = ("have the same relations as another one", "are all equally far apart")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,23 @@ def left_over(match: Match) -> list[tuple[str, str, list[tuple[str, str | None]]
             items = [(_short(name(i)) + fate, _whole(name(i))) for i, fate in zip(left, fates, strict=True)]
             found.append((kind, summary, items))
     return found
+
+
+def ties(match: Match) -> list[str]:
+    """The notes of the result about items that cannot be told apart."""
+    return [note for note in match.result.notes if any(words in note for words in _TIED)]
+
+
+def price_advice(match: Match) -> str:
+    """Advice to set a price where items may have no partner, with the exact command; empty where it is of no use."""
+    (n, m), task = match.sizes, match.task
+    priced = task is None or match.clusters is not None or task.hints.unmatched_cost is not None
+    if priced or n + m > _PRICED or (n == m and not ties(match)):
+        return ""
+    command = match.result.settings.get("command")
+    how = 'unmatched_cost="auto"' if command is None else f"{command} --unmatched-cost auto"
+    why = "some items cannot be told apart" if n == m else f"there are {n} sources and {m} targets"
+    return f"{why}. If items may have no partner: {how}"
 
 
 def columns(match: Match) -> list[Column]:

@@ -12,9 +12,8 @@ from blindmatch.cli import options as opt
 from blindmatch.cli.app import command
 
 if TYPE_CHECKING:
-    from blindmatch.problem.task import Task
+    from blindmatch.report import Match
 
-_PRICED = 400  # items on both sides together, up to which a price is suggested
 _CLASSES = 5  # times as many items as on the other side: these may be classes of those
 
 
@@ -107,27 +106,23 @@ def match(
     answer.write(output, lambda path: write_partners(answer.match, (source, target), candidates, path), "Partners")
     if candidates and best is None:
         complain(f"--candidates {candidates}: not known; they are of 30 items or more that --solver auto matches")
-    twins = any("have the same relations as another" in note for note in found.notes)
-    hint = "" if outputs.json else _hint(task, (source, target), inputs.labelled, twins)
+    hint = "" if outputs.json else _hint(answer.match, (source, target), inputs.labelled)
     if hint:
         complain(f"hint: {hint}")
     answer.finish()
 
 
-def _hint(task: Task, files: tuple[Path, Path], labels: bool, twins: bool) -> str:
+def _hint(match: Match, files: tuple[Path, Path], labels: bool) -> str:
     """Advice for items without a partner, with the exact command; empty if there is none."""
-    from blindmatch.cli.answers import command_line
+    from blindmatch.report.pairs import price_advice
 
-    n, m = task.sizes
+    n, m = match.sizes
     if max(n, m) >= max(_CLASSES * min(n, m), 20):
         many, few = files if n > m else files[::-1]
         means = "; or match the means of the labelled classes (bm.class_means)" if labels else ""
         classes = f"to find clusters and name them: {shlex.join(['blindmatch', 'classify', str(many), str(few)])}"
         return f"there are {n} sources and {m} targets. If the few are classes of the many, {classes}{means}"
-    if task.hints.unmatched_cost is not None or n + m > _PRICED or (n == m and not twins):
-        return ""
-    why = "some items cannot be told apart" if n == m else f"there are {n} sources and {m} targets"
-    return f"{why}. If items may have no partner: {command_line()} --unmatched-cost auto"
+    return price_advice(match)
 
 
 @command(
