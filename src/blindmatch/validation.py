@@ -45,8 +45,10 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2, *, finite: bool = Tru
 
 def _contents(raw: NDArray[Any]) -> str:
     """The contents of an array that does not hold numbers."""
-    first = next(iter(raw.flat), None)
-    return f"holds text ({shown(str(first), 40)})" if isinstance(first, str) else f"has dtype {raw.dtype}"
+    first = next((one for one in raw.flat if not isinstance(one, int | float)), None)
+    if isinstance(first, str):
+        return f"holds text ({shown(str(first), 40)})"
+    return f"holds {shown(first, 40)}" if raw.dtype == object else f"has dtype {raw.dtype}"
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:

@@ -143,7 +143,7 @@ BAD = {
     "line.npy": (npy(VALUES[0]), r"shape \(3,\); expected 2 axes"),
     "cube.npy": (npy(np.zeros((2, 2, 2))), "expected 2 axes"),
     "nothing.npy": (npy(VALUES[:0]), "nothing.npy"),
-    "nan.npy": (npy(np.where(VALUES == 0, np.nan, VALUES)), r"holds nan at \[0, 0\]"),
+    "nan.npy": (npy(np.where(VALUES == 0, np.nan, VALUES)), r"1 of 12 cells is missing, the first at \[0, 0\]"),
     "words.npy": (npy(np.array([["a", "b"]])), "expected real numbers"),
     "complex.npy": (npy(VALUES * 1j), "expected real numbers"),
     "text.npz": (b"not an archive", "does not start"),

@@ -138,6 +138,19 @@ def test_arrays_of_other_libraries_and_of_names() -> None:
     assert (given == X).all()
     with pytest.raises(ValueError, match=r"source holds text \('town 0'\); expected real numbers"):
         bm.match(np.array(NAMES), X)
+    with pytest.raises(ValueError, match=r"source holds \{'a': \[1, 2\]\}; expected real numbers"):
+        bm.match({"a": [1, 2]}, X)
+    with pytest.raises(ValueError, match="source holds None; expected real numbers"):
+        bm.match(np.array([[1, None], [2, 3]], dtype=object), X)
+
+
+def test_a_lazy_frame_is_read_without_a_warning() -> None:
+    lazy = pytest.importorskip("polars").DataFrame({"name": NAMES, "a": X[:, 0], "b": X[:, 1]}).lazy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = as_embeddings(lazy, "source")
+    assert read.names == tuple(NAMES)
+    assert read.columns == ("a", "b")
 
 
 def test_a_warning_names_the_column_and_a_note_what_was_left_out() -> None:
@@ -160,6 +173,8 @@ def test_missing_cells_are_refused_with_their_number_and_place() -> None:
     message = r"^source: 1 of 48 cells is missing, the first in row 3, column 'b'; fill it in, or use missing='drop'"
     with pytest.raises(ValueError, match=message):
         bm.match(damaged(), OTHER)
+    with pytest.raises(ValueError, match=r"^source: 1 of 48 cells is missing, the first at \[3, 1\]; fill it in, or use"):
+        bm.match(damaged()[list("abcd")].to_numpy(), OTHER)
     with pytest.raises(ValueError, match="missing='medain' is not known; did you mean 'median'"):
         bm.match(damaged(), OTHER, missing="medain")
     with pytest.raises(ValueError, match="kernels are relations already"):

@@ -92,8 +92,6 @@ def as_embeddings(given: Any, name: str, *, missing: str | None = None, categori
         return _of_table(table, name, None, missing, categories)
     if isinstance(given, list | tuple) and given and all(getattr(one, "ndim", 0) == 2 for one in given):
         raise ValueError(f"{name} is a list of {len(given)} arrays; several models of a side are bm.Views(A, B)")
-    if missing is None:
-        return Embeddings(as_floats(given, name))
     return _complete(Embeddings(as_floats(given, name, finite=False)), name, missing, "")
 
 
@@ -203,9 +201,9 @@ def _complete(read: Embeddings, name: str, missing: str | None, first: str) -> E
     row, column = np.argwhere(holes)[0].tolist()
     many = f"{holes.sum()} of {holes.size} cells {'is' if holes.sum() == 1 else 'are'} missing"
     if missing is None:
-        where = first or f"row {row}, column {column + 1}"
+        where = f"in {first}" if first else f"at [{row}, {column}]"
         raise ValueError(
-            f"{name}: {many}, the first in {where}; fill {'it' if holes.sum() == 1 else 'them'} in, or use "
+            f"{name}: {many}, the first {where}; fill {'it' if holes.sum() == 1 else 'them'} in, or use "
             "missing='drop' (rows), 'median' (of the column) or 'distance' (over the cells that both rows have)"
         )
     if missing == "distance":
@@ -286,7 +284,7 @@ def _check(
 ) -> Embeddings:
     """Build the embeddings from the contents of a file of arrays, and check each part."""
     given = values if complete is None else complete(values)
-    numbers = as_floats(given, str(path), finite=missing is None)
+    numbers = as_floats(given, str(path), finite=False)
     for what, column in (("names", names), ("labels", labels)):
         if column is not None and np.shape(column) != (len(numbers),):
             raise ValueError(
