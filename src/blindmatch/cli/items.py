@@ -57,10 +57,7 @@ def partners(
         return None
     if items.truth == SAME_ROWS:
         return [i if i < len(target) else -1 for i in range(len(source))]
-    if items.truth == SAME_NAMES:
-        rows = _same_names(source, target)
-    else:
-        rows = _listed(items.truth, source, target)
+    rows = _same_names(source, target) if items.truth == SAME_NAMES else _listed(items.truth, source, target)
     found = [-1] * len(source) if permutation is None else permutation
     # Of targets with the same name each is right: first those that the match chose, then any that are left.
     true, taken = [-1] * len(source), set[int]()
