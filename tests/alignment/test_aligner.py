@@ -122,6 +122,8 @@ def test_a_file_keeps_the_map(aligner, new, tmp_path):
         loaded.kneighbors(new[0], 2, candidates=new[1])[1], aligner.kneighbors(new[0], 2, candidates=new[1])[1]
     )
     assert (loaded.score_, loaded.support_) == (aligner.score_, aligner.support_)
+    assert loaded.get_feature_names_out().tolist() == aligner.get_feature_names_out().tolist()
+    assert loaded.get_feature_names_out()[-1] == f"blindaligner{new[1].shape[1] - 1}"
     with pytest.raises(ValueError, match="a loaded map has no targets"):
         loaded.kneighbors(new[0])
 

@@ -44,6 +44,22 @@ def test_the_checks_of_scikit_learn(estimator, expected):
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected)
 
 
+def test_a_frame_comes_out_with_the_columns_of_the_targets():
+    pd = pytest.importorskip("pandas")
+    X, Y = embeddings(0, 8)
+    theirs = pd.DataFrame(Y).add_prefix("y")
+    matcher = bm.BlindMatcher(random_state=0).set_output(transform="pandas").fit(X, theirs)
+    out = matcher.transform(pd.DataFrame(X, index=list("abcdefgh")).to_numpy())
+    assert out.columns.tolist() == theirs.columns.tolist() == matcher.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(out, Y[matcher.permutation_])
+    unnamed = clone(matcher).fit(X, Y).get_feature_names_out()
+    assert unnamed.tolist() == [f"blindmatcher{at}" for at in range(Y.shape[1])]
+    with pytest.raises(NotFittedError):
+        bm.BlindMatcher().get_feature_names_out()
+    with pytest.warns(UserWarning, match="column 'y0' of the target"):
+        bm.BlindMatcher(random_state=0).fit(X, theirs.assign(y0=1e6 * theirs["y0"]))
+
+
 def test_the_matcher_is_bm_match():
     X, Y = embeddings(0, 8)
     options = {"distortion": "cka", "standardize": False}

@@ -19,6 +19,7 @@ from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.rotation import Anchors
 from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
+from blindmatch.geometry.feature_names import NamedOutput
 from blindmatch.geometry.views import Views
 from blindmatch.problem.known import Known
 from blindmatch.solvers.base import Solver
@@ -33,7 +34,7 @@ _CLEAR = 0.1  # least (ceiling - floor) / ceiling for a score; images have 0.4, 
 
 
 @dataclass(eq=False, repr=False)  # its options are the arguments
-class BlindAligner(BaseEstimator):
+class BlindAligner(NamedOutput, BaseEstimator):
     """Map one embedding space to another without known pairs; the sides need not share items or have the same size.
 
     Both sides are centred, rotated to their principal axes and scaled to unit length. k-means gives several sets of
@@ -182,6 +183,7 @@ class BlindAligner(BaseEstimator):
         self.support_ = alike - 1  # do not count the one that was kept
         self.target_directions_: Points | None = b
         self.n_features_in_ = source.shape[1]
+        self._name_output(Y, target.shape[1])
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -265,7 +267,8 @@ class BlindAligner(BaseEstimator):
             raise ValueError(f"{path}: expected the numbers score and support with the map; found {', '.join(more)}")
         aligner.score_, aligner.support_ = float(more["score"]), int(more["support"])
         aligner.target_directions_ = None
-        aligner.n_features_in_ = len(aligner.alignment_.source.mean)
+        aligner.n_features_in_ = len(found.source.mean)
+        aligner._name_output(None, len(found.target.mean))
         return aligner
 
     def _plan(self, *sizes: int) -> Plan:

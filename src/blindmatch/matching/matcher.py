@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from blindmatch.geometry.feature_names import NamedOutput, titles_of
 from blindmatch.geometry.views import Views
+from blindmatch.io.embeddings import Embeddings
 from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.matching.projection import (
     Partners,
@@ -61,8 +63,13 @@ def _columns(values: Any) -> Any:
     return values.columns if isinstance(values, Views) else plain(values)
 
 
+def _titled(points: NDArray[Any], given: Any) -> Embeddings:
+    """Points with the titles of their columns, for warnings."""
+    return Embeddings(points.astype(np.float64), columns=titles_of(given, points.shape[1]))
+
+
 @dataclass(eq=False, repr=False)  # its options are the arguments
-class BlindMatcher(TransformerMixin, TwoSetEstimator):
+class BlindMatcher(NamedOutput, TwoSetEstimator):
     """``bm.match`` as a scikit-learn estimator.
 
     Parameters
@@ -139,11 +146,12 @@ class BlindMatcher(TransformerMixin, TwoSetEstimator):
         precomputed = self.kernel == "precomputed"  # missing relations are counted below
         self.source_ = self._fitted_set(X, finite=not precomputed)
         self.target_ = self._second_set(Y, finite=not precomputed)
+        self._name_output(Y, self.target_.shape[1])
         if precomputed and (isinstance(X, Views) or isinstance(Y, Views)):
             raise ValueError("kernel='precomputed' is given with Views, which are of embeddings")
         task = Task(
-            None if precomputed else X if isinstance(X, Views) else self.source_,
-            None if precomputed else Y if isinstance(Y, Views) else self.target_,
+            None if precomputed else X if isinstance(X, Views) else _titled(self.source_, X),
+            None if precomputed else Y if isinstance(Y, Views) else _titled(self.target_, Y),
             kernels=(self.source_, self.target_) if precomputed else None,
             distortion=self.distortion,
             standardize=self.standardize,
