@@ -3,15 +3,21 @@
 python benchmarks/aligner.py synthetic          # rotated noisy samples of one mixture, several seeds
 python benchmarks/aligner.py large              # 100,000 x 384 against 100,000 x 768: time and memory
 python benchmarks/aligner.py text a.npy b.npy   # two encoders, row i of both is text i (benchmarks/aligner_texts.py)
+python benchmarks/aligner.py beside EMBEDDINGS CELLS   # beside the peer of aligner_peer.py, with known pairs too
 """
 
 import argparse
+import itertools
 import resource
 import time
+from pathlib import Path
 
 import numpy as np
+from aligner_peer import Peer
+from cells import read
 
 import blindmatch as bm
+from blindmatch.geometry.kernels import unit_rows
 
 
 def mixture(n, dimensions, latent=48, kinds=300, noise=1.0, tests=2000, seed=0):
@@ -65,20 +71,74 @@ def measure(data, seed, options):
     )
 
 
+def prompts(folder, model):
+    """Unit rows, and the mean of each class."""
+    with np.load(folder / f"language__tinyimagenet200__{model}.npz") as file:
+        classes, phrasings, size = file["embeddings"].shape
+        rows = unit_rows(file["embeddings"].reshape(-1, size))
+    return rows, rows.reshape(classes, phrasings, size).mean(axis=1)
+
+
+def images(folder, model):
+    """Unit rows, and the mean of each class."""
+    with np.load(folder / f"vision__tinyimagenet200__{model}.npz") as file:
+        rows, labels = unit_rows(file["embeddings"]), file["labels"]
+    return rows, np.stack([rows[labels == c].mean(axis=0) for c in range(labels.max() + 1)])
+
+
+def beside(options):
+    """Both methods on the same rows, in random order, with and without known pairs, which the test leaves out."""
+    embeddings, cells = map(Path, options.files)
+    mini, mpnet = (prompts(embeddings, model) for model in ("all_minilm_l6_v2", "all_mpnet_base_v2"))
+    resnet, efficient = (images(embeddings, model) for model in ("resnet50_keras", "efficientnet_lite0"))
+    assays = read(cells, "SNAREseq")[:2]
+    data = {
+        "prompts, MiniLM x mpnet": (mini[0], mpnet[0], mini[0], mpnet[0]),
+        "SNARE-seq": (*assays, *assays),
+        "images x prompts, ResNet-50 x mpnet": (resnet[0], mpnet[0], resnet[1], mpnet[1]),
+        "images x prompts, EfficientNet x MiniLM": (efficient[0], mini[0], efficient[1], mini[1]),
+        "Gaussian mixture": mixture(options.rows or 3000, (384, 768), noise=options.noise, tests=options.tests),
+    }
+    print("| data | known | seed | method | FOSCTTM | top 1 | top 10 | CPU s | support |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    seeds = range(options.first_seed, options.first_seed + (options.seeds or 3))
+    for (name, rows), known, seed in itertools.product(data.items(), options.known, seeds):
+        rng = np.random.default_rng(seed)
+        X, Y = (rng.permutation(points) for points in rows[:2])
+        order = rng.permutation(len(rows[2]))
+        (PX, A), (PY, B) = (np.split(points[order], [known]) for points in rows[2:])
+        ours = bm.BlindAligner(random_state=seed, threads=options.threads)
+        for method, title in ((ours, "BlindAligner"), (Peer(seed, options.threads), "peer")):
+            cpu = time.process_time()
+            method.fit(X, Y, known=(PX, PY) if known else None)
+            cpu = time.process_time() - cpu
+            found = bm.BlindAligner.score(method, A, B)
+            print(
+                f"| {name} | {known} | {seed} | {title} | {found['foscttm']:.4f} | {found['top1']:.1%} |"
+                f" {found['top10']:.1%} | {cpu:.0f} | {getattr(method, 'support_', '-')} |",
+                flush=True,
+            )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", choices=["synthetic", "large", "text"])
-    parser.add_argument("files", nargs="*", help="for text: two .npy files with the same items in the same order")
+    parser.add_argument("data", choices=["synthetic", "large", "text", "beside"])
+    parser.add_argument(
+        "files", nargs="*", help="for text: two .npy files, same items in the same order; for beside: two folders"
+    )
     parser.add_argument("--seeds", type=int, default=None, help="how many (10; 1 for large)")
     parser.add_argument("--first-seed", type=int, default=0, help="to go on where a run ended")
     parser.add_argument("--tests", type=int, default=2000, help="items that are kept for the test: the candidates")
     parser.add_argument("--noise", type=float, default=1.0)
     parser.add_argument("--rows", type=int, default=None, help="points on each side (20000; 100000 for large)")
+    parser.add_argument("--known", type=int, nargs="+", default=[0, 10], help="for beside: how many known pairs")
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--n_components", type=int, default=None)
     parser.add_argument("--n_clusters", type=int, default=None)
     parser.add_argument("--n_candidates", type=int, default=None)
     options = parser.parse_args()
+    if options.data == "beside":
+        return beside(options)
     if options.data == "text":
         data = halves(*options.files, options.tests)
     else:

@@ -89,7 +89,7 @@ class BlindAligner(NamedOutput, BaseEstimator):
         Number of the other candidates that led to the same map from different starts: for at least a fifth of the
         unseen points (of all points, if there are fewer than 50) both maps have the same nearest target. Maps between
         sets without a common shape differ from start to start, so do not trust a map with support 0. Support is not a
-        proof: in very few dimensions wrong maps agree too.
+        proof: in very few dimensions wrong maps agree too, and so do maps from the same `known` pairs.
     score_
         How well the two sets overlap. 0: like after a random rotation. 1: like two halves of one set. In few dimensions
         any two clouds can be made to overlap quite well, so only compare scores of the same two sets. nan if the score
