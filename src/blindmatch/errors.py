@@ -17,6 +17,8 @@ def shown(value: object, longest: int = 100) -> str:
     >>> shown("ab"), shown(list(range(1000)), longest=12)
     ("'ab'", '[0, 1, 2, 3,...')
     """
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()  # a number of numpy, whose repr names its type
     text = " ".join(repr(value).split())
     return text if len(text) <= longest else f"{text[:longest]}..."
 

@@ -142,6 +142,8 @@ def test_arrays_of_other_libraries_and_of_names() -> None:
         bm.match({"a": [1, 2]}, X)
     with pytest.raises(ValueError, match="source holds None; expected real numbers"):
         bm.match(np.array([[1, None], [2, 3]], dtype=object), X)
+    with pytest.raises(ValueError, match=r"source: row 1, column 'a': inf is not a finite number"):
+        bm.match(pd.DataFrame({"a": [1, np.inf], "b": [3, 4]}), X)
 
 
 def test_a_lazy_frame_is_read_without_a_warning() -> None:

@@ -112,7 +112,9 @@ def rows_of(table: Table, *, categories: bool = False, gaps: bool = False) -> Na
     vectors = [column.numbers for column in dimensions if column.numbers is not None]
     vectors += [_codes(column) for column in repeated]
     if not vectors:
-        raise ValueError(f"it has no numeric column; it holds {', '.join(c.title or '?' for c in columns)[:200]}")
+        titles = ", ".join(column.title or "?" for column in columns)[:200]
+        advice = "" if categories else "; metric='gower' compares columns of text that repeats"
+        raise ValueError(f"it has no numeric column; it holds {titles}{advice}")
     values = vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1)
     read = {id(column) for column in (names, labels, *dimensions, *repeated)}
     why = {"number": "beside numbered columns", "id": "an index", "other": "empty, or of a type that is not used"}
