@@ -173,7 +173,7 @@ def test_small_tables(text: str, values: list, names: tuple[str, ...] | None) ->
         ("name,x\na,3 kg\n", r"line 2, column 2 \(x\): '3 kg' is not a number; write plain numbers"),
         ("name,x\n,metres\na,1\nb,2\n", r"line 2, column 2 \(x\): 'metres' is not a .* second row of titles, remove"),
         ("name,0,1,2\n", "it is empty"),
-        ("name,label\na,b\n", "it holds name, label; metric='gower' compares columns of text"),
+        ("name,label\na,b\n", "it has no numeric column; it holds name, label; metric='gower' compares"),
     ],
 )
 def test_what_is_not_certain_is_refused(text: str, message: str) -> None:
