@@ -26,3 +26,8 @@ def test_it_runs_and_shows_what_it_has_stored(name: str, tmp_path: Path) -> None
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(run, timeout=600, kernel_name="python3", resources=resources).execute()
     assert printed(run) == printed(stored)
+
+
+def test_each_is_a_page_of_the_docs() -> None:
+    pages = (EXAMPLES.parent / "mkdocs.yml").read_text(encoding="utf-8")
+    assert all(f"notebooks/{path.stem}.md" in pages for path in EXAMPLES.glob("*.ipynb"))
