@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import blindmatch as bm
+from blindmatch.geometry.column_scaling import ColumnScaling
 from blindmatch.problem.task import Task
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.validation import IntArray
@@ -33,6 +34,14 @@ def side(folder: Path, kind: str, dataset: str, model: str) -> np.ndarray:
             labels = file["labels"]
             means = np.stack([rows[labels == c].mean(axis=0) for c in range(labels.max() + 1)])
     return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True))
+
+
+def countries() -> tuple[np.ndarray, np.ndarray]:
+    """The two tables that come with the package, in the scale that belongs to them; row i of both is one country."""
+    with np.load(Path(bm.__file__).parent / "data" / "countries.npz", allow_pickle=False) as file:
+        sides = file["source"], file["target"]
+        first, second = ColumnScaling.pair(*sides, str(file["scale"]))
+    return first.transform(sides[0]), second.transform(sides[1])
 
 
 def answers_needed(X: np.ndarray, Y: np.ndarray, truth: IntArray, asks: bool, seed: int) -> int:
@@ -78,8 +87,12 @@ def main() -> None:
             20,
         ),
     }
-    for name, (dataset, one, first, other, second, size) in kinds.items():
-        X, Y = side(given.folder, one, dataset, first), side(given.folder, other, dataset, second)
+    data = {
+        name: (side(given.folder, one, dataset, first), side(given.folder, other, dataset, second), size)
+        for name, (dataset, one, first, other, second, size) in kinds.items()
+    }
+    data["25 countries"] = (*countries(), 25)
+    for name, (X, Y, size) in data.items():
         counts: dict[bool, list[int]] = {True: [], False: []}
         for draw in range(given.draws):
             rng = np.random.default_rng(draw)
