@@ -213,7 +213,6 @@ HOSTILE = {
         lambda: npz(format=np.array("blindmatch match 1"), words=np.array('{"a":' + "[" * 100_000)),
         "not a readable",
     ),
-    "a large model": ("dd", lambda: b"p 9%(n)s 9%(n)s 1 0\na 0 8%(n)s 0 1\n" % {b"n": b"9" * 20}, "p.dd"),
 }  # fmt: skip
 
 LIMITED = """
