@@ -68,7 +68,7 @@ def test_slurm_arrays_with_submitits_local_executor(tmp_path):
     found = costs(what, tmp_path)
     compute(what, tmp_path / "again", engine=InProcess())
     assert found == costs(what, tmp_path / "again")
-    assert not list((tmp_path / "journals" / "ablation").iterdir())
+    assert len(list((tmp_path / "journals" / "ablation").glob("*.jsonl"))) > 1  # each worker has one
 
 
 @pytest.mark.slow
