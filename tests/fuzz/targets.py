@@ -149,6 +149,7 @@ def targets() -> dict[str, Target]:
         "xlsx": Target("e.xlsx", [spreadsheet()], load_embeddings),
         "db": Target("e.db", [database()], load_embeddings),
         "dat": Target("p.dat", [f"6\n\n{numbers}\n".encode()], load_problem),
+        "dd": Target("p.dd", [b"p 2 2 3 2\na 0 0 0 1\na 1 0 1 2.5\na 2 1 1 -3\ne 0 2 4\ne 1 2 1\n"], load_problem),
         "problem npz": Target("p.npz", [npz(source_cost=A, target_cost=B, linear=problem.linear)], load_problem),
         "sln": Target("p.sln", [b"6 578\n 2 1 4 3 6 5\n"], qaplib.read_sln),
         "certificate": Target("c.npz", [certificate()[2]], read_certificate),
@@ -162,5 +163,5 @@ def targets() -> dict[str, Target]:
 
 NAMES_OF_TARGETS = (
     *("npy", "npz", "safetensors", "parquet", "csv", "tsv", "jsonl", "csv.gz", "xlsx", "db", "dat", "problem npz"),
-    *("sln", "certificate", "alignment", "saved match", "settings", "manifest npz", "manifest safetensors"),
+    *("dd", "sln", "certificate", "alignment", "saved match", "settings", "manifest npz", "manifest safetensors"),
 )

@@ -1,16 +1,6 @@
-"""Write a problem for other programs: graph matching (``.dd``) and mixed-integer programs (``.lp``, ``.mps``).
+"""Write a problem as a mixed-integer program (``.lp``, ``.mps``) for other solvers.
 
-``.dd`` is the text format of the graph-matching community (and of libmpopt's ``qap_dd``):
-
-    p 2 2 4 2           left items, right items, assignments, edges
-    a 0 0 1 -1.5        assignment 0: left 0 with right 1, and its cost
-    e 0 3 2.0           the cost of using both assignments 0 and 3
-
-An assignment that is not listed is not allowed. In these models, unlike in a QAP, items may stay unmatched at no cost.
-`write_dd` therefore lowers the cost of every assignment until a full match is always cheaper, and records the offset
-in a comment.
-
-The mixed-integer program is the linearisation of Adams and Johnson (1994), whose linear relaxation is the level-1 RLT
+It is the linearisation of Adams and Johnson (1994), whose linear relaxation is the level-1 RLT
 bound. Binary variables x(i,j) pair source i with target j, and y(i,j,k,l) for i < k is their product x(i,j) x(k,l):
 
     minimise  sum_ij (L_ij + A_ii B_jj) x(i,j)  +  sum_{i<k, j!=l} (A_ik B_jl + A_ki B_lj) y(i,j,k,l)
@@ -22,77 +12,12 @@ bound. Binary variables x(i,j) pair source i with target j, and y(i,j,k,l) for i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from blindmatch.io.files import write_atomically
 from blindmatch.problem.qap import QAP
-from blindmatch.validation import BoolArray, FloatArray, IntArray
-
-
-@dataclass(frozen=True)
-class GraphMatching:
-    """A graph-matching model: the costs of assignments and of pairs of assignments."""
-
-    left: int  # number of items on each side
-    right: int
-    assignments: IntArray  # (a, 2) pairs (left, right)
-    costs: FloatArray  # (a,)
-    edges: IntArray  # (e, 2) pairs of assignments, the smaller index first
-    edge_costs: FloatArray  # (e,)
-    offset: float = 0.0  # the cost of a full match plus this is the cost of the original QAP
-
-    def objective(self, labels: IntArray) -> float:
-        """Cost of a labelling, without the offset: the right item of each left item, or -1."""
-        used = labels[self.assignments[:, 0]] == self.assignments[:, 1]
-        both = used[self.edges[:, 0]] & used[self.edges[:, 1]]
-        return float(self.costs[used].sum() + self.edge_costs[both].sum())
-
-
-def graph_matching(problem: QAP) -> GraphMatching:
-    """The model of a QAP, in which a full match is cheaper than any partial match.
-
-    Examples
-    --------
-    >>> problem = QAP([[0, 1], [1, 0]], [[0, 5], [5, 0]], linear=[[0, 1], [2, 0]])
-    >>> model = graph_matching(problem)
-    >>> model.objective(np.array([1, 0])) + model.offset
-    13.0
-    """
-    n, form = problem.n, problem.normal_form
-    allowed = problem.allowed
-    number = np.cumsum(allowed).reshape(n, n) - 1
-    blocks = [_edges_between(problem, number, allowed, i, k) for i in range(n) for k in range(i + 1, n)]
-    edges = np.concatenate([pairs for pairs, _ in blocks]) if blocks else np.empty((0, 2), dtype=np.intp)
-    edge_costs = np.concatenate([costs for _, costs in blocks]) if blocks else np.empty(0)
-    # Matching one more item adds at most its own cost and the worst edge to each other item.
-    worst = n * max(0.0, float(edge_costs.max(initial=0.0)))
-    shift = float(form.linear.max(initial=0.0)) + worst + 1.0
-    return GraphMatching(
-        n, n, np.argwhere(allowed), form.linear[allowed] - shift, edges, edge_costs, form.constant + n * shift
-    )
-
-
-def _edges_between(problem: QAP, number: IntArray, allowed: BoolArray, i: int, k: int) -> tuple[IntArray, FloatArray]:
-    """Edges between the assignments of left items i < k."""
-    cost = 2 * np.asarray(sum(A[i, k] * B for A, B in problem.normal_form.factors))
-    listed = (cost != 0) & allowed[i][:, None] & allowed[k][None, :]
-    j, other = np.nonzero(listed)
-    return np.stack([number[i, j], number[k, other]], axis=1), cost[listed]
-
-
-def write_dd(path: str | Path, problem: QAP) -> None:
-    """Write the model of a QAP for other graph-matching programs."""
-    model = graph_matching(problem)
-    lines = [f"c written by blindmatch; offset {model.offset!r}: add it to the cost of a full match"]
-    lines += [f"p {model.left} {model.right} {len(model.assignments)} {len(model.edges)}"]
-    pairs = zip(model.assignments.tolist(), model.costs.tolist(), strict=True)
-    lines += [f"a {index} {left} {right} {cost!r}" for index, ((left, right), cost) in enumerate(pairs)]
-    edges = zip(model.edges.tolist(), model.edge_costs.tolist(), strict=True)
-    _write(path, [*lines, *(f"e {first} {second} {cost!r}" for (first, second), cost in edges)])
-
 
 _LARGEST = 40  # items: n^4 / 2 variables, of which each takes a few lines
 

@@ -12,11 +12,12 @@ import numpy as np
 from blindmatch.errors import unknown_name
 from blindmatch.io.files import read_npz, reading, text_of, write_atomically
 from blindmatch.io.qaplib import read_sln, write_dat
-from blindmatch.problem.exports import write_dd, write_lp, write_mps
+from blindmatch.problem.exports import write_lp, write_mps
+from blindmatch.problem.graph_matching import read_dd, write_dd
 from blindmatch.problem.qap import QAP
 from blindmatch.validation import IntArray
 
-_READ, _WRITTEN = (".dat", ".txt", ".json", ".npz"), (".dat", ".json", ".npz", ".dd", ".lp", ".mps")
+_READ, _WRITTEN = (".dat", ".txt", ".json", ".npz", ".dd"), (".dat", ".json", ".npz", ".dd", ".lp", ".mps")
 _PROBLEM = ("source_cost", "target_cost", "linear", "constant", "forbidden")  # arrays of a problem
 
 
@@ -43,17 +44,19 @@ def load_problem(path: str | Path) -> QAP:
     path
         A QAPLIB file, ``.dat`` or ``.txt``; or ``.npz`` or ``.json`` with ``source_cost`` and ``target_cost`` and
         optionally ``linear``, ``constant`` and ``forbidden``: the arguments of ``bm.QAP``, and no others. Matrices with
-        three axes are the factors of a sum.
+        three axes are the factors of a sum. ``.dd`` is a graph-matching model, if its edges cost what a QAP can cost.
     """
     suffix = Path(path).suffix.lower()
     if Path(path).is_dir() and suffix not in _READ:
-        raise ValueError(f"{path}: it is a folder; expected a file, .dat (QAPLIB), .json or .npz")
+        raise ValueError(f"{path}: it is a folder; expected a file, .dat (QAPLIB), .json, .npz or .dd")
     if suffix in (".dat", ".txt"):
         return QAP.from_qaplib(path)
+    if suffix == ".dd":
+        return read_dd(path)
     if suffix not in _READ:
         written = "; problems are written in this format, not read" if suffix in _WRITTEN else ""
         raise ValueError(
-            f"{path}: unknown kind of problem file {suffix!r}; expected .dat (QAPLIB), .json or .npz{written}"
+            f"{path}: unknown kind of problem file {suffix!r}; expected .dat (QAPLIB), .json, .npz or .dd{written}"
         )
     arrays = read_npz(path) if suffix == ".npz" else _read_json(path)
     missing = [name for name in ("source_cost", "target_cost") if name not in arrays]

@@ -261,8 +261,18 @@ class QAP:
         rows |= {"linear term": bool(self.linear.any()), "forbidden pairs": forbidden, "constant": self.constant}
         return f"<p><b>Quadratic assignment problem</b></p>{html_table({'': [*rows], 'value': [*rows.values()]})}"
 
+    @classmethod
+    def load(cls, path: str | Path) -> QAP:
+        """Read what `save` writes: ``.dat`` (QAPLIB, also ``.txt``), ``.json``, ``.npz`` or ``.dd`` (graph matching).
+
+        A ``.dd`` file is read if its edges cost what a QAP can cost.
+        """
+        from blindmatch.problem.problem_files import load_problem
+
+        return load_problem(path)
+
     def save(self, path: str | Path) -> Path:
-        """Write the problem for other programs.
+        """Write the problem for `load` and other programs.
 
         The ending decides: ``.dat`` (QAPLIB), ``.json``, ``.npz``, ``.dd`` (graph matching), or ``.lp`` and ``.mps``:
         the linearisation of Adams and Johnson as a mixed-integer program, for up to 40 items.

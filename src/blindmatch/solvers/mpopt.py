@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blindmatch.problem.exports import GraphMatching, graph_matching
+from blindmatch.problem.graph_matching import GraphMatching, graph_matching
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
 from blindmatch.solvers.feasible import feasible_permutation
