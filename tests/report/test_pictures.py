@@ -67,6 +67,33 @@ def test_thumbnails_are_as_large_as_the_room_allows() -> None:
         thumbnails(files, 1000)
 
 
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "JPEG", "WEBP", "lossless", "animated"])
+def test_pictures_with_many_pixels(kind: str) -> None:
+    """A browser would take 16 GB for a few bytes that announce 60,000 x 60,000 pixels; up to 90 million are shrunk."""
+    file, plain = io.BytesIO(), Image.new("RGB", (3000, 2000), "red")
+    options = {
+        "lossless": {"lossless": True},
+        "animated": {"save_all": True, "append_images": [Image.new("RGB", (3000, 2000))]},
+    }
+    plain.save(file, "WEBP" if kind in options else kind, **options.get(kind, {}))
+    address = addresses([file.getvalue()], [0], "x")[0]
+    assert address.startswith("data:image/jpeg")
+    shown = Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))
+    assert shown.size == (64, 43)
+    assert all(abs(have - want) < 9 for have, want in zip(shown.getpixel((9, 9)), (255, 0, 0), strict=True))
+
+
+def test_a_picture_that_announces_too_many_pixels_is_refused(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (2, 2)).save(file, "PNG")
+    forged = bytearray(file.getvalue())
+    forged[16:24] = struct.pack(">II", 60_000, 60_000)
+    forged[29:33] = struct.pack(">I", zlib.crc32(forged[12:29]))
+    (tmp_path / "a.png").write_bytes(forged)
+    with pytest.raises(ValueError, match=r"^x\[0\]: it has far more than 89,478,485 pixels"):
+        addresses([tmp_path / "a.png"], [0], "x")
+
+
 def png_of(image: np.ndarray) -> bytes:
     return base64.b64decode(addresses([image], [0], "x")[0].partition(",")[2])
 

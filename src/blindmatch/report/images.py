@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,9 @@ def _jpeg(image: Picture) -> bytes:
 
 
 ALL_OF_THEM = 1_200_000  # bytes in the page: with the matrices, a report of 100 pairs stays below 2 MB
+_MOST_PIXELS = 4_000_000  # of a picture that is embedded as it is: a browser unpacks each to four bytes a pixel
 _SIDE = 64  # pixels; shown at about this size
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG before the size
 _KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
 
@@ -80,9 +82,9 @@ def addresses(images: Images | None, items: Iterable[int], name: str, sides: int
     Raises
     ------
     ValueError
-        If an item is not a picture; the message begins with `name`.
+        If an item is not a picture, or has too many pixels; the message begins with `name`.
     ImportError
-        If the files are too large, and Pillow is not installed to shrink them.
+        If the files or pictures are too large, and Pillow is not installed to shrink them.
     """
     if images is None:
         return {}
@@ -92,21 +94,47 @@ def addresses(images: Images | None, items: Iterable[int], name: str, sides: int
     room = ALL_OF_THEM // sides
     # A pixel takes three bytes, and base64 four thirds of that. Noise hardly compresses.
     side = int(np.clip(np.sqrt(room / (4 * max(len(wanted), 1))), 8, _SIDE))
-    found = {item: _address(images[item], side, f"{name}[{item}]") for item in wanted}
-    if sum(map(len, found.values())) <= room:
-        return found
-    files = {item: (f"{name}[{item}]", base64.b64decode(text.partition(",")[2])) for item, text in found.items()}
+    found = {item: _picture(images[item], side, f"{name}[{item}]") for item in wanted}
+    written = {item: _data_address(data, kind) for item, (data, kind, _) in found.items()}
+    if sum(map(len, written.values())) <= room and all(pixels <= _MOST_PIXELS for _, _, pixels in found.values()):
+        return written
+    files = {item: (f"{name}[{item}]", data) for item, (data, _, _) in found.items()}
     return {item: _data_address(small, "jpeg") for item, small in thumbnails(files, room).items()}
 
 
-def _address(image: Image, side: int, name: str) -> str:
+def _picture(image: Image, side: int, name: str) -> tuple[bytes, str, int]:
+    """The bytes of a file, its kind, and its number of pixels, as far as it says that."""
     data = _png(_shrunk(image, side, name)) if isinstance(image, np.ndarray) else image
     if isinstance(data, str | Path):
         data = bytes_of(data)
     kind = next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
     if kind is None or (kind == "webp" and data[8:12] != b"WEBP"):
         raise ValueError(f"{name} starts with {data[:8]!r}; expected a PNG, JPEG, GIF or WebP picture")
-    return _data_address(data, kind)
+    return data, kind, _pixels(data, kind)
+
+
+def _pixels(data: bytes, kind: str) -> int:
+    """How many pixels the header of a file announces; 0 if it is too short or damaged to say."""
+
+    def number(at: int, length: int, order: Literal["little", "big"] = "little") -> int:
+        return int.from_bytes(data[at : at + length], order)
+
+    if kind == "png":
+        return number(16, 4, "big") * number(20, 4, "big")
+    if kind == "gif":
+        return number(6, 2) * number(8, 2)
+    if kind == "webp" and data[12:16] == b"VP8X":
+        return (1 + number(24, 3)) * (1 + number(27, 3))
+    if kind == "webp" and data[12:16] == b"VP8L":
+        return (1 + (number(21, 4) & 0x3FFF)) * (1 + (number(21, 4) >> 14 & 0x3FFF))
+    if kind == "webp":
+        return (number(26, 2) & 0x3FFF) * (number(28, 2) & 0x3FFF)
+    at = 2  # JPEG: segments with their lengths, up to the one that begins a frame
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        if data[at + 1] in _FRAMES:
+            return number(at + 7, 2, "big") * number(at + 5, 2, "big")
+        at += 1 if data[at + 1] == 0xFF else 2 + number(at + 2, 2, "big")
+    return 0
 
 
 def _data_address(data: bytes, kind: str) -> str:
