@@ -376,3 +376,33 @@ def test_known_pairs_find_the_map_where_the_sets_alone_do_not():
 def test_bad_known_pairs(data, known, message):
     with pytest.raises(ValueError, match=message):
         bm.BlindAligner(**QUICK).fit(*data, known=known(*data))
+
+
+def test_views_of_a_side_are_brought_to_one_scale(world, data, new):
+    X, Y = data
+    # Columns that dwarf the others and say nothing, were it not for the scales.
+    other = 1e4 * world.seen(world.items(len(X)), 0, noise=0.0)[:, :6]
+    both, (mine, theirs) = bm.Views(X, 3.0 * X[:, ::-1]), new
+    fitted = bm.BlindAligner(**QUICK).fit(both, Y)
+    found = bm.Views(mine, 3.0 * mine[:, ::-1])
+    assert fitted.support_ > 0 and fitted.score(found, theirs)["top1"] > 0.5
+    assert (fitted.transform(found) == fitted.transform(found.columns)).all()
+    back = fitted.inverse_transform(theirs)
+    assert back.shape == (len(theirs), 28)
+    assert np.abs(back[:, 14:] - 3.0 * back[:, 13::-1]).max() < 0.5
+    light = bm.BlindAligner(**QUICK).fit(bm.Views(X, other, weights=[1, 1e-9]), Y)
+    assert light.score(bm.Views(mine, 0 * mine[:, :6]), theirs)["top1"] > 0.5
+    with pytest.raises(ValueError, match=r"X has views of \(6, 14\) columns; the aligner was fitted with \(14, 6\)"):
+        light.transform(bm.Views(mine[:, :6], mine))
+    with pytest.raises(ValueError, match="X has a view of weight 0, into which no point can be mapped; leave it out"):
+        bm.BlindAligner(**QUICK).fit(bm.Views(X, other, weights=[1, 0]), Y)
+
+
+def test_known_pairs_and_maps_in_files_may_be_of_views(data, new, tmp_path):
+    (X, Y), (mine, theirs) = data, new
+    twice = lambda points: bm.Views(points, 5.0 * points, labels=["one", "five"])  # noqa: E731
+    fitted = bm.BlindAligner(**QUICK).fit(Y, twice(X), known=(theirs[:5], twice(mine[:5])))
+    fitted.save(tmp_path / "map.npz")
+    loaded = bm.BlindAligner.load(tmp_path / "map.npz")
+    assert (loaded.transform(theirs) == fitted.transform(theirs)).all()
+    assert (loaded.inverse_transform(twice(mine)) == fitted.inverse_transform(twice(mine))).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -136,10 +136,13 @@ class BlindAligner(NamedOutput, BaseEstimator):
         X: ArrayLike | Views,
         Y: ArrayLike | Views,
         *,
-        known: tuple[ArrayLike, ArrayLike] | None = None,
+        known: tuple[ArrayLike | Views, ArrayLike | Views] | None = None,
         callback: Step | None = None,
     ) -> BlindAligner:
         """Align X (n, d) with Y (m, e); `callback` gets the name of each step, the parts that are done and their total.
+
+        Either may be ``bm.Views`` of several models: the map then leads from or to their columns, side by side, and
+        new points are given as views or as such columns.
 
         `known` is a pair of arrays: points of X's space, in X or not, and their partners in Y's space. They count in
         the matches of centres, and in every round of the refinement.
@@ -151,13 +154,14 @@ class BlindAligner(NamedOutput, BaseEstimator):
         plan, metrics = self._plan(len(source), len(target)), as_coordinates(self.metric)
         scalings = None
         if self.scale == "none":
-            some = [points[:: math.ceil(len(points) / _ENOUGH)] for points in (source, target)]
-            warn_of_units(
-                (name, np.asarray(rows, dtype=np.float64), None) for name, rows in zip("XY", some, strict=True)
-            )
-        else:
+            for name, side, points in (("X", X, source), ("Y", Y, target)):
+                few = np.asarray(points[:: math.ceil(len(points) / _ENOUGH)], dtype=np.float64)
+                parts = side.split(few) if isinstance(side, Views) else [few]
+                warn_of_units((name, part, None) for part in parts)
+        if self.scale != "none" or isinstance(X, Views) or isinstance(Y, Views):
             raw = source.astype(np.float64), target.astype(np.float64)
-            scalings = ColumnScaling.pair(*raw, self.scale)
+            first, second = ColumnScaling.pair(*raw, self.scale)
+            scalings = _for_views(first, X, raw[0], "X"), _for_views(second, Y, raw[1], "Y")
             source, target = scalings[0].transform(raw[0]), scalings[1].transform(raw[1])
         source, target = embedded(source, metrics[0], "X"), embedded(target, metrics[1], "Y")
         report = callback or (lambda step, done, total: None)
@@ -183,21 +187,22 @@ class BlindAligner(NamedOutput, BaseEstimator):
         self.support_ = alike - 1  # do not count the one that was kept
         self.target_directions_: Points | None = b
         self.n_features_in_ = source.shape[1]
+        self._widths = tuple(side.widths if isinstance(side, Views) else None for side in (X, Y))
         self._name_output(Y, target.shape[1])
         return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
+    def transform(self, X: ArrayLike | Views) -> FloatArray:
         """Map points of X's space to Y's space."""
         check_is_fitted(self, "alignment_")
-        return self.alignment_.forward(as_points(X, "X", len(self.alignment_.source.mean)))
+        return self.alignment_.forward(self._points(X, "X", 0))
 
-    def inverse_transform(self, Y: ArrayLike) -> FloatArray:
+    def inverse_transform(self, Y: ArrayLike | Views) -> FloatArray:
         """Map points of Y's space to X's space."""
         check_is_fitted(self, "alignment_")
-        return self.alignment_.backward(as_points(Y, "Y", len(self.alignment_.target.mean)))
+        return self.alignment_.backward(self._points(Y, "Y", 1))
 
     def kneighbors(
-        self, X: ArrayLike, n_neighbors: int = 10, *, candidates: ArrayLike | None = None
+        self, X: ArrayLike | Views, n_neighbors: int = 10, *, candidates: ArrayLike | Views | None = None
     ) -> tuple[FloatArray, IntArray]:
         """The nearest targets of each point of X's space, nearest first.
 
@@ -211,9 +216,9 @@ class BlindAligner(NamedOutput, BaseEstimator):
         Cosine distances in the common space, and row numbers of the candidates: both (n, n_neighbors).
         """
         check_is_fitted(self, "alignment_")
-        queries = self.alignment_.directions(as_points(X, "X", len(self.alignment_.source.mean)))
+        queries = self.alignment_.directions(self._points(X, "X", 0))
         if candidates is not None:
-            among = as_points(candidates, "candidates", len(self.alignment_.target.mean))
+            among = self._points(candidates, "candidates", 1)
             pool = self.alignment_.target.directions(self.alignment_.prepared(among, 1, "candidates"))
         elif self.target_directions_ is None:
             raise ValueError("candidates=None: a loaded map has no targets; pass candidates")
@@ -224,15 +229,15 @@ class BlindAligner(NamedOutput, BaseEstimator):
         cosines, indices = nearest(queries, pool, n_neighbors)
         return 1.0 - cosines, indices
 
-    def similarity(self, X: ArrayLike, Y: ArrayLike) -> FloatArray:
+    def similarity(self, X: ArrayLike | Views, Y: ArrayLike | Views) -> FloatArray:
         """(n, m) cosines between points of X's space and of Y's space, in the common space."""
         check_is_fitted(self, "alignment_")
-        ours = self.alignment_.directions(as_points(X, "X", len(self.alignment_.source.mean)))
-        points = as_points(Y, "Y", len(self.alignment_.target.mean))
+        ours = self.alignment_.directions(self._points(X, "X", 0))
+        points = self._points(Y, "Y", 1)
         theirs = self.alignment_.target.directions(self.alignment_.prepared(points, 1))
         return np.asarray(ours @ theirs.T, dtype=np.float64)
 
-    def score(self, X: ArrayLike, Y: ArrayLike, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
+    def score(self, X: ArrayLike | Views, Y: ArrayLike | Views, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
         """How well the map finds the partners of new points: row i of X belongs to row i of Y.
 
         Returns
@@ -266,10 +271,17 @@ class BlindAligner(NamedOutput, BaseEstimator):
         if kinds != {"score": ((), "f"), "support": ((), "i")}:
             raise ValueError(f"{path}: expected the numbers score and support with the map; found {', '.join(more)}")
         aligner.score_, aligner.support_ = float(more["score"]), int(more["support"])
-        aligner.target_directions_ = None
+        aligner.target_directions_, aligner._widths = None, (None, None)
         aligner.n_features_in_ = len(found.source.mean)
         aligner._name_output(None, len(found.target.mean))
         return aligner
+
+    def _points(self, values: ArrayLike | Views, name: str, side: int) -> Points:
+        """Points of the source (0) or the target (1), checked."""
+        frame, widths = (self.alignment_.source, self.alignment_.target)[side], self._widths[side]
+        if isinstance(values, Views) and widths is not None and values.widths != widths:
+            raise ValueError(f"{name} has views of {values.widths} columns; the aligner was fitted with {widths}")
+        return as_points(values, name, len(frame.mean))
 
     def _plan(self, *sizes: int) -> Plan:
         """Check the options."""
@@ -290,6 +302,15 @@ class BlindAligner(NamedOutput, BaseEstimator):
             at_least(self.sample_size, 10, "sample_size"),
             None if self.threads is None else at_least(self.threads, 1, "threads"),
         )
+
+
+def _for_views(scaling: ColumnScaling, given: ArrayLike | Views, columns: FloatArray, name: str) -> ColumnScaling:
+    """The scaling of a side that also brings several views to one scale, by their weights."""
+    if not isinstance(given, Views):
+        return scaling
+    if not given.weights.all():
+        raise ValueError(f"{name} has a view of weight 0, into which no point can be mapped; leave it out")
+    return replace(scaling, spread=scaling.spread / given.like(scaling.transform(columns)).scales)
 
 
 def _anchors(

@@ -22,10 +22,11 @@ _RANK = 1e-10  # axes with less than this share of the largest variance are roun
 
 
 def as_points(values: ArrayLike | Views, name: str, features: int | None = None) -> NDArray[Any]:
-    """Return `values` as a two-dimensional array of real, finite numbers, without a copy if it is one already."""
-    if isinstance(values, Views):
-        raise ValueError(f"{name} holds views; an alignment has one space a side: {name}.concatenated() is one")
-    points = as_array(values, name)
+    """Return `values` as a two-dimensional array of real, finite numbers, without a copy if it is one already.
+
+    Views are laid side by side.
+    """
+    points = as_array(values.columns if isinstance(values, Views) else values, name)
     if points.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {points.dtype}; expected real numbers")
     if points.ndim != 2:

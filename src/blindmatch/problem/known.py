@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 
 from blindmatch.errors import shown
 from blindmatch.geometry.kernels import unit_rows
+from blindmatch.geometry.views import Views
 from blindmatch.problem.distortion import Distortion
 from blindmatch.validation import FloatArray, IntArray, as_floats
 
@@ -79,7 +80,8 @@ class Known:
             return known
         if not isinstance(known, tuple | list) or len(known) != 2:
             raise ValueError(f"known={shown(known)}; expected a pair of arrays: other sources, and their partners")
-        given = as_floats(known[0], "known[0]"), as_floats(known[1], "known[1]")
+        columns = [side.columns if isinstance(side, Views) else side for side in known]
+        given = as_floats(columns[0], "known[0]"), as_floats(columns[1], "known[1]")
         if len(given[0]) != len(given[1]):
             raise ValueError(
                 f"known has {len(given[0])} sources and {len(given[1])} targets; row i must be the partner of row i"
