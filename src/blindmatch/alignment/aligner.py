@@ -155,8 +155,8 @@ class BlindAligner(NamedOutput, BaseEstimator):
         scalings = None
         if self.scale == "none":
             for name, side, points in (("X", X, source), ("Y", Y, target)):
-                few = np.asarray(points[:: math.ceil(len(points) / _ENOUGH)], dtype=np.float64)
-                parts = side.split(few) if isinstance(side, Views) else [few]
+                some = np.asarray(points[:: math.ceil(len(points) / _ENOUGH)], dtype=np.float64)
+                parts = side.split(some) if isinstance(side, Views) else [some]
                 warn_of_units((name, part, None) for part in parts)
         if self.scale != "none" or isinstance(X, Views) or isinstance(Y, Views):
             raw = source.astype(np.float64), target.astype(np.float64)
