@@ -17,6 +17,7 @@ from blindmatch.cli.progress import Listener, ProgressLine, busy
 from blindmatch.io.qaplib import read_sln
 from blindmatch.solvers.progress import Progress
 from blindmatch.solving.limits import note_limit
+from blindmatch.trust.assessment import Schedule
 
 NUG5 = "5  0 1 1 2 3 1 0 2 1 2 1 2 0 1 2 2 1 1 0 1 3 2 2 1 0  0 5 2 4 1 5 0 3 0 2 2 3 0 0 0 4 0 0 0 5 1 2 0 5 0"
 
@@ -186,11 +187,11 @@ def test_the_default_limit_is_told():
 def test_an_assessment_takes_as_long_again_as_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def assess(result: object, plan: object, given: object, time_limit: float) -> None:
-        asked.append(time_limit)
+    def assess(result: object, plan: object, schedule: Schedule) -> None:
+        asked.append(schedule._limit)
         raise ValueError("enough")
 
-    monkeypatch.setattr("blindmatch.cli.answers.assess_with_progress", assess)
+    monkeypatch.setattr("blindmatch.cli.answers.assess_result", assess)
     for words in (["-t", "6"], [], ["-t", "none"]):
         run("match", "a.npy", "b.npy", "--assess", *words)
     assert asked == [6.0, 60.0, 60.0]

@@ -10,7 +10,7 @@ from commands import answer, run, write_two_sets
 from strategies import rng_of
 
 import blindmatch as bm
-from blindmatch.cli.shell_words import in_shell_words
+from blindmatch.cli.options import in_shell_words
 from blindmatch.matching.price import Price, suggest_price
 from blindmatch.problem.distortions import MutualKNN, as_distortion
 

@@ -37,7 +37,8 @@ def test_version_and_help_import_nothing_heavy(words: tuple[str, ...]) -> None:
 
 def test_commands_are_loaded_when_they_run() -> None:
     tell = "import sys; print([name for name in sys.modules if name.startswith('blindmatch.cli.commands.')])"
-    for words, loaded in ((("--version",), []), (("match", "--help"), ["blindmatch.cli.commands.match"])):
+    runs = {("--version",): [], ("match", "--help"): [], ("doctor", "--json"): ["blindmatch.cli.commands.about"]}
+    for words, loaded in runs.items():
         code = f"{command(*words)}\n{tell}"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
         assert done.stdout.splitlines()[-1] == str(loaded), done.stderr
@@ -52,7 +53,7 @@ class Interrupt:
             signal.raise_signal(number)
 
 module, number = sys.argv[1], int(sys.argv.pop(2))
-sys.argv[1] = "match"
+sys.argv[1:] = ["match", "a.npy", "b.npy"]
 sys.meta_path.insert(0, Interrupt())
 from blindmatch.cli import main
 main()

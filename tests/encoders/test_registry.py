@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from blindmatch.cli.app import app
-from blindmatch.cli.encoding import SMALL
+from blindmatch.cli.commands.embed import SMALL
 from blindmatch.encoders import load_image_encoder, load_text_encoder
 from blindmatch.encoders.registry import find_model, identifier, list_models
 

@@ -1,32 +1,22 @@
-"""The typer application of the ``blindmatch`` command: help, version, exit codes, and commands that load lazily."""
+"""The typer application of the ``blindmatch`` command: help, version and exit codes."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
-from importlib import import_module
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
-from blindmatch.cli.options import RARE, as_typer_function
+from blindmatch.cli.options import COMMANDS, RARE, as_typer_function
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-# All commands, in the order in which a new user needs them, and the file in `commands` that has each.
-PANELS = {
-    "Match": {
-        **dict.fromkeys(("demo", "match", "match-columns"), "match"),
-        **{name: name for name in ("classify", "align", "compare", "subsets")},
-    },
-    "Check": dict.fromkeys(("verify", "assess", "report"), "saved"),
-    "Make embeddings": {"embed": "embed", "models": "models"},
-    "Assignment problems": dict.fromkeys(("solve", "convert", "solvers"), "problems"),
-    "About": {"doctor": "doctor", "experiment": "experiment"},
-}
+# The names of all commands, in the order in which a new user needs them.
+PANELS: dict[str, list[str]] = {}
+for _name, _entry in COMMANDS.items():
+    if "panel" in _entry:
+        PANELS.setdefault(_entry["panel"], []).append(_name)
 EXIT_CODES = {
     0: "done",
     1: "something failed (no package, no memory, a file that cannot be written, a certificate that proves nothing)",
@@ -43,12 +33,8 @@ Examples:
   [bold]blindmatch verify a.npz b.npz c.npz[/bold]                  ... and check it without any solver
   [bold]blindmatch solve nug12.dat --time-limit 60[/bold]           a quadratic assignment problem
 """
-
-
 _MANY = 20  # options of a command whose rarely used ones are not shown at first
-
 _USAGE: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of the copy that typer brings along
-_declared: dict[str, Application] = {}  # by the files in `commands`
 
 
 def _complain_about_usage(error: Any) -> None:
@@ -84,18 +70,18 @@ class Command(_HelpWithExamples, TyperCommand):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._rare = [one for one in self.params if one.name in RARE] if len(self.params) > _MANY else []
+        self._rare: list[Any] = [one for one in self.params if one.name in RARE] if len(self.params) > _MANY else []
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help page, without what is rarely used unless all of it is wanted."""
         hidden = [] if ctx.meta.get("all options") else [one for one in self._rare if not getattr(one, "hidden", False)]
         for one in hidden:
-            one.hidden = True  # type: ignore[attr-defined]
+            one.hidden = True
         try:
             super().format_help(ctx, formatter)
         finally:
             for one in hidden:
-                one.hidden = False  # type: ignore[attr-defined]
+                one.hidden = False
         if hidden:
             output().print(f"{len(hidden)} more options: {ctx.command_path} --help-all\n", highlight=False)
 
@@ -113,7 +99,7 @@ class Group(_HelpWithExamples, TyperGroup):
 
 
 class Commands(Group):
-    """The commands of `PANELS`, in their order, each loaded on first use."""
+    """The commands of `PANELS`, in their order, each declared on first use."""
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command. A wrong option is reported in one line, like any other mistake."""
@@ -140,8 +126,7 @@ class Commands(Group):
         """The command of that name, in its panel; None if there is none."""
         panel = next((title for title, names in PANELS.items() if name in names), None)
         if panel is not None and name not in self.commands:
-            import_module(f"blindmatch.cli.commands.{PANELS[panel][name]}")
-            command: Any = typer.main.get_command(_declared[name])
+            command: Any = typer.main.get_command(_declared(name))
             command.name, command.rich_help_panel = name, panel
             self.commands[name] = command
         return self.commands.get(name)
@@ -169,42 +154,23 @@ def with_bare_log(arguments: list[str]) -> list[str]:
     return whole
 
 
-class Application(typer.Typer):
-    """A typer application whose help ends with examples, and whose commands take groups of options."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"cls": Group, "no_args_is_help": True, "rich_markup_mode": "rich", **options})
-
-    def command(self, *examples: Any, note: str = "", **options: Any) -> Callable[[Function], Function]:
-        """Declare a command, with examples for its help."""
-        declare = super().command(**{"cls": Command, "epilog": _in_lines(examples) + note, **options})
-
-        def decorate(function: Function) -> Function:
-            declare(as_typer_function(function))
-            return function
-
-        return decorate
+_LOOK: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": "rich"}
 
 
-def command(*examples: str, note: str = "") -> Callable[[Function], Function]:
-    """Declare a command: a function in a file of `commands`."""
-
-    def decorate(function: Function) -> Function:
-        own = _declared[function.__name__.replace("_", "-")] = Application(add_completion=False)
-        return own.command(*examples, note=note)(function)
-
-    return decorate
-
-
-def group(name: str, text: str, *examples: str) -> Application:
-    """Declare a group of commands, such as ``embed``."""
-    own = _declared[name] = Application(add_completion=False, help=text, epilog=_in_lines(examples))
+def _declared(name: str) -> typer.Typer:
+    """A command, or a group of commands, as `commands.toml` declares it."""
+    members = [member for member, entry in COMMANDS.items() if entry.get("group") == name]
+    about = {"help": COMMANDS[name]["help"], "epilog": _examples(name)} if members else {}
+    own = typer.Typer(cls=Group, add_completion=False, **_LOOK, **about)
+    for member in members or [name]:
+        own.command(member, cls=Command, epilog=_examples(member))(as_typer_function(member))
     return own
 
 
-def _in_lines(examples: tuple[str, ...]) -> str:
+def _examples(name: str) -> str:
     """The end of a help text: commands to copy, one per line."""
-    return "Examples:\n\n" + "\n\n".join(f"  [bold]{line}[/bold]" for line in examples)
+    lines = "\n\n".join(f"  [bold]{line}[/bold]" for line in COMMANDS[name]["examples"])
+    return f"Examples:\n\n{lines}{COMMANDS[name].get('note', '')}"
 
 
 def show_version(wanted: bool) -> None:
@@ -216,7 +182,7 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-app = Application(
+app = typer.Typer(
     cls=Commands,
     name="blindmatch",
     pretty_exceptions_show_locals=False,
@@ -225,6 +191,7 @@ app = Application(
     + "\nEvery command has examples of its own: blindmatch match --help\n"
     + "Exit codes:\n"
     + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items()),
+    **_LOOK,
 )
 
 

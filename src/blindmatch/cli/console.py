@@ -21,6 +21,7 @@ from blindmatch.io.json_values import json_finite
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 BAD_INPUT, FAILED, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 UNBOUNDED = 100_000  # columns: nothing is that wide
@@ -153,3 +154,17 @@ def _nearest(path: Path) -> str:
 def echo_json(values: dict[str, Any] | list[Any]) -> None:
     """Print JSON that every parser accepts: numbers that are not finite become null."""
     typer.echo(json.dumps(json_finite(values), allow_nan=False))
+
+
+def plain_table(*heads: str, tight: bool = False) -> Table:
+    """A table without borders; a head ends with ">" (aligned right), "^" (centred) or "|" (not wrapped)."""
+    from rich.table import Table
+
+    look: dict[str, Any] = {"padding": (0, 1, 0, 0), "box": None} if tight else {}
+    table = Table(show_edge=False, pad_edge=False, **look)
+    for head in heads:
+        title = head.rstrip("|>^")
+        marks = head[len(title) :]
+        wrapped: dict[str, Any] = {"no_wrap": True} if "|" in marks else {"overflow": "fold"}
+        table.add_column(title, justify="right" if ">" in marks else "center" if "^" in marks else "left", **wrapped)
+    return table

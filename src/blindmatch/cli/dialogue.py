@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 from blindmatch.cli.console import plain
+from blindmatch.cli.options import Given
 from blindmatch.io.files import text_of, write_atomically
 from blindmatch.problem.task import Task
 from blindmatch.solving.result import Result
@@ -19,11 +20,12 @@ from blindmatch.solving.result import Result
 _HELP = "the number of a candidate, the name or =INDEX of another target, Enter to skip, q to end"
 
 
-def check_dialogue(asks: bool, quiet: bool, answers: Path | None) -> None:
+def check_dialogue(given: Given) -> None:
     """Refuse a dialogue with nobody, and make the file for the answers."""
-    if not asks:
+    answers = given.known_pairs
+    if not given.ask:
         return
-    if quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if given.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError("--ask needs a terminal, and no --json: somebody must answer")
     if answers is not None and not answers.exists():
         write_atomically(answers, lambda file: file.write(b"source,target\n"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from blindmatch.cli.answers import with_title
 from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
-from blindmatch.cli.options import ItemOptions, TaskOptions
+from blindmatch.cli.options import Given
 from blindmatch.cli.pairs import metric_names, pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
@@ -34,36 +33,35 @@ from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray, as_array
 
 
-@dataclass(frozen=True)
 class TaskInput:
     """Two files of embeddings, how they are compared, and what is known about pairs and items."""
 
-    source: Path
-    target: Path
-    what: TaskOptions = field(default_factory=TaskOptions)
-    items: ItemOptions = field(default_factory=ItemOptions)
+    def __init__(self, given: Given) -> None:
+        self._given = given
 
     @property
     def paths(self) -> list[Path]:
         """The files that are read."""
-        return [self.source, self.target, *pair_files(self.what), *item_files(self.items)]
+        return [self._given.source, self._given.target, *pair_files(self._given), *item_files(self._given)]
 
     def _settings(self, matched: Task) -> dict[str, str]:
         """The options of the task, for the report."""
+        given = self._given
         return {
-            "source": self.source.name,
-            "target": self.target.name,
-            "distortion": self.what.distortion,
-            "standardize": str(self.what.standardize),
-            "scale": self.what.scale,
+            "source": given.source.name,
+            "target": given.target.name,
+            "distortion": given.distortion,
+            "standardize": str(given.standardize),
+            "scale": given.scale,
             **self.tables.settings,
-            **pair_settings(self.what, matched.hints.unmatched_cost),
+            **pair_settings(given, matched.hints.unmatched_cost),
             **({} if matched.price is None else {"matched at other prices": matched.price.text}),
         }
 
     @cached_property
     def _embeddings(self) -> tuple[Embeddings, Embeddings]:
-        return named(self.items, _load_side(self.source, self.what, 0), _load_side(self.target, self.what, 1))
+        given = self._given
+        return named(given, _load_side(given.source, given, 0), _load_side(given.target, given, 1))
 
     @property
     def labelled(self) -> bool:
@@ -75,7 +73,7 @@ class TaskInput:
         """The task."""
         with busy("reading"):
             self._items  # noqa: B018 (errors in them are reported before a long run)
-            task = task_of(*self._embeddings, self.what)
+            task = task_of(*self._embeddings, self._given)
             if not task.too_large:
                 task.kernels  # noqa: B018 (the same)
             return task
@@ -87,32 +85,32 @@ class TaskInput:
 
     @cached_property
     def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:
-        return partners(self.items, *self._embeddings), pictures(self.items, *self._embeddings)
+        return partners(self._given, *self._embeddings), pictures(self._given, *self._embeddings)
 
-    def match(self, result: Result, settings: dict[str, str]) -> Match:
+    def match(self, result: Result) -> Match:
         """All that a report says about a result."""
         _, (source_images, target_images) = self._items
-        truth = partners(self.items, *self._embeddings, result.permutation.tolist())
+        given, truth = self._given, partners(self._given, *self._embeddings, result.permutation.tolist())
         assert isinstance(result.task, Task)
-        title = f"{self.source.name} matched with {self.target.name}"
-        result = with_title(result, title, {**self._settings(result.task), **settings})
+        title = f"{given.source.name} matched with {given.target.name}"
+        result = with_title(result, title, {**self._settings(result.task), **given.settings})
         return Match(result, truth=truth, source_images=source_images, target_images=target_images)
 
 
-def _load_side(path: Path, what: TaskOptions, at: int) -> Embeddings:
+def _load_side(path: Path, given: Given, at: int) -> Embeddings:
     """Read the source (0) or the target (1)."""
-    rule, told = what.missing, ""
-    if what.graph:
+    rule, told = given.missing, ""
+    if given.graph:
         files = split_parts(path)
         matrices, nodes = graph_layers(files, str(path))
         parts = tuple(zip([file.stem for file in files], matrices, strict=True))
         return Embeddings(matrices[0], nodes, parts=parts if len(parts) > 1 else ())
-    if what.metric != "precomputed":
+    if given.metric != "precomputed":
         if rule in RULES:
             raise ValueError(f"--missing {rule} is for --metric precomputed; expected {', '.join(MISSING)} for tables")
         if rule is not None and rule not in MISSING:
             raise unknown_name("missing", rule, MISSING)
-        names = metric_names(what.metric)
+        names = metric_names(given.metric)
         gower = (names if isinstance(names, str) else names[at]) == "gower"
         return load_embeddings(path, missing="distance" if gower and rule is None else rule, categories=gower)
     if rule is not None and rule not in RULES:
@@ -146,9 +144,10 @@ def side_of(read: Embeddings) -> FloatArray | Views:
     return Views.of(read) or read.values
 
 
-def read_certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float, Certificate]:
+def read_certified(given: Given) -> tuple[QAP, float, Certificate]:
     """A problem, the least cost of any match that it leaves out, and a certificate: of one file, or of several."""
-    if len(files) < 3 and what != TaskOptions():
+    files = given.files
+    if len(files) < 3 and given.changed("task"):
         raise ValueError(f"{files[0]} has a problem: options that say how two sets are compared do not apply to it")
     if len(files) == 1:
         saved = read_saved(files[0])
@@ -160,7 +159,9 @@ def read_certified(files: Sequence[Path], what: TaskOptions) -> tuple[QAP, float
     certificate = Certificate.load(files[-1])
     if len(files) == 2:  # the checker complains if the certificate has another size
         return load_problem(files[0]), math.inf, certificate
-    return *TaskInput(files[0], files[1], what).task.of_size(certificate.size), certificate
+    nothing = dict.fromkeys(("truth", "source_names", "target_names", "source_images", "target_images"))
+    sides = TaskInput(Given(**vars(given), **nothing, source=files[0], target=files[1]))
+    return *sides.task.of_size(certificate.size), certificate
 
 
 def read_match(path: Path) -> Result:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from blindmatch.cli.options import ItemOptions
+from blindmatch.cli.options import Given
 from blindmatch.cli.pairs import read_pairs
 from blindmatch.io.embeddings import Embeddings
 from blindmatch.io.files import bytes_of, text_of
@@ -21,43 +21,43 @@ Pictures = dict[int, bytes]
 Partners = tuple[list[int], list[int]]  # sources and targets with the same names
 
 
-def item_files(items: ItemOptions) -> list[Path]:
+def item_files(given: Given) -> list[Path]:
     """The files that are read; of pictures, only the lists of them."""
-    given = (items.source_names, items.target_names, items.source_images, items.target_images)
-    truth = [] if items.truth in (None, SAME_ROWS, SAME_NAMES) else [Path(items.truth or "")]
-    return [*(path for path in given if path is not None and not path.is_dir()), *truth]
+    files = (given.source_names, given.target_names, given.source_images, given.target_images)
+    truth = [] if given.truth in (None, SAME_ROWS, SAME_NAMES) else [Path(given.truth)]
+    return [*(path for path in files if path is not None and not path.is_dir()), *truth]
 
 
-def check_items(items: ItemOptions, report: Path | None) -> None:
-    """Pictures are for a report, and the truth is a file or one of two words."""
-    if items.truth not in (None, SAME_ROWS, SAME_NAMES) and not Path(items.truth or "").exists():
-        raise ValueError(f"--truth {items.truth}: no such file, and neither '{SAME_ROWS}' nor '{SAME_NAMES}'")
-    for option, path in (("--source-images", items.source_images), ("--target-images", items.target_images)):
-        if path is not None and report is None:
+def check_items(given: Given) -> None:
+    """Refuse pictures without a report to show them, and a truth that is neither a file nor one of two words."""
+    if given.truth not in (None, SAME_ROWS, SAME_NAMES) and not Path(given.truth).exists():
+        raise ValueError(f"--truth {given.truth}: no such file, and neither '{SAME_ROWS}' nor '{SAME_NAMES}'")
+    for option, path in (("--source-images", given.source_images), ("--target-images", given.target_images)):
+        if path is not None and "report" in vars(given) and given.report is None:
             raise ValueError(f"{option} {path}: pictures are shown in a report; add --report FILE")
 
 
-def named(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
+def named(given: Given, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
     """The embeddings with the names from these files, if any."""
-    if items.source_names is not None:
-        source = replace(source, names=tuple(_lines(items.source_names, len(source), "--source-names")))
-    if items.target_names is not None:
-        target = replace(target, names=tuple(_lines(items.target_names, len(target), "--target-names")))
+    if given.source_names is not None:
+        source = replace(source, names=tuple(_lines(given.source_names, len(source), "--source-names")))
+    if given.target_names is not None:
+        target = replace(target, names=tuple(_lines(given.target_names, len(target), "--target-names")))
     return source, target
 
 
 def partners(
-    items: ItemOptions, source: Embeddings, target: Embeddings, permutation: Sequence[int] | None = None
+    given: Given, source: Embeddings, target: Embeddings, permutation: Sequence[int] | None = None
 ) -> list[int] | None:
     """The true partner of each source, -1 if it has none; None if nothing is known.
 
     With names that occur several times, a pair of the match is true if its names agree.
     """
-    if items.truth is None:
+    if given.truth is None:
         return None
-    if items.truth == SAME_ROWS:
+    if given.truth == SAME_ROWS:
         return [i if i < len(target) else -1 for i in range(len(source))]
-    rows = _same_names(source, target) if items.truth == SAME_NAMES else _listed(items.truth, source, target)
+    rows = _same_names(source, target) if given.truth == SAME_NAMES else _listed(given.truth, source, target)
     found = [-1] * len(source) if permutation is None else permutation
     # Of targets with the same name each is right: first those that the match chose, then any that are left.
     true, taken = [-1] * len(source), set[int]()
@@ -90,27 +90,27 @@ def _listed(truth: str, source: Embeddings, target: Embeddings) -> list[Partners
     return list(found[0].values())
 
 
-def shown_match(items: ItemOptions, result: Result) -> Match:
+def shown_match(given: Given, result: Result) -> Match:
     """A saved match with what these files know about its items."""
     task = result.task
     if not isinstance(task, Task):
-        if items != ItemOptions():
+        if given.changed("items"):
             raise ValueError("--truth, names and images are for embeddings; a problem has only indices")
         return Match(result)
     source, target = Embeddings(task.sides[0], task.source_names), Embeddings(task.sides[1], task.target_names)
-    source, target = named(items, source, target)
+    source, target = named(given, source, target)
     task = task.changed(source_names=source.names, target_names=target.names)
-    images = pictures(items, source, target)
-    truth = partners(items, source, target, result.permutation.tolist())
+    images = pictures(given, source, target)
+    truth = partners(given, source, target, result.permutation.tolist())
     return Match(replace(result, task=task), result.assessment, truth, images[0], images[1])
 
 
-def pictures(items: ItemOptions, source: Embeddings, target: Embeddings) -> tuple[Pictures | None, Pictures | None]:
+def pictures(given: Given, source: Embeddings, target: Embeddings) -> tuple[Pictures | None, Pictures | None]:
     """Small pictures of the items, as far as there are any."""
-    room = ALL_OF_THEM // (1 + (items.source_images is not None and items.target_images is not None))
+    room = ALL_OF_THEM // (1 + (given.source_images is not None and given.target_images is not None))
     return (
-        _pictures(items.source_images, source, "--source-images", room),
-        _pictures(items.target_images, target, "--target-images", room),
+        _pictures(given.source_images, source, "--source-images", room),
+        _pictures(given.target_images, target, "--target-images", room),
     )
 
 

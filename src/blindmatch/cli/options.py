@@ -1,28 +1,32 @@
-"""The options of the commands: groups of them, and what `options.toml` says about each."""
+"""The commands and options that `commands.toml` declares, as typer takes them, and as errors name them."""
 
 from __future__ import annotations
 
 import inspect
 import math
+import re
 import tomllib
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from blindmatch.cli.console import one_line_errors
-from blindmatch.cli.shell_words import in_shell_words
 
-File = Path | None
-Files = tuple[Path, Path] | None
-Words = list[str] | None
+if TYPE_CHECKING:
+    from blindmatch.experiments.executors import Engine
 
-_DECLARED: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-PANELS = {
+_DECLARED: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
+)
+COMMANDS: dict[str, dict[str, Any]] = _DECLARED["commands"]
+_SECTIONS = {name: entries for name, entries in _DECLARED.items() if name not in ("commands", "groups")}
+_PANELS = {
     "pairs": "Options for what is known about the pairs",
     "items": "Options for what is known about the items; the matching never sees it",
     "limits": "Options that end a run, or ask for more",
@@ -31,13 +35,67 @@ PANELS = {
 # Options that the help of a command with many options shows only with --help-all.
 RARE = {
     name
-    for section in _DECLARED.values()
-    for name, entry in section.items()
+    for entries in _SECTIONS.values()
+    for name, entry in entries.items()
     if isinstance(entry, dict) and (entry.get("rare") or entry.get("panel") == "run")
+}
+_TYPES: dict[str, Any] = {
+    **{"text": str, "int": int, "float": float, "flag": bool, "path": Path},
+    **{"texts": list[str], "paths": list[Path], "pair": tuple[Path, Path]},
 }
 
 
-def time_limit(text: Any) -> Any:
+class Given(SimpleNamespace):
+    """The options of a command as attributes."""
+
+    def of(self, group: str) -> dict[str, Any]:
+        """The options of a group by their names."""
+        return {name: getattr(self, name) for name in _expanded([f"@{group}"])}
+
+    def changed(self, group: str) -> bool:
+        """Return True if an option of a group has another value than its default."""
+        return any(value != _entry("shared", name).get("default") for name, value in self.of(group).items())
+
+    @property
+    def seconds(self) -> float | None:
+        """The time limit of a match; None for no limit."""
+        from blindmatch.solving.limits import as_seconds
+
+        return as_seconds(self.time_limit)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The options of the solver, for the report."""
+        return {
+            "solver": self.solver,
+            "time limit": "none" if self.seconds is None else f"{self.seconds:g} s",
+            "seed": str(self.seed),
+            "threads": "all cores" if self.threads is None else str(self.threads),
+        }
+
+
+def make_engine(given: Given) -> Engine | None:
+    """The place of the computation; None for this process."""
+    if given.engine is None:
+        if given.workers is not None or given.address is not None or given.job:
+            raise ValueError("--workers, --address and --job need --engine")
+        return None
+    from blindmatch.experiments import executors
+    from blindmatch.experiments.protocol import parse_assignments
+
+    job = {key: int(text) if text.isdigit() else text for key, text in parse_assignments(given.job).items()}
+    return executors.make_engine(given.engine, workers=given.workers, address=given.address, options=job)
+
+
+@contextmanager
+def open_engine(given: Given, folder: Path) -> Iterator[tuple[Engine | None, Executor | None]]:
+    """The engine and its executor."""
+    engine = make_engine(given)
+    with nullcontext() if engine is None else engine.open(folder) as executor:
+        yield engine, executor
+
+
+def _time_limit(text: Any) -> Any:
     """Seconds, None for the word none, or "auto", from the command line or from a default."""
     if text in (None, "none", "auto"):
         return None if text == "none" else text
@@ -50,7 +108,7 @@ def time_limit(text: Any) -> Any:
     return seconds
 
 
-def price(text: Any) -> Any:
+def _price(text: Any) -> Any:
     """The price of unmatched items: a number, or "auto"."""
     if text in (None, "auto"):
         return text
@@ -60,195 +118,126 @@ def price(text: Any) -> Any:
         raise typer.BadParameter(f"{text!r}; expected a number of at least 0, or auto") from None
 
 
-def price_or_none(text: Any) -> Any:
+def _price_or_none(text: Any) -> Any:
     """The same; the word none leaves nothing unmatched."""
-    return None if text in (None, "none") else price(text)
+    return None if text == "none" else _price(text)
 
 
-def seed(text: Any) -> Any:
+def _seed(text: Any) -> Any:
     """The seed of a run."""
     if not (str(text).isdecimal() and int(text) < 2**32):
         raise typer.BadParameter(f"{text!r}; expected an integer from 0 to 4294967295")
     return int(text)
 
 
-_KEYWORD, _NONE = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-_PARSERS = {"time_limit": time_limit, "price": price, "price_or_none": price_or_none, "seed": seed}
-# Names that a shell completes: the module that knows them, and what it knows.
-_COMPLETED: dict[str, tuple[str, Callable[[Any], Iterable[str]]]] = {
-    "solvers": ("solvers", lambda module: module.SOLVERS),
-    "distortions": ("problem.distortions", lambda module: module.DISTORTIONS),
-    "scales": ("geometry.columns", lambda module: module.SCALES),
-    "metrics": ("geometry.metrics", lambda module: (*module.METRICS, "precomputed")),
-    "coordinates": ("alignment.metric", lambda module: module.COORDINATES),
-    "demo_data": ("demo", lambda module: module.DATASETS),
-    "experiments": ("experiments", lambda module: module.NAMES),
-    "models": ("encoders.registry", lambda module: (model.name for model in module.list_models())),
-}
+_PARSERS = {"time_limit": _time_limit, "price": _price, "price_or_none": _price_or_none, "seed": _seed}
 
 
-def _completion(kind: str | None) -> Callable[[str], list[str]] | None:
-    """Complete to known names; what knows them is imported when the shell asks."""
-    if kind is None:
-        return None
-    module, names = _COMPLETED[kind]
+def as_typer_function(command: str) -> Callable[..., None]:
+    """The function of a command as typer takes it: its file is loaded when it runs."""
+    function, flags, parameters = command.replace("-", "_"), {}, []
+    for name in _expanded(COMMANDS[command]["options"]):
+        flags[name], parameter = _declaration(name, _entry(function, name))
+        parameters.append(parameter)
 
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names(import_module(f"blindmatch.{module}")) if name.startswith(incomplete)]
-
-    return complete
-
-
-def as_typer_function(function: Callable[..., None]) -> Callable[..., None]:
-    """The function of a command as typer wants it.
-
-    A parameter whose type is one of the groups below becomes the options of that group. Errors that a user can fix are
-    shown in one line, in the words of a shell.
-    """
-    groups: dict[str, Any] = {}
-    parameters, flags = [], {}
-
-    def declare(name: str, kind: Any, default: Any) -> None:
-        flags[name], annotation = _declaration(function.__name__, name, kind, default)
-        parameters.append(inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation))
-
-    hints = get_type_hints(function)
-    for given in inspect.signature(function).parameters.values():
-        kind = hints[given.name]
-        if is_dataclass(kind):
-            groups[given.name] = kind
-            types = get_type_hints(kind)
-            for field in fields(kind):
-                declare(field.name, types[field.name], _NONE if field.default is MISSING else field.default)
-        else:
-            declare(given.name, kind, given.default)
-
-    @wraps(function)
     def run(**values: Any) -> None:
-        given = dict(values)
-        with one_line_errors(lambda message: in_shell_words(message, flags, given)):
-            for name, kind in groups.items():
-                values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
-            function(**values)
+        module = import_module(f"blindmatch.cli.commands.{COMMANDS[command]['module']}")
+        with one_line_errors(lambda message: in_shell_words(message, flags, values)):
+            getattr(module, function)(Given(**values))
 
+    run.__doc__ = COMMANDS[command]["help"]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
 
 
-def _declaration(command: str, name: str, kind: Any, default: Any) -> tuple[str, Any]:
-    """The name of a parameter in a shell, and its type for typer."""
-    entry = _DECLARED.get(command, {}).get(name) or _DECLARED["shared"][name]
-    entry = {"help": entry} if isinstance(entry, str) else entry
+def _expanded(names: Iterable[str]) -> list[str]:
+    """The names of options, with those of each group in its place."""
+    groups = _DECLARED["groups"]
+    return [one for name in names for one in (_expanded(groups[name[1:]]) if name[0] == "@" else [name])]
+
+
+def _entry(command: str, name: str) -> dict[str, Any]:
+    """The declaration of an option."""
+    entry = _SECTIONS.get(command, {}).get(name) or _SECTIONS["shared"][name]
+    return {"help": entry} if isinstance(entry, str) else entry
+
+
+def _declaration(name: str, entry: dict[str, Any]) -> tuple[str, inspect.Parameter]:
+    """The name of an option in a shell, and its parameter for typer."""
+    default = entry.get("default")
+    kind = _TYPES[entry["type"]] if "type" in entry else str if default is None else type(default)
+    if "parser" in entry:
+        kind = Any
+    elif default is None and not entry.get("required"):
+        kind = kind | None
     common = {
         "help": entry["help"],
         "parser": _PARSERS.get(entry.get("parser", "")),
-        "autocompletion": _completion(entry.get("complete")),
+        "autocompletion": _completion(entry["complete"]) if "complete" in entry else None,
         "show_default": entry.get("show_default", True),
     }
-    if "argument" in entry:
-        return entry["argument"], Annotated[kind, typer.Argument(metavar=entry["argument"], **common)]
     flag = f"--{name.replace('_', '-')}"
-    names = entry.get(
-        "flags", flag if default is False else ""
-    ).split()  # typer adds --no-... where it chooses the name
-    option = typer.Option(
-        *names, metavar=entry.get("metavar"), rich_help_panel=PANELS.get(entry.get("panel", "")), **common
+    names = entry.get("flags", flag if default is False else "").split()  # typer adds --no-... to a name of its own
+    if "argument" in entry:
+        flag, option = entry["argument"], typer.Argument(metavar=entry["argument"], **common)
+    else:
+        panel = _PANELS.get(entry.get("panel", ""))
+        option = typer.Option(*names, metavar=entry.get("metavar"), rich_help_panel=panel, **common)
+    if entry.get("required"):
+        default = inspect.Parameter.empty
+    elif default is not None and kind is Path:
+        default = Path(default)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return max(names, key=len, default=flag), inspect.Parameter(
+        name, keyword, default=default, annotation=Annotated[kind, option]
     )
-    return max(names, key=len, default=flag), Annotated[kind, option]
 
 
-@dataclass(frozen=True)
-class TaskOptions:
-    """Options of the task: how two sets are compared, and what is known about the pairs."""
+def _completion(words: str) -> Callable[[str], list[str]]:
+    """Complete to known names; what knows them is imported when the shell asks."""
 
-    distortion: str = "gw"
-    metric: str = "euclidean"
-    neighbors: str | None = None
-    missing: str | None = None
-    weights: str | None = None
-    graph: bool = False
-    edge_weights: str = "none"
-    crossed: File = None
-    scale: str = "none"
-    standardize: bool = True
-    known: Words = None
-    known_pairs: File = None
-    known_from: Files = None
-    forbid: Words = None
-    forbidden_pairs: File = None
-    similarity: File = None
-    similarity_weight: float = 1.0
-    unmatched_cost: Any = None
-    max_unmatched: int | None = None
+    def complete(incomplete: str) -> list[str]:
+        place, *further = words.split()
+        module, _, name = place.partition(":")
+        known = getattr(import_module(f"blindmatch.{module}"), name)
+        return [word for word in (*(known() if callable(known) else known), *further) if word.startswith(incomplete)]
+
+    return complete
 
 
-@dataclass(frozen=True)
-class ItemOptions:
-    """Facts about the items that only people see, in tables and reports."""
-
-    truth: str | None = None
-    source_names: File = None
-    target_names: File = None
-    source_images: File = None
-    target_images: File = None
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """Options to repeat a run, to speed it up and to watch it."""
-
-    seed: Any = 0
-    threads: int | None = None
-    verbose: bool = False
-    log: File = None
+# Arguments of functions, and the options that set them: the first that was given, or the last.
+_SET_BY = {
+    "rng": ("seed", "random_state"),
+    "known_pairs": ("known", "known_pairs"),
+    "known": ("known_from",),
+    "forbidden_pairs": ("forbid", "forbidden_pairs"),
+    "X": ("images", "source"),
+    "Y": ("classes", "target"),
+    "experiment": ("name",),
+}
 
 
-@dataclass(frozen=True)
-class SolverOptions(RunOptions):
-    """Options of the solver."""
+def in_shell_words(message: str, flags: Mapping[str, str], given: Mapping[str, Any] | None = None) -> str:
+    """Replace the arguments in a message by the options of a command.
 
-    solver: str = "auto"
-    time_limit: Any = "auto"
+    `flags` has the name of each option in a shell, `given` the values.
 
-    @property
-    def seconds(self) -> float | None:
-        """The time limit; None for no limit."""
-        from blindmatch.solving.limits import as_seconds
+    >>> in_shell_words("X has 8 rows; n_clusters=20 needs 40", {"n_clusters": "--clusters", "source": "SOURCE"})
+    'SOURCE has 8 rows; --clusters 20 needs 40'
+    """
+    values, words = given or {}, dict(flags)
+    for argument, options in _SET_BY.items():
+        known = [name for name in options if name in flags]
+        if known:
+            words[argument] = flags[next((name for name in known if values.get(name) is not None), known[-1])]
+    found, chosen = re.match(r"(\w+)=", message), values.get("distortion")
+    if found and found[1] not in flags and isinstance(chosen, str):
+        from blindmatch.problem.distortions import DISTORTIONS
 
-        return as_seconds(self.time_limit)
-
-    @property
-    def assess_seconds(self) -> float:
-        """The time limit of an assessment after the match: as much again, and 60 s if there is none."""
-        return 60.0 if self.seconds is None else self.seconds
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The options of the solver, for the report."""
-        seconds = self.seconds
-        return {
-            "solver": self.solver,
-            "time limit": "none" if seconds is None else f"{seconds:g} s",
-            "seed": str(self.seed),
-            "threads": "all cores" if self.threads is None else str(self.threads),
-        }
-
-
-@dataclass(frozen=True)
-class TrustOptions:
-    """Options of an assessment: which pairs to keep, and how many right ones to expect."""
-
-    min_confidence: float | None = None
-    prior: float | None = None
-    prior_from: Files = None
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """Options of the output."""
-
-    json: bool = False
-    certificate: File = None
-    report: File = None
-    save: File = None
+        if found[1] in inspect.signature(DISTORTIONS.get(chosen.partition(":")[0], dict)).parameters:
+            message = f"{flags['distortion']} {chosen}: {message}"  # about an option of the distortion
+    message = re.sub(r"(?<![\w./'\"-])(\w+)=(?!=)", lambda m: f"{words[m[1]]} " if m[1] in words else m[0], message)
+    message = re.sub(r"(--[a-z][a-z-]*)=", r"\1 ", message)
+    word = r"^\w+(?= (?:has|holds|is|needs|must|contradicts)\b)|(?<![\w./'\"-])[a-z]+(?:_[a-z]+)+(?![\w./'\"(=-])"
+    return re.sub(word, lambda m: words.get(m[0], m[0]), message)

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from blindmatch.cli.console import FAILED, complain, drop_stdout, interrupted, output, reason
+from blindmatch.cli.options import Given
 from blindmatch.cli.progress import busy
 from blindmatch.io.cells import SUFFIX, annotate_files, split_key
 from blindmatch.io.csv_text import csv_text
@@ -18,19 +19,26 @@ from blindmatch.matching.projection import project
 from blindmatch.report import Match, render
 from blindmatch.solving.result import Result
 
-SUFFIXES = {"--report": (".html", ".htm"), "--certificate": (".npz",), "--save": (".npz",), "--solution": (".sln",)}
+_WRITTEN = ("output", "certificate", "report", "save", "solution", "checkpoint", "log", "out", "to", "store", "csv")
+_SUFFIXES = {"--report": (".html", ".htm"), "--certificate": (".npz",), "--save": (".npz",), "--solution": (".sln",)}
 
 
-def check_outputs(
+def check_outputs(given: Given, inputs: Iterable[Path | None] = (), **suffixes: str) -> None:
+    """Refuse, before a long run, the files of a command that cannot be written. `suffixes` are those of its own."""
+    paths = {f"--{name}": vars(given).get(name) for name in _WRITTEN}
+    check_paths(paths, inputs, {f"--{name}": (suffix,) for name, suffix in suffixes.items()})
+
+
+def check_paths(
     outputs: Mapping[str, Path | None],
     inputs: Iterable[Path | None] = (),
-    suffixes: Mapping[str, tuple[str, ...]] = SUFFIXES,
+    suffixes: Mapping[str, tuple[str, ...]] | None = None,
 ) -> None:
     """Refuse, before a long run, paths that cannot be written or that would overwrite another file of the run."""
-    read = [path for path in inputs if path is not None]
+    read, endings = [path for path in inputs if path is not None], {**_SUFFIXES, **(suffixes or {})}
     seen: dict[str, Path] = {}
     for option, path in outputs.items():
-        if path is None or (option == "--log" and path == Path("-")):
+        if not isinstance(path, Path) or (option == "--log" and path == Path("-")):  # a switch may have such a name
             continue
         if path.is_dir():
             raise ValueError(f"{option} {path}: it is a folder; expected a file")
@@ -42,13 +50,13 @@ def check_outputs(
             continue
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise ValueError(f"{option} {path}: its folder may not be written to")
-        if any(_same(path, given) for given in read):
+        if any(_same(path, one) for one in read):
             raise ValueError(f"{option} {path}: this would overwrite an input")
         for other, taken in seen.items():
             if _same(path, taken):
                 raise ValueError(f"{other} and {option} name the same file {path}")
         seen[option] = path
-        wanted = suffixes.get(option)
+        wanted = endings.get(option)
         if wanted is not None and path.suffix.lower() not in wanted:
             hint = "; for standard output use /dev/stdout" if str(path) == "-" else ""
             if option == "--report" and path.suffix.lower() == ".pdf":
@@ -141,15 +149,16 @@ def write_table(columns: Mapping[str, Iterable[object]], path: Path) -> None:
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
-def check_partners(output: Path | None, candidates: int, inputs: tuple[Path, Path]) -> None:
-    """Refuse, before a long run, a file that cannot be written."""
-    if candidates < 0:
-        raise ValueError(f"--candidates {candidates}: expected a number of at least 0")
+def check_partners(given: Given) -> None:
+    """Refuse, before a long run, a file of partners that cannot be written."""
+    output = given.output
+    if given.candidates < 0:
+        raise ValueError(f"--candidates {given.candidates}: expected a number of at least 0")
     if output is None:
         return
     if output.suffix.lower() not in (".csv", SUFFIX) and not is_stream(output):
         raise ValueError(f"--output {output}: expected a file name that ends with .csv or {SUFFIX}")
-    cells = [split_key(path)[0].suffix.lower() == SUFFIX for path in inputs]
+    cells = [split_key(path)[0].suffix.lower() == SUFFIX for path in (given.source, given.target)]
     if output.suffix.lower() == SUFFIX and not all(cells):
         raise ValueError(f"--output {output}: expected .csv, because SOURCE and TARGET are not both {SUFFIX} files")
 
@@ -160,15 +169,8 @@ def write_partners(match: Match, inputs: tuple[Path, Path], candidates: int, pat
         table = match.table(candidates)
         if match.confidence is not None:
             table["confidence"] = [f"{share:.4f}" if np.isfinite(share) else "" for share in match.confidence]
-        write_table(table, path)
-        return
-    result = match.result
+        return write_table(table, path)
     # The distances to all other sources would take too much memory for a large match.
-    known = match.kernels is not None and len(result.pairs) > 0
-    annotate_files(
-        inputs,
-        path,
-        result.permutation,
-        confidence=match.confidence,
-        projected=project(result).points if known else None,
-    )
+    known = match.kernels is not None and len(match.result.pairs) > 0
+    points = project(match.result).points if known else None
+    annotate_files(inputs, path, match.result.permutation, confidence=match.confidence, projected=points)

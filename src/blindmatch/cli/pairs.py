@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from blindmatch.cli.options import TaskOptions
+from blindmatch.cli.options import Given
 from blindmatch.geometry.relations import adjacency
 from blindmatch.io.edge_lists import read_edges
 from blindmatch.io.embeddings import Embeddings, load_embeddings, split_parts
@@ -18,62 +18,66 @@ from blindmatch.problem.task import Task
 from blindmatch.validation import FloatArray, not_negative
 
 
-def pair_files(what: TaskOptions) -> list[Path]:
+def pair_files(given: Given) -> list[Path]:
     """The files that are read."""
-    given = (what.known_pairs, *(what.known_from or ()), what.forbidden_pairs, what.similarity, what.crossed)
-    return [path for path in given if path is not None]
+    files = (given.known_pairs, *(given.known_from or ()), given.forbidden_pairs, given.similarity, given.crossed)
+    return [path for path in files if path is not None]
 
 
-def pair_settings(what: TaskOptions, cost: float | None) -> dict[str, str]:
+def pair_settings(given: Given, cost: float | None) -> dict[str, str]:
     """The options about pairs, for the report."""
     known, forbidden = (
         ", ".join([*(words or ()), *([file.name] if file else [])])
-        for words, file in ((what.known, what.known_pairs), (what.forbid, what.forbidden_pairs))
+        for words, file in ((given.known, given.known_pairs), (given.forbid, given.forbidden_pairs))
     )
-    chosen = {} if what.metric == "euclidean" else {"metric": what.metric}
-    if what.neighbors is not None:
-        chosen["neighbors"] = what.neighbors
+    chosen = {} if given.metric == "euclidean" else {"metric": given.metric}
+    if given.neighbors is not None:
+        chosen["neighbors"] = given.neighbors
     chosen["known pairs"] = known or "none"
-    if what.known_from is not None:
-        chosen["known pairs of other items"] = ", ".join(path.name for path in what.known_from)
+    if given.known_from is not None:
+        chosen["known pairs of other items"] = ", ".join(path.name for path in given.known_from)
     if forbidden:
         chosen["forbidden pairs"] = forbidden
-    if what.similarity is not None:
-        chosen["similarity"] = f"{what.similarity.name}, weight {what.similarity_weight:g}"
+    if given.similarity is not None:
+        chosen["similarity"] = f"{given.similarity.name}, weight {given.similarity_weight:g}"
     if cost is not None:
-        most = "" if what.max_unmatched is None else f", at most {what.max_unmatched}"
+        most = "" if given.max_unmatched is None else f", at most {given.max_unmatched}"
         chosen["unmatched"] = f"{cost:g} each{most}"
     return chosen
 
 
-def task_of(source: Embeddings, target: Embeddings, what: TaskOptions) -> Task:
+def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
     """Read the files about pairs, look names up, and check everything."""
-    if not_negative(what.similarity_weight, "--similarity-weight") != 1.0 and what.similarity is None:
-        raise ValueError(f"--similarity-weight {what.similarity_weight:g}: there is no --similarity to weigh")
-    given = what.metric == "precomputed" or what.graph
-    options: dict[str, Any] = {
-        "source": None if given else source,
-        "target": None if given else target,
-        "kernels": _kernels_of(source, target) if given else None,
-        "weights": layer_weights(what.weights),
-        "crossed": [_between(path, source, target) for path in split_parts(what.crossed)] if what.crossed else None,
-        "edge_weights": what.edge_weights,
-        "distortion": what.distortion,
-        "standardize": what.standardize,
-        "scale": what.scale,
-        "metric": "euclidean" if given else metric_names(what.metric),
-        "neighbors": neighbor_counts(what.neighbors),
-        "known_pairs": _pairs("--known", what.known or (), what.known_pairs, source, target),
-        "known": None if what.known_from is None else tuple(load_embeddings(path).values for path in what.known_from),
-        "forbidden_pairs": _pairs("--forbid", what.forbid or (), what.forbidden_pairs, source, target),
-        "similarity": None if what.similarity is None else load_embeddings(what.similarity).values,
-        "similarity_weight": what.similarity_weight,
-        "source_names": source.names,
-        "target_names": target.names,
-        "unmatched_cost": what.unmatched_cost,
-        "max_unmatched": what.max_unmatched,
-    }
-    return Task(**options)
+    if not_negative(given.similarity_weight, "--similarity-weight") != 1.0 and given.similarity is None:
+        raise ValueError(f"--similarity-weight {given.similarity_weight:g}: there is no --similarity to weigh")
+    related = given.metric == "precomputed" or given.graph
+    crossed = split_parts(given.crossed) if given.crossed else ()
+    known: Any = given.known_from and tuple(load_embeddings(path).values for path in given.known_from)
+    plain = (
+        "edge_weights",
+        "distortion",
+        "standardize",
+        "scale",
+        "similarity_weight",
+        "unmatched_cost",
+        "max_unmatched",
+    )
+    return Task(
+        None if related else source,
+        None if related else target,
+        kernels=_kernels_of(source, target) if related else None,
+        weights=layer_weights(given.weights),
+        crossed=[_between(path, source, target) for path in crossed] or None,
+        metric="euclidean" if related else metric_names(given.metric),
+        neighbors=neighbor_counts(given.neighbors),
+        known_pairs=_pairs("--known", given.known or (), given.known_pairs, source, target),
+        known=known,
+        forbidden_pairs=_pairs("--forbid", given.forbid or (), given.forbidden_pairs, source, target),
+        similarity=None if given.similarity is None else load_embeddings(given.similarity).values,
+        source_names=source.names,
+        target_names=target.names,
+        **{name: getattr(given, name) for name in plain},
+    )
 
 
 def metric_names(word: str) -> str | tuple[str, str]:
@@ -106,11 +110,11 @@ def _between(path: Path, source: Embeddings, target: Embeddings) -> tuple[FloatA
     return found
 
 
-def relation(metric: str, neighbors: str | None) -> dict[str, Any]:
+def relation(given: Given) -> dict[str, Any]:
     """--metric and --neighbors as Python takes them."""
-    if metric == "precomputed":
+    if given.metric == "precomputed":
         raise ValueError("--metric precomputed: this command needs embeddings")
-    return {"metric": metric_names(metric), "neighbors": neighbor_counts(neighbors)}
+    return {"metric": metric_names(given.metric), "neighbors": neighbor_counts(given.neighbors)}
 
 
 def layer_weights(words: str | None) -> list[float] | None:

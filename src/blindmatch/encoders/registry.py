@@ -192,3 +192,8 @@ def _library_model(spec: str, prefix: str, name: str, modality: Modality | None,
 
 def _folder_modality(folder: Path) -> Modality:
     return "language" if (folder / "modules.json").exists() or (folder / "tokenizer.json").exists() else "vision"
+
+
+def model_names() -> list[str]:
+    """The names of all models of `list_models`."""
+    return [model.name for model in list_models()]

@@ -3,84 +3,51 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from blindmatch.cli import options as opt
-from blindmatch.cli.app import command
+import numpy as np
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from blindmatch.alignment.aligner import BlindAligner
-    from blindmatch.io.embeddings import Embeddings
-    from blindmatch.validation import FloatArray
+from blindmatch.alignment.aligner import BlindAligner
+from blindmatch.cli.answers import check_certificate
+from blindmatch.cli.console import echo_json, output, plain_table
+from blindmatch.cli.inputs import side_of
+from blindmatch.cli.options import Given
+from blindmatch.cli.outputs import Delivery, check_outputs
+from blindmatch.cli.pairs import metric_names
+from blindmatch.cli.progress import watched
+from blindmatch.cli.tables import Tables
+from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.io.files import write_atomically
+from blindmatch.report.verdict import number, percent
+from blindmatch.solving.run import as_solver
+from blindmatch.validation import FloatArray
 
-
-@dataclass(frozen=True)
-class AlignerOptions:
-    """The parameters of ``BlindAligner``."""
-
-    n_components: int | None = None
-    n_clusters: int = 20
-    n_clusterings: int = 8
-    n_candidates: int = 5
-    n_iterations: int = 20
-    scale: str = "none"
-    metric: str = "euclidean"
-    random_state: Any = 0
-    solver: str = "auto"
-    time_limit: float | None = None
-    threads: int | None = None
-
-
-@command(
-    "blindmatch align a.npy b.npy --out map.npz",
-    "blindmatch align a.npy b.npy --transform new.npy --to mapped.npy",
-    "blindmatch align a.parquet b.npz --seed 3 --candidates 10 --json",
+_PARAMETERS = (
+    *("n_components", "n_clusters", "n_clusterings", "n_candidates", "n_iterations", "scale", "random_state"),
+    *("solver", "time_limit", "threads"),
 )
-def align(
-    source: Path,
-    target: Path,
-    how: AlignerOptions,
-    out: opt.File = None,
-    transform: opt.File = None,
-    to: opt.File = None,
-    certificate: opt.File = None,
-    json: bool = False,
-    verbose: bool = False,
-    log: opt.File = None,
-) -> None:
-    """Map one embedding space to another without a pair: different items on each side, tens of thousands of them."""
-    import time
 
-    from blindmatch.alignment.aligner import BlindAligner
-    from blindmatch.cli.answers import check_certificate
-    from blindmatch.cli.console import echo_json, output
-    from blindmatch.cli.inputs import side_of
-    from blindmatch.cli.outputs import Delivery, check_outputs
-    from blindmatch.cli.pairs import metric_names
-    from blindmatch.cli.progress import watched
-    from blindmatch.cli.tables import Tables
-    from blindmatch.io.embeddings import load_embeddings
-    from blindmatch.solving.run import as_solver
 
-    aligner = BlindAligner(**{**vars(how), "metric": metric_names(how.metric)})
-    written = {"--out": out, "--to": to, "--certificate": certificate}
-    if (transform is None) != (to is None):
+def align(given: Given) -> None:
+    """Map one embedding space to another without a pair."""
+    aligner = BlindAligner(metric=metric_names(given.metric), **{name: getattr(given, name) for name in _PARAMETERS})
+    source, target, out, to = given.source, given.target, given.out, given.to
+    if (given.transform is None) != (to is None):
         raise ValueError("--transform and --to belong together: what to map, and where to write it")
-    suffixes = {"--out": (".npz",), "--to": (".npy",), "--certificate": (".npz",)}
-    check_outputs({**written, "--log": log}, [source, target, transform], suffixes)
-    check_certificate(certificate, as_solver(aligner.solver))
+    check_outputs(given, [source, target, given.transform], out=".npz", to=".npy")
+    check_certificate(given.certificate, as_solver(aligner.solver))
     ours, theirs = load_embeddings(source), load_embeddings(target)
-    new = None if transform is None else _new_points(transform, ours)
+    new = None if given.transform is None else _new_points(given.transform, ours)
     tables = Tables.scaled(ours, theirs, aligner.scale)
     begin = time.perf_counter()
-    with tables.warned(), watched("reducing dimensions", verbose=verbose, log=log) as line:
+    with tables.warned(), watched("reducing dimensions", verbose=given.verbose, log=given.log) as line:
         aligner.fit(side_of(ours), side_of(theirs), callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
-    delivery = Delivery(json)
-    if json:
+    delivery = Delivery(given.json)
+    if given.json:
         files = {"out": None if out is None else str(out), "to": None if to is None else str(to)}
         values = {**_json(aligner, (len(ours), len(theirs)), seconds), **files, "columns": tables.to_dict()}
         delivery.show(lambda: echo_json(values))
@@ -90,13 +57,11 @@ def align(
         delivery.announce(f"Map: {out}; in Python: bm.BlindAligner.load({str(out)!r}).transform(X)")
     if new is not None:
         delivery.write(to, partial(_write, aligner, new), "Points of --transform in the target's space")
-    delivery.write_certificate(certificate, aligner.result_)
+    delivery.write_certificate(given.certificate, aligner.result_)
     delivery.end("the best candidate so far was kept" if aligner.interrupted_ else "")
 
 
 def _new_points(path: Path, source: Embeddings) -> FloatArray:
-    from blindmatch.io.embeddings import load_embeddings
-
     values = load_embeddings(path).values
     if values.shape[1] != source.values.shape[1]:
         raise ValueError(f"{path}: has {values.shape[1]} features; the source has {source.values.shape[1]}")
@@ -104,10 +69,6 @@ def _new_points(path: Path, source: Embeddings) -> FloatArray:
 
 
 def _write(aligner: BlindAligner, points: FloatArray, path: Path) -> None:
-    import numpy as np
-
-    from blindmatch.io.files import write_atomically
-
     carried = aligner.transform(points)
     write_atomically(path, lambda file: np.save(file, carried))
 
@@ -133,14 +94,7 @@ def _verdict(aligner: BlindAligner) -> str:
 
 def _text(aligner: BlindAligner, sides: tuple[Embeddings, Embeddings], seconds: float) -> list[object]:
     """A table of the candidates, how well the sets overlap, and the verdict."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from blindmatch.report.verdict import number, percent
-
-    table = Table(show_edge=False, pad_edge=False)
-    for title in ("clusterings", "cost", "gap", "status", "overlap", "likeness", ""):
-        table.add_column(title, justify="left" if title in ("status", "") else "right")
+    table = plain_table("clusterings>", "cost>", "gap>", "status", "overlap>", "likeness>", "")
     for index, candidate in enumerate(aligner.candidates_):
         result = candidate.result
         i, j = candidate.clusterings

@@ -3,115 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from blindmatch.cli import options as opt
-from blindmatch.cli.app import command
+import numpy as np
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from blindmatch.cli.tables import Tables
-    from blindmatch.geometry.views import Views
-    from blindmatch.matching.classifier import BlindClassifier
-    from blindmatch.report import Match
-    from blindmatch.validation import FloatArray
-
-
-@dataclass(frozen=True)
-class ClassifierOptions:
-    """Parameters of ``BlindClassifier``."""
-
-    n_clusters: str | None = None
-    n_init: int = 60
-    vote: bool | None = None
-    normalize: bool | None = None
-    scale: str = "none"
-    distortion: str = "gw"
-    standardize: bool = True
-    metric: str = "euclidean"
-    neighbors: str | None = None
+from blindmatch.cli.answers import assess_with_progress, print_all, with_title
+from blindmatch.cli.console import echo_json, plain, plain_table
+from blindmatch.cli.inputs import side_of
+from blindmatch.cli.options import Given
+from blindmatch.cli.outputs import Delivery, check_outputs, write_page, write_table
+from blindmatch.cli.pairs import relation
+from blindmatch.cli.progress import watched
+from blindmatch.cli.tables import Tables
+from blindmatch.cli.texts import as_percent
+from blindmatch.geometry.views import Views
+from blindmatch.io.embeddings import load_embeddings
+from blindmatch.matching.classifier import BlindClassifier
+from blindmatch.matching.evaluation import cluster_assignment
+from blindmatch.report import Clusters, Match, proof_sentence, verdict
+from blindmatch.solving.run import as_solver
+from blindmatch.trust.abstention import assessed_or_kept
+from blindmatch.trust.assessment import AssessmentPlan
+from blindmatch.trust.prior import as_stated_prior
+from blindmatch.validation import FloatArray
 
 
-@command(
-    "blindmatch classify images.npz classes.npz",
-    "blindmatch classify images.npz classes.csv --normalize --clusters 20 --output predicted.csv",
-    "blindmatch classify images.npz classes.csv --assess --report report.html",
-    "blindmatch classify images.parquet classes.csv --json",
-)
-def classify(
-    images: Path,
-    classes: Path,
-    how: ClassifierOptions,
-    solving: opt.SolverOptions,
-    output: opt.File = None,
-    report: opt.File = None,
-    assess: bool = False,
-    prior: float | None = None,
-    json: bool = False,
-) -> None:
+def classify(given: Given) -> None:
     """Classify without a label: cluster the images, match the clusters with the classes."""
-    import numpy as np
-
-    from blindmatch.cli.answers import assess_with_progress, with_title
-    from blindmatch.cli.console import echo_json
-    from blindmatch.cli.inputs import side_of
-    from blindmatch.cli.outputs import Delivery, check_outputs, write_page, write_table
-    from blindmatch.cli.pairs import relation
-    from blindmatch.cli.progress import watched
-    from blindmatch.cli.tables import Tables
-    from blindmatch.io.embeddings import load_embeddings
-    from blindmatch.matching.classifier import BlindClassifier
-    from blindmatch.solving.run import as_solver
-    from blindmatch.trust.abstention import assessed_or_kept
-    from blindmatch.trust.assessment import AssessmentPlan
-    from blindmatch.trust.prior import as_stated_prior
-
+    images, classes, assess, prior = given.images, given.classes, given.assess, given.prior
     if as_stated_prior(prior, "--prior") is not None and not assess:
         raise ValueError(f"--prior {prior:g} needs --assess")
-    vote = not assess if how.vote is None else how.vote
+    vote = not assess if given.vote is None else given.vote
     if vote and assess:
         raise ValueError("--vote and --assess do not go together: the votes choose the clusters by how well they match")
-    check_outputs({"--output": output, "--report": report, "--log": solving.log}, [images, classes])
-    as_solver(solving.solver)  # an unknown name is refused before the clustering
+    check_outputs(given, [images, classes])
+    as_solver(given.solver)  # an unknown name is refused before the clustering
+    same = ("n_init", "normalize", "scale", "distortion", "standardize", "solver", "time_limit", "threads")
     model = BlindClassifier(
-        **{**vars(how), "vote": vote, "n_clusters": _clusters(how.n_clusters), **relation(how.metric, how.neighbors)},
-        solver=solving.solver,
-        time_limit=solving.time_limit,
-        random_state=solving.seed,
-        threads=solving.threads,
+        **{name: getattr(given, name) for name in same},
+        **relation(given),
+        vote=vote,
+        n_clusters=_clusters(given.n_clusters),
+        random_state=given.seed,
     )
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
     labels = None if points.labels is None else _class_indices(points.labels.tolist(), names, images)
-    tables = replace(Tables.scaled(points, texts, how.scale), names=("images", "classes"))
-    with tables.warned(), watched("starting", solving.seconds, verbose=solving.verbose, log=solving.log) as line:
+    tables = replace(Tables.scaled(points, texts, given.scale), names=("images", "classes"))
+    with tables.warned(), watched("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         sides = side_of(points), side_of(texts)
         model.fit(*sides, classes=np.arange(len(texts)), callback=step, match_callback=moment)
     settings = {"images": images.name, "classes": classes.name, **_settings(model), **tables.settings}
     match = _match_of(model, sides[0], names, labels)
-    result = with_title(match.result, f"{images.name} classified by {classes.name}", {**settings, **solving.settings})
-    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < how.n_init else []
+    result = with_title(match.result, f"{images.name} classified by {classes.name}", {**settings, **given.settings})
+    cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < given.n_init else []
     cut += ["the best match so far was used"] if result.status == "interrupted" else []
     trust = None
     if assess:
         plan = AssessmentPlan(prior=prior)
-        trust = assessed_or_kept(result, lambda: assess_with_progress(result, plan, solving, solving.assess_seconds))[1]
+        trust = assessed_or_kept(result, lambda: assess_with_progress(result, plan, given))[1]
         if trust is None:
             cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
     match = replace(match, result=result, trust=trust)
-    delivery = Delivery(json)
+    delivery = Delivery(given.json)
     delivery.show(
-        lambda: echo_json({**_as_json(match), "columns": tables.to_dict()}) if json else _print(match, tables)
+        lambda: echo_json({**_as_json(match), "columns": tables.to_dict()}) if given.json else _print(match, tables)
     )
     predicted = [names[c] for c in _as_json(match)["predicted"]]
     table = {"name": points.names or range(len(points)), "class": predicted}
-    delivery.write(output, partial(write_table, table), "Classes")
-    delivery.write(report, partial(write_page, match), "Report")
+    delivery.write(given.output, partial(write_table, table), "Classes")
+    delivery.write(given.report, partial(write_page, match), "Report")
     delivery.end(", and ".join(cut))
 
 
@@ -152,9 +119,6 @@ def _settings(model: BlindClassifier) -> dict[str, str]:
 
 def _match_of(model: BlindClassifier, points: FloatArray | Views, names: list[str], labels: list[int] | None) -> Match:
     """The match of the clusters with the classes, and what is in the clusters."""
-    from blindmatch.matching.evaluation import cluster_assignment
-    from blindmatch.report import Clusters, Match
-
     scores = None if labels is None else model.evaluate(points, labels)
     members, count = [int(c) for c in model.clusters(points)], len(model.centres_)
     # The true match of the clusters is the one that makes most images right.
@@ -182,11 +146,6 @@ def _as_json(match: Match) -> dict[str, Any]:
 
 
 def _print(match: Match, tables: Tables) -> None:
-    from rich.text import Text
-
-    from blindmatch.cli.answers import print_all
-    from blindmatch.report import proof_sentence, verdict
-
     sentence = None if match.clusters is None else match.clusters.sentence()
     first = [] if match.trust is None else [Text(match.trust.verdict, style="bold")]
     sentences = (sentence, verdict(match.result), proof_sentence(match.result))
@@ -194,20 +153,9 @@ def _print(match: Match, tables: Tables) -> None:
 
 
 def _table(match: Match) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    from blindmatch.cli.console import plain
-    from blindmatch.cli.texts import as_percent
-
     clusters, permutation = match.clusters, match.result.permutation
     assert clusters is not None
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column("cluster", justify="right")
-    table.add_column("images", justify="right")
-    table.add_column("class", overflow="fold")
-    if match.trust is not None:
-        table.add_column("confidence", justify="right")
+    table = plain_table("cluster>", "images>", "class", *([] if match.trust is None else ["confidence>"]))
     for cluster, c in enumerate(clusters.classes):
         note = "" if permutation[cluster] >= 0 else " (by its nearest neighbour)"
         row = [Text(str(cluster)), Text(str(clusters.counts[cluster])), Text(plain(clusters.names[c]) + note)]

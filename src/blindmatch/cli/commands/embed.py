@@ -1,206 +1,207 @@
-"""``embed images``, ``embed texts``, ``embed classes``: embeddings from images and texts; ``embed export``."""
+"""``embed``: embeddings of images, texts, or classes and their names; a model in ONNX."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from blindmatch.cli.app import group
-from blindmatch.cli.engines import EngineOptions
+from blindmatch.cli.console import complain, echo_json, plain
+from blindmatch.cli.options import Given, open_engine
+from blindmatch.cli.outputs import check_outputs
+from blindmatch.cli.progress import watched
+from blindmatch.encoders import load_images, load_texts
+from blindmatch.encoders.extract import Extracted, as_models, average_classes, extract_views, manifest_path
+from blindmatch.encoders.item_sets import ImageSet, TextSet
+from blindmatch.encoders.prompts import text_set_of_classes
+from blindmatch.encoders.registry import MODALITIES, Modality, find_model, identifier, list_models
+from blindmatch.encoders.remote import Place
+from blindmatch.encoders.shards import Work
+from blindmatch.errors import unknown_name
+from blindmatch.io.arrays import write_arrays
 
-embed = group(
-    "embed",
-    "Make embeddings of images and texts, ready for 'match'.",
-    "blindmatch embed images photos -m offline:efficientnet-lite0 --class-means -o images.npz",
-    "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -o texts.npz",
-    "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -m offline:all-mpnet-base-v2 -o both.npz",
-)
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """The models, and the file of their embeddings."""
-
-    model: list[str]
-    out: Path
+SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
+LISTED = 5  # the number of skipped images that are named; the manifest has all
 
 
-@dataclass(frozen=True)
-class ImageOptions:
-    """A choice among the images of a set."""
-
-    limit: int | None = None
-    classes: Path | None = None
-    strict: bool = False
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """Options that turn names into texts."""
-
-    prompts: str | None = None
-    wordnet: Path | None = None
-
-
-@dataclass(frozen=True)
-class EncodingOptions:
-    """The source of the data, and the device of the models."""
-
-    split: str | None = None
-    root: Path = Path("data")
-    download: bool = False
-    device: str = "auto"
-    precision: str = "auto"
-    batch_size: int = 32
-    json: bool = False
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """For the loaders of models."""
-        return {"device": self.device, "precision": self.precision, "download": self.download}
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """For the readers of datasets."""
-        return {"split": self.split, "root": self.root, "download": self.download}
-
-
-@embed.command(
-    "blindmatch embed images photos -m offline:efficientnet-lite0 -o images.npz --class-means",
-    "blindmatch embed images cifar10 -m dinov2-vit-b14 -o images.safetensors --download",
-    "blindmatch embed images photos -m clip-rn50 -o x.npz --engine dask --address tcp://host:8786 --job GPU=1",
-)
-def images(
-    source: str,
-    encoder: ModelOptions,
-    which: ImageOptions,
-    encoding: EncodingOptions,
-    engine: EngineOptions,
-    class_means: bool = False,
-) -> None:
-    """Embed images. A run that was killed resumes where it stopped."""
-    from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
-    from blindmatch.cli.outputs import check_outputs
-    from blindmatch.encoders import load_images
-    from blindmatch.encoders.extract import as_models
-    from blindmatch.encoders.registry import find_model
-
-    check_outputs({"--out": encoder.out})
-    models = as_models(encoder.model)
-    for model in models:
-        find_model(model, "vision")
-    read = load_images(source, limit=which.limit, classes=which.classes, **encoding.data)
-    if class_means and read.class_names is None:
+def images(given: Given) -> None:
+    """Embed images."""
+    check_outputs(given)
+    models = _models(given.model, "vision")
+    read = load_images(given.source, limit=given.limit, classes=given.classes, **_data(given))
+    if given.class_means and read.class_names is None:
         raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
-    with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
-        works = [place.work(model, read, which.strict) for model in models]
-        found = extract_with_progress(works, encoder.out, class_means, encoding.batch_size)
-    show([(encoder.out, found)], encoding.json)
+    with _place(given, given.out.parent) as place:
+        works = [place.work(model, read, given.strict) for model in models]
+        found = _extract(works, given.out, given.class_means, given.batch_size)
+    _show([(given.out, found)], given.json)
 
 
-@embed.command(
-    "blindmatch embed texts names.txt -m offline:all-MiniLM-L6-v2 -o texts.npz --prompts cifar10",
-    "blindmatch embed texts captions.csv --column caption -m all-mpnet-base-v2 -o texts.safetensors --download",
-)
-def texts(
-    source: str,
-    encoder: ModelOptions,
-    words: TextOptions,
-    encoding: EncodingOptions,
-    engine: EngineOptions,
-    all_prompts: bool = False,
-    column: str | None = None,
-) -> None:
-    """Embed texts, or class names in prompts. A run that was killed resumes where it stopped."""
-    from blindmatch.cli.encoding import extract_with_progress, place_of, quiet_libraries, show
-    from blindmatch.cli.outputs import check_outputs
-    from blindmatch.encoders import load_texts
-    from blindmatch.encoders.extract import as_models
-    from blindmatch.encoders.registry import find_model
-
-    check_outputs({"--out": encoder.out}, [Path(source)])
-    models = as_models(encoder.model)
-    for model in models:
-        find_model(model, "language")
-    read = load_texts(source, prompts=words.prompts, column=column, wordnet=words.wordnet, **encoding.data)
-    with quiet_libraries(), place_of(encoding.place, engine, encoder.out.parent) as place:
+def texts(given: Given) -> None:
+    """Embed texts, or class names in prompts."""
+    check_outputs(given, [Path(given.source)])
+    models = _models(given.model, "language")
+    how = {"prompts": given.prompts, "column": given.column, "wordnet": given.wordnet}
+    read = load_texts(given.source, **how, **_data(given))
+    with _place(given, given.out.parent) as place:
         works = [place.work(model, read) for model in models]
-        found = extract_with_progress(works, encoder.out, not all_prompts, encoding.batch_size)
-    show([(encoder.out, found)], encoding.json)
+        found = _extract(works, given.out, not given.all_prompts, given.batch_size)
+    _show([(given.out, found)], given.json)
 
 
-@embed.command(
-    "blindmatch embed classes photos -o pair",
-    "blindmatch embed classes cifar10 --vision paper --language paper -o study --download",
-)
-def classes(
-    source: str,
-    out: Path,
-    words: TextOptions,
-    which: ImageOptions,
-    encoding: EncodingOptions,
-    engine: EngineOptions,
-    vision: list[str] | None = None,
-    language: list[str] | None = None,
-) -> None:
-    """Embed classes of images and their names with one or more models: both sides of a match at once."""
-    from blindmatch.cli.encoding import (
-        chosen,
-        class_prompts,
-        extract_with_progress,
-        place_of,
-        quiet_libraries,
-        show,
-        works,
-        write_means,
-    )
-    from blindmatch.encoders import load_images
-
-    models = chosen(vision, "vision"), chosen(language, "language")
-    read = load_images(source, limit=which.limit, classes=which.classes, wordnet=words.wordnet, **encoding.data)
+def classes(given: Given) -> None:
+    """Embed classes of images and their names: both sides of a match at once."""
+    models = _chosen(given.vision, "vision"), _chosen(given.language, "language")
+    how = {"limit": given.limit, "classes": given.classes, "wordnet": given.wordnet}
+    read, out = load_images(given.source, **how, **_data(given)), given.out
     if read.class_names is None:
         raise ValueError(f"{read.name}: no classes; expected a folder with a subfolder for each")
-    names = class_prompts(read, source, words.prompts, words.wordnet)
+    names = _class_prompts(read, given.source, given.prompts, given.wordnet)
     out.mkdir(parents=True, exist_ok=True)
-    with quiet_libraries(), place_of(encoding.place, engine, out) as place:
+    with _place(given, out) as place:
         found = [
-            (out / name, extract_with_progress([work], out / name, False, encoding.batch_size))
-            for name, work in works(read, names, models, which.strict, place)
+            (out / name, _extract([work], out / name, False, given.batch_size))
+            for name, work in _works(read, names, models, given.strict, place)
         ]
-    show(found, encoding.json, write_means(out, found, len(models[0])))
+    _show(found, given.json, _write_means(out, found, len(models[0])))
 
 
-@embed.command(
-    "blindmatch embed export offline:efficientnet-lite2",
-    "blindmatch embed export st:thenlper/gte-small -o gte-small --download",
-)
-def export(
-    model: str, out: Path | None = None, modality: str | None = None, download: bool = False, json: bool = False
-) -> None:
-    r"""Write a model as ONNX, to run it where torch is not installed.
-
-    Here it needs torch: pip install 'blindmatch\[onnx-export]'.
-    There, pip install 'blindmatch\[onnx]' is enough.
-
-    Give the folder as the model: -m FOLDER. Or put it, under the model's name,
-    into the folder that $BLINDMATCH_ONNX names (default: blindmatch/onnx in the
-    user's cache folder): where torch is missing, the name alone finds it.
-    """
-    from blindmatch.cli.console import echo_json, plain
-    from blindmatch.cli.encoding import quiet_libraries
+def export(given: Given) -> None:
+    """Write a model as ONNX."""
     from blindmatch.encoders.onnx_export import export_encoder
-    from blindmatch.encoders.registry import MODALITIES
-    from blindmatch.errors import unknown_name
 
-    kind = next((known for known in MODALITIES if known == modality), None)
-    if modality is not None and kind is None:
-        raise unknown_name("--modality", modality, MODALITIES)
-    with quiet_libraries():
-        folder, difference = export_encoder(model, out, modality=kind, download=download)
-    if json:
+    kind = next((known for known in MODALITIES if known == given.modality), None)
+    if given.modality is not None and kind is None:
+        raise unknown_name("--modality", given.modality, MODALITIES)
+    with _quiet_libraries():
+        folder, difference = export_encoder(given.model, given.out, modality=kind, download=given.download)
+    if given.json:
         echo_json({"folder": str(folder), "difference_to_torch": difference})
     else:
         typer.echo(f"{plain(str(folder))}: differs from torch by at most {difference:.1g} (embeddings of length 1)")
+
+
+def _models(specs: list[str], modality: Modality) -> list[Any]:
+    """The models, each of which must be known."""
+    models = as_models(specs)
+    for model in models:
+        find_model(model, modality)
+    return models
+
+
+def _data(given: Given) -> dict[str, Any]:
+    """Options for the readers of datasets."""
+    return {"split": given.split, "root": given.root, "download": given.download}
+
+
+@contextmanager
+def _place(given: Given, folder: Path) -> Iterator[Place]:
+    """Open the engine that was asked for. A job of Slurm loads the model anew: it gets several shards."""
+    options = {"device": given.device, "precision": given.precision, "download": given.download}
+    with _quiet_libraries(), open_engine(given, folder) as (made, executor):
+        yield Place(options, executor, made.workers if made is not None and given.engine == "slurm" else None)
+
+
+def _works(
+    images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: Place
+) -> Iterator[tuple[str, Work]]:
+    """The work to do, images and class names with each of their models, and the names of the files."""
+    dataset = identifier(images.name)
+    for spec in models[0]:
+        yield f"vision__{dataset}__{_file_name(spec)}.npz", place.work(spec, images, strict)
+    for spec in models[1]:
+        yield f"language__{dataset}__{_file_name(spec)}.npz", place.work(spec, names)
+
+
+def _chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
+    """The models that were asked for, each checked before the first is loaded."""
+    specs: list[str] = []
+    for word in words or [SMALL[modality]]:
+        if word == "paper":
+            specs += [model.id for model in list_models() if model.paper and model.modality == modality]
+        else:
+            find_model(word, modality)
+            specs.append(word)
+    return specs
+
+
+def _class_prompts(images: ImageSet, source: str, prompts: str | None, wordnet: Path | None) -> TextSet:
+    """The prompts of the class names; the templates are those of the dataset by default."""
+    assert images.class_names is not None
+    own = source if source in ("cifar10", "cifar100", "cinic10", "imagenet100") else "cifar"
+    return text_set_of_classes(
+        images.name, images.class_names, prompts or own, definitions=images.definitions, wordnet=wordnet
+    )
+
+
+def _file_name(spec: str) -> str:
+    name = spec.removeprefix("offline:")
+    return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in identifier(name))
+
+
+def _write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) -> list[Path]:
+    """Write class means, ready for 'match': ``images.npz``, or ``images-MODEL.npz`` if there are several models."""
+    paths = []
+    for place, (path, result) in enumerate(found):
+        side, alone = ("images", count == 1) if place < count else ("names", len(found) - count == 1)
+        model = path.stem.rpartition("__")[2]
+        paths.append(out / (f"{side}.npz" if alone else f"{side}-{model}.npz"))
+        write_arrays(paths[-1], average_classes(result).arrays)
+    return paths
+
+
+def _extract(works: Sequence[Work], out: Path, means: bool, batch_size: int) -> Extracted:
+    """Embed into a file, by one model or by several as views, with a line of progress."""
+    title = plain(f"{works[0].items.name}, {' + '.join(work.encoder.model.name for work in works)}")
+    with watched(title) as line:
+        return extract_views(works, out, batch_size, means, None if line is None else partial(line.step, title))
+
+
+@contextmanager
+def _quiet_libraries() -> Iterator[None]:
+    """Keep the libraries' own bars and messages off the terminal; `_show` says what matters."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when the hub's package is imported, later
+    names = ("blindmatch.encoders", "transformers", "sentence_transformers", "timm", "torch.onnx")
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _show(found: Sequence[tuple[Path, Extracted]], json: bool, means: Sequence[Path] = ()) -> None:
+    """Say what was written, and which images were left out."""
+    for path, result in found:
+        skipped = result.manifest["skipped"]
+        for entry in skipped[:LISTED]:
+            complain(f"left out {entry['name']}: {entry['reason']}")
+        if len(skipped) > LISTED:
+            complain(f"... and {len(skipped) - LISTED} more: {manifest_path(path)} lists them")
+        ignored = result.manifest["ignored_files"]
+        if ignored:
+            complain(f"{len(ignored)} files have no suffix of an image and were not read, such as {ignored[0]}")
+    if json:
+        rows = [{"file": str(path), "manifest": str(manifest_path(path)), **result.manifest} for path, result in found]
+        echo_json({"files": rows, "means": [str(path) for path in means]})
+        return
+    for path, result in found:
+        shape = result.arrays["embeddings"].shape
+        typer.echo(f"{path}: {shape[0]} x {shape[1]}, {plain(result.manifest['model']['name'])}")
+    if len(means) == 2:
+        typer.echo(f"{means[0]}, {means[1]}: the means of the classes\nNext: blindmatch match {means[0]} {means[1]}")
+    elif means:
+        typer.echo(f"means of the classes: {', '.join(path.name for path in means)}")

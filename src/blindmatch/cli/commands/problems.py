@@ -2,80 +2,59 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import Any, TextIO
 
-from blindmatch.cli import options as opt
-from blindmatch.cli.app import command
-from blindmatch.cli.engines import EngineOptions
+from rich.padding import Padding
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from blindmatch.matching.match import SolveOptions
-    from blindmatch.problem.qap import QAP
-    from blindmatch.solving.result import Result
+from blindmatch.cli import answers
+from blindmatch.cli.console import echo_json, output, plain_table
+from blindmatch.cli.inputs import read_start
+from blindmatch.cli.options import Given, open_engine
+from blindmatch.cli.outputs import check_paths
+from blindmatch.cli.texts import assignment_text
+from blindmatch.io.qaplib import write_sln
+from blindmatch.matching.match import SolveOptions
+from blindmatch.problem.problem_files import load_problem, save_problem
+from blindmatch.problem.qap import QAP
+from blindmatch.report import Match
+from blindmatch.solvers import SOLVERS
+from blindmatch.solving import run as solving
+from blindmatch.solving.limits import as_seconds, note_limit
+from blindmatch.solving.result import Result
 
-
-@dataclass(frozen=True)
-class LimitOptions:
-    """Limits of a run besides the clock, the number of assignments to find, and the direction."""
-
-    gap_limit: float | None = None
-    cost_limit: float | None = None
-    bound_limit: float | None = None
-    node_limit: int | None = None
-    solution_limit: int | None = None
-    work_limit: float | None = None
-    pool_size: int = 1
-    maximize: bool = False
+_LIMITS = ("gap_limit", "cost_limit", "bound_limit", "node_limit", "solution_limit", "work_limit", "pool_size")
 
 
-@command(
-    "blindmatch solve nug12.dat",
-    "blindmatch solve nug20.dat --log --gap-limit 0.01 --pool-size 5",
-    "blindmatch solve problem.npz --solver tabu --time-limit 10 --json",
-    "blindmatch solve nug12.dat --start nug12.sln --solution better.sln --certificate proof.npz",
-    "blindmatch solve nug20.dat --engine dask --address tcp://host:8786 --checkpoint run.tree",
-)
-def solve(
-    problem: Path,
-    solving: opt.SolverOptions,
-    limits: LimitOptions,
-    outputs: opt.OutputOptions,
-    place: EngineOptions,
-    start: opt.File = None,
-    solution: opt.File = None,
-    checkpoint: opt.File = None,
-    rows: bool = False,
-) -> None:
-    """Solve a quadratic assignment problem: facilities, the rows of the first matrix, go to locations."""
-    from blindmatch.cli import answers
-    from blindmatch.cli.inputs import read_start
-    from blindmatch.cli.texts import assignment_text
-    from blindmatch.io.qaplib import write_sln
-    from blindmatch.problem.problem_files import load_problem
-    from blindmatch.report import Match
-
-    if place.engine == "slurm":
+def solve(given: Given) -> None:
+    """Solve a quadratic assignment problem."""
+    if given.engine == "slurm":
         raise ValueError(
             "--engine slurm: pieces of a tree are too short for jobs of their own; start a Dask cluster inside a job "
             "and use --engine dask"
         )
-    others = {"--solution": solution, "--checkpoint": checkpoint, "--log": solving.log}
-    answers.check_answer(outputs, answers.solve_options(solving, checkpoint).solver, others, [problem, start])
-    read = load_problem(problem)
-    begin = None if start is None else read_start(start, read)
-    with place.open(Path()) as (_, executor), _log(solving.log) as stream:
-        options = replace(answers.solve_options(solving, checkpoint, executor), start=begin)
-        run, quiet = partial(_solve, read, limits, stream), replace(solving, log=None)
+    answers.solve_options(given)
+    answers.check_answer(given, [given.problem, given.start])
+    read = load_problem(given.problem)
+    begin = None if given.start is None else read_start(given.start, read)
+    with open_engine(given, Path()) as (_, executor), _log(given.log) as stream:
+        options, run = (
+            replace(answers.solve_options(given, executor), start=begin),
+            partial(_solve, read, given, stream),
+        )
+        quiet = Given(**{**vars(given), "log": None})
         found = run(options) if stream is not None else answers.solve_with_progress(run, options, quiet)
-    match = Match(answers.with_title(found, problem.name, {"problem": problem.name, **solving.settings}))
-    answer = answers.Answer(match, outputs, assignment_text(match, rows))
-    answer.write(solution, lambda path: write_sln(path, found.cost, found.permutation), "Solution")
+    settings = {"problem": given.problem.name, **given.settings}
+    match = Match(answers.with_title(found, given.problem.name, settings))
+    answer = answers.Answer(match, given, assignment_text(match, given.rows))
+    answer.write(given.solution, lambda path: write_sln(path, found.cost, found.permutation), "Solution")
     answer.finish()
 
 
@@ -89,45 +68,65 @@ def _log(path: Path | None) -> Iterator[TextIO | None]:
             yield file
 
 
-def _solve(problem: QAP, limits: LimitOptions, log: TextIO | None, options: SolveOptions) -> Result:
-    from blindmatch.solving.limits import as_seconds, note_limit
-    from blindmatch.solving.run import solve
-
+def _solve(problem: QAP, given: Given, log: TextIO | None, options: SolveOptions) -> Result:
     limit = options.time_limit
-    steering = {**options.steering, **vars(limits), "log": log or False}
-    found = solve(problem, options.solver, time_limit=as_seconds(limit), start=options.start, **steering)
+    limits = {name: getattr(given, name) for name in (*_LIMITS, "maximize")}
+    steering = {**options.steering, **limits, "log": log or False}
+    found = solving.solve(problem, options.solver, time_limit=as_seconds(limit), start=options.start, **steering)
     return note_limit(found, limit)
 
 
-@command(
-    "blindmatch convert nug12.dat nug12.mps",
-    "blindmatch convert problem.json problem.dd",
-    "blindmatch convert flows.txt problem.npz --json",
-)
-def convert(problem: Path, target: Path, json: bool = False) -> None:
+def convert(given: Given) -> None:
     """Convert a quadratic assignment problem to another file format."""
-    from blindmatch.cli.console import echo_json, output
-    from blindmatch.cli.outputs import check_outputs
-    from blindmatch.problem.problem_files import load_problem, save_problem
-
-    check_outputs({"FILE": target}, [problem])
-    read = load_problem(problem)
-    save_problem(target, read)
-    if json:
-        echo_json({"problem": str(problem), "file": str(target), "n": read.sources, "m": read.n})
+    check_paths({"FILE": given.target}, [given.problem])
+    read = load_problem(given.problem)
+    save_problem(given.target, read)
+    if given.json:
+        echo_json({"problem": str(given.problem), "file": str(given.target), "n": read.sources, "m": read.n})
     else:
-        output().print(f"{target}: {read!r}", markup=False, highlight=False)
+        output().print(f"{given.target}: {read!r}", markup=False, highlight=False)
 
 
-@command("blindmatch solvers", "blindmatch solvers --json")
-def solvers(json: bool = False) -> None:
-    """List the solvers and what each can do."""
-    from blindmatch.cli.console import echo_json, output
-    from blindmatch.cli.solver_table import solver_legend, solver_rows, solver_table
+_WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
+ABILITIES = {
+    "bound": ("bound", "proves a lower bound"),
+    "exact": ("exact", "ends with a proof of optimality, given time"),
+    "linear": ("linear", "takes a linear term (known pairs lead to one)"),
+    "forbidden": ("forbid", "takes forbidden pairs"),
+    "asymmetric": ("asym", "takes asymmetric matrices"),
+    "unequal": ("uneq", "takes sets of unequal sizes"),
+}
 
-    rows = solver_rows()
-    if json:
-        echo_json(rows)
-    else:
-        console = output()
-        console.print(solver_table(rows, console.width), solver_legend())
+
+def solvers(given: Given) -> None:
+    """List the solvers and what each can do; a narrow terminal gets a list in place of a table."""
+    if given.json:
+        return echo_json([_row(name, solver) for name, solver in SOLVERS.items()])
+    console, titles = output(), [title for title, _ in ABILITIES.values()]
+    table = plain_table("solver|", *(f"{title}^|" for title in titles), "max n>|", "note", tight=True)
+    for name, solver in SOLVERS.items():
+        row = _row(name, solver)
+        largest = "any" if row["max_size"] is None else str(row["max_size"])
+        note = row["note"] if row["installed"] else f"not installed: {row['install']}"
+        if console.width < _WITH_NOTES:
+            able = ", ".join(title for key, (title, _) in ABILITIES.items() if row[key])
+            about = Padding(Text(f"{able}; max n: {largest}\n{note}"), (0, 0, 0, 2))
+            console.print(Text(name, style="bold"), about)
+        else:
+            table.add_row(name, *("✓" if row[key] else "-" for key in ABILITIES), largest, Text(note))
+    legend = Text("\n" + "; ".join(f"{title}: {meaning}" for title, meaning in ABILITIES.values()) + ".")
+    console.print(*([table] if table.row_count else []), legend)
+
+
+def _row(name: str, solver: Any) -> dict[str, Any]:
+    """A solver with its abilities, ready for JSON."""
+    can = solver.capabilities
+    return {
+        "name": name,
+        **{ability: getattr(can, ability) for ability in ABILITIES},
+        "max_size": can.max_size,
+        "installed": can.installed,
+        "install": None if can.requires is None else can.requires.install,
+        "options": list(inspect.signature(solver).parameters),
+        "note": can.note,
+    }

@@ -1,0 +1,115 @@
+"""``models`` and ``doctor``: what can be used, and what is installed."""
+
+from __future__ import annotations
+
+import difflib
+import platform
+import re
+import sys
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+
+import numpy as np  # noqa: F401 (its BLAS must be loaded to be listed)
+from rich.text import Text
+from threadpoolctl import threadpool_info
+
+from blindmatch.cli.console import echo_json, output, plain_table
+from blindmatch.cli.options import Given
+from blindmatch.encoders.registry import MODALITIES, list_models
+from blindmatch.errors import pip_install, unknown_name
+from blindmatch.machine import available_bytes, usable_cores
+
+
+def models(given: Given) -> None:
+    """List the models that have a name of their own."""
+    known, word = list_models(), given.word
+    if given.modality is not None and given.modality not in MODALITIES:
+        raise unknown_name("--modality", given.modality, MODALITIES)
+    families = sorted({model.family for model in known})
+    if given.family is not None and given.family.lower() not in {name.lower() for name in families}:
+        raise unknown_name("--family", given.family, families)
+    rows = [
+        row
+        for row in (model.row() for model in known)
+        if given.modality in (None, row["modality"])
+        and (given.family is None or row["family"].lower() == given.family.lower())
+        and (not given.paper or row["paper"])
+        and (not given.offline or row["package"] is not None)
+        and (word is None or word.lower() in f"{row['id']} {row['name']} {row['library_name']}".lower())
+    ]
+    if not rows:
+        words = {part for model in known for part in (model.id, *model.id.split("-"))}
+        close = difflib.get_close_matches((word or "").lower(), words, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "; 'blindmatch models' lists them all"
+        raise ValueError(f"no model is listed with {f'{word!r} and ' if word else ''}these options{hint}")
+    if given.json:
+        return echo_json(rows)
+    table = plain_table("model|", "in its library", "size>|", "input>|", "dim>|", tight=True)
+    for row in rows:
+        sizes = ["" if row[key] is None else str(row[key]) for key in ("input_size", "dimension")]
+        library = row["library_name"] if row["package"] is None else row["package"]
+        table.add_row(Text(row["id"]), Text(library), _millions(row["parameters"]), *sizes)
+    output().print(table)
+
+
+def _millions(count: int | None) -> str:
+    """A number of parameters for people.
+
+    >>> _millions(1_134_769_664), _millions(5_524_416), _millions(None)
+    ('1135 M', '5.5 M', '')
+    """
+    if count is None:
+        return ""
+    return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
+
+
+def doctor(given: Given) -> None:
+    """Say what is installed and what the machine has."""
+    libraries = {f"{one['internal_api']} {one.get('version')} ({one['num_threads']})" for one in threadpool_info()}
+    flags = Path("/proc/cpuinfo")
+    found = {
+        "blindmatch": version("blindmatch"),
+        "an extra is added by": pip_install("NAME"),
+        "Python": f"{platform.python_version()} ({sys.executable})",
+        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "typer")},
+        "system": platform.platform(),
+        "processors": str(usable_cores()),
+        "AVX2": "unknown" if not flags.exists() else "yes" if "avx2" in flags.read_text(encoding="utf-8") else "no",
+        "free memory": f"{available_bytes() / 1e9:.1f} GB",
+        "BLAS (threads)": ", ".join(sorted(libraries)) or "none",
+        "GPU": _gpu(),
+        **_extras(),
+    }
+    if given.json:
+        return echo_json(found)
+    width = max(map(len, found))
+    for name, value in found.items():
+        output().print(f"{name:<{width}}  {value}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _gpu() -> str:
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        return "unknown: torch is not installed"
+    return str(torch.cuda.get_device_name(0)) if torch.cuda.is_available() else "none"
+
+
+def _extras() -> dict[str, str]:
+    """The packages of each extra that are missing."""
+    found = {}
+    for extra in metadata("blindmatch").get_all("Provides-Extra") or []:
+        if extra in ("test", "docs", "bench", "lint", "dev"):
+            continue
+        missing = []
+        for line in requires("blindmatch") or []:
+            name = re.match(r"[\w.-]+", line)
+            if name is None or name[0] == "blindmatch" or not re.search(rf"extra == ['\"]{extra}['\"]", line):
+                continue
+            try:
+                version(name[0])
+            except PackageNotFoundError:
+                missing.append(name[0])
+        found[f"extra {extra}"] = f"lacks {', '.join(missing)}" if missing else "installed"
+    return found
