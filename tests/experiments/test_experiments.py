@@ -243,7 +243,7 @@ def test_quick_takes_one_pair_of_a_folder(tmp_path):
 
 
 def test_defaults_are_the_papers_settings():
-    kinds = {name: experiments.load(name).settings() for name in experiments.NAMES}
+    kinds = {name: experiments.load(name)() for name in experiments.NAMES}
     assert (kinds["shuffling"].levels, kinds["shuffling"].seeds) == (21, 100)
     assert (kinds["small-scale"].seeds, kinds["small-scale"].neighbors) == (20, 5)
     assert kinds["larger-scale"].sizes == (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from blindmatch.cli import main
-from blindmatch.experiments.ablation import AblationSettings
+from blindmatch.experiments.ablation import Ablation
 from blindmatch.experiments.data import images, read_catalogue, texts
 from blindmatch.experiments.matching_runs import paper_tables, paper_value
 from blindmatch.experiments.protocol import make_settings, read_config
@@ -27,7 +27,7 @@ def run(capsys, monkeypatch):
 
 
 def test_layers_win_in_order_and_text_becomes_values():
-    settings = make_settings(AblationSettings, {"sizes": [8, 9], "seeds": 7}, {"seeds": "2", "time_limits": 3})
+    settings = make_settings(Ablation, {"sizes": [8, 9], "seeds": 7}, {"seeds": "2", "time_limits": 3})
     assert (settings.sizes, settings.seeds, settings.time_limits) == ((8, 9), 2, (3.0,))
 
 
@@ -46,7 +46,7 @@ def test_layers_win_in_order_and_text_becomes_values():
 )
 def test_bad_settings_are_refused_by_name(values, message):
     with pytest.raises(ValueError, match=message):
-        make_settings(AblationSettings, values)
+        make_settings(Ablation, values)
 
 
 def test_a_toml_file_has_settings_for_all_and_for_one(tmp_path):

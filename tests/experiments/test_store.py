@@ -11,9 +11,8 @@ import pytest
 
 from blindmatch.experiments.data import Source
 from blindmatch.experiments.protocol import Record, Trial
-from blindmatch.experiments.store import Journal, Store, read_journal
+from blindmatch.experiments.store import Journal, Store, read_journal, run_chunk
 from blindmatch.experiments.sweeps import plan
-from blindmatch.experiments.worker import run_chunk
 
 
 def record(run: Trial, result=None, error=None) -> Record:

@@ -23,8 +23,8 @@ EXPERIMENTS = {  # module and class of each
 NAMES = tuple(EXPERIMENTS)
 
 
-def load(name: str) -> Experiment:
-    """Return an experiment by its name.
+def load(name: str) -> type[Experiment]:
+    """Return the class of an experiment by its name.
 
     >>> load("ablation").about
     'Hahn-Grant with and without each change, on random vectors'
@@ -33,5 +33,5 @@ def load(name: str) -> Experiment:
         raise unknown_name("experiment", name, NAMES)
     # A worker imports only the module that it needs: importing k-means and plotting takes longer than many runs.
     module, kind = EXPERIMENTS[name]
-    experiment: Experiment = getattr(import_module(f"blindmatch.experiments.{module}"), kind)()
+    experiment: type[Experiment] = getattr(import_module(f"blindmatch.experiments.{module}"), kind)
     return experiment

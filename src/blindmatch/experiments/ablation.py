@@ -10,7 +10,7 @@ import numpy as np
 
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.matching_runs import paper_value
-from blindmatch.experiments.protocol import Experiment, Row, Settings, Trial
+from blindmatch.experiments.protocol import Experiment, Row, Trial
 from blindmatch.experiments.result_tables import Cell, Table, mean, table
 from blindmatch.problem.distortions import InnerProduct
 from blindmatch.solvers.base import Solver
@@ -37,8 +37,8 @@ _PAPER_TABLES = {100: "table-4", 40: "table-5"}
 
 
 @dataclass(frozen=True)
-class AblationSettings(Settings):
-    """Settings of the ablation.
+class Ablation(Experiment):
+    """The effect of each change to Hahn-Grant.
 
     Attributes
     ----------
@@ -52,6 +52,10 @@ class AblationSettings(Settings):
         Our solvers get this share of the time limit.
     """
 
+    name = "ablation"
+    about = "Hahn-Grant with and without each change, on random vectors"
+    shows = "Tables 4 and 5"
+    quick: ClassVar[Mapping[str, Any]] = {"sizes": (16,), "time_limits": (4.0,), "seeds": 2, "share": 0.25}
     seeds: int = 5
     sizes: tuple[int, ...] = (40, 100)
     time_limits: tuple[float, ...] = (3600.0, 7200.0)
@@ -67,32 +71,22 @@ class AblationSettings(Settings):
         if not min(self.time_limits) > 0 or not min(self.sizes) > 1:
             raise ValueError(f"time_limits={self.time_limits}, sizes={self.sizes}; expected seconds and sizes above 1")
 
-
-class Ablation(Experiment):
-    """The effect of each change to Hahn-Grant."""
-
-    name = "ablation"
-    about = "Hahn-Grant with and without each change, on random vectors"
-    shows = "Tables 4 and 5"
-    settings = AblationSettings
-    quick: ClassVar[Mapping[str, Any]] = {"sizes": (16,), "time_limits": (4.0,), "seeds": 2, "share": 0.25}
-
-    def plan(self, settings: AblationSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each variant on each instance."""
-        limits = settings.time_limits * (len(settings.sizes) if len(settings.time_limits) == 1 else 1)
+        limits = self.time_limits * (len(self.sizes) if len(self.time_limits) == 1 else 1)
         return [
             self.run(
                 {
                     "variant": variant,
                     "size": size,
                     "seed": seed,
-                    "dimension": settings.dimension,
-                    "time_limit": limit * (settings.share if variant in OURS else 1.0),
+                    "dimension": self.dimension,
+                    "time_limit": limit * (self.share if variant in OURS else 1.0),
                 }
             )
-            for size, limit in zip(settings.sizes, limits, strict=True)
-            for seed in range(settings.seeds)
-            for variant in settings.variants
+            for size, limit in zip(self.sizes, limits, strict=True)
+            for seed in range(self.seeds)
+            for variant in self.variants
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
@@ -110,9 +104,9 @@ class Ablation(Experiment):
             "seconds": result.seconds,
         }
 
-    def tables(self, settings: AblationSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """One table per size, with the paper's numbers if it has that size."""
-        return [_table(settings, size, [row for row in rows if row["size"] == size]) for size in settings.sizes]
+        return [_table(self, size, [row for row in rows if row["size"] == size]) for size in self.sizes]
 
 
 def random_vectors(size: int, dimension: int, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -121,10 +115,10 @@ def random_vectors(size: int, dimension: int, seed: int) -> tuple[FloatArray, Fl
     return rng.normal(size=(size, dimension)), rng.normal(size=(size, dimension))
 
 
-def _table(settings: AblationSettings, size: int, rows: Sequence[Row]) -> Table:
+def _table(study: Ablation, size: int, rows: Sequence[Row]) -> Table:
     paper = _PAPER_TABLES.get(size)
     lines = []
-    for variant in settings.variants:
+    for variant in study.variants:
         of = [row for row in rows if row["variant"] == variant]
         gaps = [row["cost"] - row["bound"] for row in of if row["bound"] is not None]
         line: list[Cell] = [variant, *(mean(row[name] for row in of) for name in ("cost", "bound"))]

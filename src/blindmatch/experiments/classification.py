@@ -13,7 +13,7 @@ from blindmatch.experiments.data import Catalogue, Source, class_texts, images
 from blindmatch.experiments.matching_runs import (
     KNOWN,
     PAPER_NAMES,
-    PairSettings,
+    PairExperiment,
     by_pair,
     installed_solvers,
     label,
@@ -24,7 +24,7 @@ from blindmatch.experiments.matching_runs import (
     paper_value,
     seeded_pairs,
 )
-from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Cell, Table, spread, table
 from blindmatch.matching.classifier import BlindClassifier
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
@@ -36,8 +36,8 @@ _SOLVERS = (*(name for name in PAPER_NAMES if name != "gurobi"), "branch-and-bou
 
 
 @dataclass(frozen=True)
-class ClassificationSettings(PairSettings):
-    """Settings of the unsupervised classifier.
+class Classification(PairExperiment):
+    """Classify images without labels.
 
     Attributes
     ----------
@@ -47,26 +47,20 @@ class ClassificationSettings(PairSettings):
         Names of ``bm.SOLVERS``, and "faq-published". Table 2 shows the last one.
     """
 
+    name = "classification"
+    about = "The unsupervised classifier: k-means centres matched with class names"
+    shows = "Tables 2 and 6"
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "starts": 10, "time_limit": 10.0}
     starts: int = 100
     solvers: tuple[str, ...] = _SOLVERS
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
 
-
-class Classification(Experiment):
-    """Classify images without labels."""
-
-    name = "classification"
-    about = "The unsupervised classifier: k-means centres matched with class names"
-    shows = "Tables 2 and 6"
-    settings = ClassificationSettings
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "starts": 10, "time_limit": 10.0}
-
-    def plan(self, settings: ClassificationSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each clustering; runs of one clustering are adjacent, so that a worker computes it once."""
         return [
-            pair.trial(self, solver=solver, seed=seed, starts=settings.starts, **settings.common)
-            for pair, seed in seeded_pairs(settings, catalogue)
-            for solver in installed_solvers(settings.solvers)
+            pair.trial(self, solver=solver, seed=seed, starts=self.starts, **self.common)
+            for pair, seed in seeded_pairs(self, catalogue)
+            for solver in installed_solvers(self.solvers)
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
@@ -88,9 +82,9 @@ class Classification(Experiment):
             "seconds": result.seconds,
         }
 
-    def tables(self, settings: ClassificationSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """By models, then by solvers."""
-        return [_by_models(settings, rows), _by_solvers(settings, rows)]
+        return [_by_models(self, rows), _by_solvers(self, rows)]
 
 
 @lru_cache(maxsize=16)
@@ -108,8 +102,8 @@ def clustering(source: Source, seed: int, fraction: float, starts: int) -> tuple
     return model.centres_, owner[model.predict(X)], data.labels[rows]
 
 
-def _by_models(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
-    solver = installed_solvers(settings.solvers)[-1]
+def _by_models(study: Classification, rows: Sequence[Row]) -> Table:
+    solver = installed_solvers(study.solvers)[-1]
     lines = []
     for pair, found in sorted(by_pair(rows).items()):
         of = [row for row in found if row["solver"] == solver]
@@ -132,10 +126,10 @@ def _by_models(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
     )
 
 
-def _by_solvers(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
+def _by_solvers(study: Classification, rows: Sequence[Row]) -> Table:
     lines: list[list[Cell]] = []
     columns = ("accuracy", "matching_accuracy")
-    for solver in settings.solvers:
+    for solver in study.solvers:
         of = [row for row in rows if row["solver"] == solver]
         paper = [paper_value("table-6", column, solver=PAPER_NAMES.get(solver, "")) for column in columns]
         lines.append([label(solver), *(spread(100 * row[column] for row in of) for column in columns), *paper])
@@ -148,5 +142,5 @@ def _by_solvers(settings: ClassificationSettings, rows: Sequence[Row]) -> Table:
         [("solver", 0), ("accuracy", 1), ("clusters matched", 1), ("paper: accuracy", 1), ("paper: matched", 1)],
         lines,
         "The paper's columns: DeiT with All-Roberta-large-v1 on CIFAR-10.",
-        missing_note(settings.solvers),
+        missing_note(study.solvers),
     )

@@ -18,7 +18,7 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from blindmatch.errors import pip_install, unknown_name
-from blindmatch.experiments.worker import start_local_worker
+from blindmatch.experiments.store import start_local_worker
 from blindmatch.machine import usable_cores
 from blindmatch.validation import at_least
 

@@ -13,7 +13,7 @@ from blindmatch.experiments.data import Catalogue, Source, class_count, class_te
 from blindmatch.experiments.matching_runs import (
     KNOWN,
     LINEUP,
-    PairSettings,
+    PairExperiment,
     by_pair,
     installed_solvers,
     match_pair,
@@ -21,7 +21,7 @@ from blindmatch.experiments.matching_runs import (
     model_pairs,
     prototypes,
 )
-from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Table, mean, spread, table
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.matching.subsets import best_subsets
@@ -30,8 +30,8 @@ from blindmatch.validation import IntArray
 
 
 @dataclass(frozen=True)
-class LargerScaleSettings(PairSettings):
-    """Settings of larger-scale matching.
+class LargerScale(PairExperiment):
+    """Accuracy on larger numbers of classes.
 
     Attributes
     ----------
@@ -43,38 +43,32 @@ class LargerScaleSettings(PairSettings):
         The paper's by default; "branch-and-bound" proves more.
     """
 
+    name = "larger-scale"
+    about = "The best subsets of classes, by size"
+    shows = "Fig. 5"
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "sizes": (5, 8, 10), "subsets": 3, "time_limit": 5.0}
     seeds: int = 3
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     subsets: int = 10
     solver: str = "factorized-hahn-grant"
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN}
 
-
-class LargerScale(Experiment):
-    """Accuracy on larger numbers of classes."""
-
-    name = "larger-scale"
-    about = "The best subsets of classes, by size"
-    shows = "Fig. 5"
-    settings = LargerScaleSettings
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "sizes": (5, 8, 10), "subsets": 3, "time_limit": 5.0}
-
-    def plan(self, settings: LargerScaleSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each subset of each size, with each seed."""
-        common = {"solver": settings.solver, "subsets": settings.subsets, **settings.common}
+        common = {"solver": self.solver, "subsets": self.subsets, **self.common}
         return [
             pair.trial(self, size=size, subset=subset, seed=seed, **common)
-            for pair in model_pairs(settings, catalogue)
-            for size in settings.sizes
-            for subset in range(subset_count(class_count(pair.vision), size, settings.subsets))
-            for seed in range(settings.seeds)
+            for pair in model_pairs(self, catalogue)
+            for size in self.sizes
+            for subset in range(subset_count(class_count(pair.vision), size, self.subsets))
+            for seed in range(self.seeds)
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match one subset."""
         return match_subset(run)
 
-    def tables(self, settings: LargerScaleSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves."""
         shown = []
         for pair, of in by_pair(rows).items():
@@ -96,7 +90,7 @@ class LargerScale(Experiment):
         )
         return [table("figure-5", "Fig. 5: accuracy on the best subsets", [*columns, *more], shown, note)]
 
-    def figures(self, settings: LargerScaleSettings, rows: Sequence[Row]) -> list[Figure]:
+    def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """Accuracy against size."""
         return [Figure("figure-5", "Fig. 5: accuracy on the best subsets", lambda canvas: _draw_accuracy(canvas, rows))]
 
@@ -140,8 +134,8 @@ def _draw_accuracy(canvas: Any, rows: Sequence[Row]) -> None:
 
 
 @dataclass(frozen=True)
-class SolversLargeSettings(PairSettings):
-    """Settings of the solver comparison on larger problems.
+class SolversLarge(PairExperiment):
+    """Cost and bound of each solver against the size of the problem.
 
     Attributes
     ----------
@@ -151,31 +145,25 @@ class SolversLargeSettings(PairSettings):
         Names of ``bm.SOLVERS``, and "faq-published". Random is left out by default: it would hide the others.
     """
 
+    name = "solvers-large"
+    about = "Solvers against the size of the problem: cost and bound"
+    shows = "Fig. 6"
+    quick: ClassVar[Mapping[str, Any]] = {"sizes": (5, 10), "time_limit": 5.0}
     seeds: int = 1
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     solvers: tuple[str, ...] = LINEUP[1:]
     time_limit: float = 5400.0
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
 
-
-class SolversLarge(Experiment):
-    """Cost and bound of each solver against the size of the problem."""
-
-    name = "solvers-large"
-    about = "Solvers against the size of the problem: cost and bound"
-    shows = "Fig. 6"
-    settings = SolversLargeSettings
-    quick: ClassVar[Mapping[str, Any]] = {"sizes": (5, 10), "time_limit": 5.0}
-
-    def plan(self, settings: SolversLargeSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on the best subset of each size."""
         return [
-            pair.trial(self, size=size, subsets=1, subset=0, solver=solver, seed=seed, **settings.common)
-            for pair in model_pairs(settings, catalogue)
-            for size in settings.sizes
+            pair.trial(self, size=size, subsets=1, subset=0, solver=solver, seed=seed, **self.common)
+            for pair in model_pairs(self, catalogue)
+            for size in self.sizes
             if subset_count(class_count(pair.vision), size, 1)
-            for seed in range(settings.seeds)
-            for solver in installed_solvers(settings.solvers)
+            for seed in range(self.seeds)
+            for solver in installed_solvers(self.solvers)
             if solver not in SOLVERS or size <= (SOLVERS[solver].capabilities.max_size or size)
         ]
 
@@ -183,11 +171,11 @@ class SolversLarge(Experiment):
         """Match the best subset."""
         return match_subset(run)
 
-    def tables(self, settings: SolversLargeSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves, and the best solvers."""
         shown = []
         for pair, of in sorted(by_pair(rows).items()):
-            for size, solver in product(sorted({row["size"] for row in of}), settings.solvers):
+            for size, solver in product(sorted({row["size"] for row in of}), self.solvers):
                 part = [row for row in of if (row["size"], row["solver"]) == (size, solver)]
                 if part:
                     shown.append(
@@ -200,25 +188,25 @@ class SolversLarge(Experiment):
         notes = (
             "Cost and bound per N^2, accuracy in percent; the status is that of the first seed.",
             "The paper shows Fig. 6 as a plot; its text says: optimal up to size 40, within 1.5 hours.",
-            missing_note(settings.solvers),
+            missing_note(self.solvers),
         )
         return [table("figure-6", "Fig. 6: cost and bound against size", [*columns, *more], shown, *notes)]
 
-    def figures(self, settings: SolversLargeSettings, rows: Sequence[Row]) -> list[Figure]:
+    def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """One plot for each pair of models."""
         return [
             Figure(
                 "figure-6-" + "-".join(pair),
                 f"Fig. 6: cost (solid) and bound (dashed) against size: {pair[1]}, {pair[2]} on {pair[0]}",
-                partial(_draw_costs, settings=settings, rows=of),
+                partial(_draw_costs, study=self, rows=of),
             )
             for pair, of in sorted(by_pair(rows).items())
         ]
 
 
-def _draw_costs(canvas: Any, settings: SolversLargeSettings, rows: Sequence[Row]) -> None:
+def _draw_costs(canvas: Any, study: SolversLarge, rows: Sequence[Row]) -> None:
     axes = canvas.subplots()
-    for at, solver in enumerate(settings.solvers):
+    for at, solver in enumerate(study.solvers):
         of = [row for row in rows if row["solver"] == solver]
         sizes = sorted({row["size"] for row in of})
         if not sizes:

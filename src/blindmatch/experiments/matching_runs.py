@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
-from blindmatch.experiments.protocol import Experiment, Row, Settings, Trial
+from blindmatch.experiments.protocol import Experiment, Row, Trial
 from blindmatch.experiments.result_tables import Spread
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import GromovWasserstein
@@ -27,8 +27,8 @@ MEASURES = ("mutual-knn", "cka", "gw")
 
 
 @dataclass(frozen=True)
-class PairSettings(Settings):
-    """Settings of experiments on pairs of models.
+class PairExperiment(Experiment):
+    """An experiment on pairs of models.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class ModelPair:
         return experiment.run({**names, **parameters}, vision=self.vision, language=self.language)
 
 
-def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
+def one_pair(settings: PairExperiment, catalogue: Catalogue) -> PairExperiment:
     """The settings for the first dataset and the first model of each side, if none are named."""
     datasets = tuple(catalogue.datasets(settings.datasets)[: None if settings.datasets else 1])
     if len(datasets) != 1:  # each dataset may have other models
@@ -78,7 +78,7 @@ def one_pair(settings: PairSettings, catalogue: Catalogue) -> PairSettings:
 
 
 def seeded_pairs(
-    settings: PairSettings, catalogue: Catalogue, seeds: Iterable[int] | None = None
+    settings: PairExperiment, catalogue: Catalogue, seeds: Iterable[int] | None = None
 ) -> Iterator[tuple[ModelPair, int]]:
     """Every vision model with every language model of each dataset, with each seed.
 
@@ -92,7 +92,7 @@ def seeded_pairs(
                     yield ModelPair(vision, language), seed
 
 
-def model_pairs(settings: PairSettings, catalogue: Catalogue) -> Iterator[ModelPair]:
+def model_pairs(settings: PairExperiment, catalogue: Catalogue) -> Iterator[ModelPair]:
     """Every vision model with every language model of each dataset."""
     return (pair for pair, _ in seeded_pairs(settings, catalogue, seeds=(0,)))
 

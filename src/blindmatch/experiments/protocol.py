@@ -193,18 +193,18 @@ Row = Mapping[str, Any]
 """Parameters and results of one run in a flat mapping, for tables and figures."""
 
 
-class Experiment(ABC):
-    """One experiment of the paper."""
+@dataclass(frozen=True)
+class Experiment(Settings, ABC):
+    """One experiment of the paper: a dataclass of its settings."""
 
     name: ClassVar[str]
     about: ClassVar[str]
     shows: ClassVar[str]
-    settings: ClassVar[type[Settings]]
     quick: ClassVar[Mapping[str, Any]]
     revision: ClassVar[int] = 1
 
     @abstractmethod
-    def plan(self, settings: Any, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """All runs of these settings; runs that share inputs are adjacent."""
 
     @abstractmethod
@@ -212,10 +212,10 @@ class Experiment(ABC):
         """Do the work of one run in a worker; return plain JSON values."""
 
     @abstractmethod
-    def tables(self, settings: Any, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The paper's tables, from the available rows."""
 
-    def figures(self, settings: Any, rows: Sequence[Row]) -> list[Figure]:
+    def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """The paper's figures."""
         return []
 

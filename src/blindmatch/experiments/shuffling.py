@@ -13,8 +13,8 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images, texts
-from blindmatch.experiments.matching_runs import MEASURES, PairSettings, model_pairs
-from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.matching_runs import MEASURES, PairExperiment, model_pairs
+from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Table, table
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.geometry.kernels import distances
@@ -27,8 +27,8 @@ SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
-class ShufflingSettings(PairSettings):
-    """Settings of the shuffling study.
+class Shuffling(PairExperiment):
+    """The measures of alignment against the share of the pairing that is shuffled.
 
     Attributes
     ----------
@@ -50,6 +50,10 @@ class ShufflingSettings(PairSettings):
         The model whose embeddings are the networks' inputs, for Fig. 9.
     """
 
+    name = "shuffling"
+    about = "Alignment against the share of the pairing that is shuffled"
+    shows = "Fig. 2, 7, 8 and 9"
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 20, "levels": 6, "images": 200}
     seeds: int = 100
     levels: int = 21
     measures: tuple[str, ...] = MEASURES
@@ -65,49 +69,39 @@ class ShufflingSettings(PairSettings):
         if self.levels < 2:
             raise ValueError(f"levels={self.levels}; expected at least 2")
 
-
-class Shuffling(Experiment):
-    """The measures of alignment against the share of the pairing that is shuffled."""
-
-    name = "shuffling"
-    about = "Alignment against the share of the pairing that is shuffled"
-    shows = "Fig. 2, 7, 8 and 9"
-    settings = ShufflingSettings
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 20, "levels": 6, "images": 200}
-
-    def plan(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each level of each pair and measure (all its seeds in one run), and Fig. 9 if there are inputs."""
-        common = {"seeds": settings.seeds, "unit": settings.unit, "images": settings.images}
-        common["neighbors"] = settings.neighbors
+        common = {"seeds": self.seeds, "unit": self.unit, "images": self.images}
+        common["neighbors"] = self.neighbors
         runs = []
-        for pair in model_pairs(settings, catalogue):
+        for pair in model_pairs(self, catalogue):
             # If images share the text of their class, neighbours are ambiguous: the paper leaves Mutual k-NN out.
-            ambiguous = settings.unit == "images" and repeated_texts(pair.vision)
+            ambiguous = self.unit == "images" and repeated_texts(pair.vision)
             runs += [
-                pair.trial(self, measure=measure, level=level / (settings.levels - 1), **common)
-                for measure in settings.measures
+                pair.trial(self, measure=measure, level=level / (self.levels - 1), **common)
+                for measure in self.measures
                 if measure != "mutual-knn" or not ambiguous
-                for level in range(settings.levels)
+                for level in range(self.levels)
             ]
-        return [*runs, *self._lipschitz_runs(settings, catalogue)]
+        return [*runs, *self._lipschitz_runs(catalogue)]
 
-    def _lipschitz_runs(self, settings: ShufflingSettings, catalogue: Catalogue) -> list[Trial]:
+    def _lipschitz_runs(self, catalogue: Catalogue) -> list[Trial]:
         runs = []
-        for dataset in catalogue.datasets(settings.datasets):
+        for dataset in catalogue.datasets(self.datasets):
             models = {source.model: source for source in catalogue.models("vision", dataset)}
-            if settings.inputs not in models:
+            if self.inputs not in models:
                 continue
             for model, network in models.items():
-                if model != settings.inputs and model.startswith(settings.baselines):
-                    parameters = {"dataset": dataset, "vision": model, "measure": LIPSCHITZ, "images": settings.images}
-                    runs.append(self.run(parameters, inputs=models[settings.inputs], vision=network))
+                if model != self.inputs and model.startswith(self.baselines):
+                    parameters = {"dataset": dataset, "vision": model, "measure": LIPSCHITZ, "images": self.images}
+                    runs.append(self.run(parameters, inputs=models[self.inputs], vision=network))
         return runs
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """One level, or one density."""
         return lipschitz(run) if run.parameters["measure"] == LIPSCHITZ else shuffled_values(run)
 
-    def tables(self, settings: ShufflingSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Each curve's ends, and whether it falls at every step."""
         shown = []
         for (dataset, vision, language, measure), of in _curves(rows).items():
@@ -136,7 +130,7 @@ class Shuffling(Experiment):
         )
         return [first, second]
 
-    def figures(self, settings: ShufflingSettings, rows: Sequence[Row]) -> list[Figure]:
+    def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """A plot for each dataset and measure, and the density."""
         drawn = []
         curves = _curves(rows)
@@ -144,7 +138,7 @@ class Shuffling(Experiment):
             of = {key: part for key, part in curves.items() if (key[0], key[3]) == (dataset, measure)}
             number = "Fig. 2" if measure == "mutual-knn" else "Fig. 7"
             title = f"{number}: {measure} against shuffling, {dataset}"
-            draw = partial(_draw, curves=of, measure=measure, settings=settings)
+            draw = partial(_draw, curves=of, measure=measure, study=self)
             drawn.append(Figure(f"figure-7-{dataset}-{measure}", title, draw))
         densities = [row for row in rows if row["measure"] == LIPSCHITZ]
         if densities:
@@ -160,13 +154,13 @@ def _curves(rows: Sequence[Row]) -> dict[tuple[str, str, str, str], list[Row]]:
 
 
 def _draw(
-    canvas: Any, curves: Mapping[tuple[str, str, str, str], Sequence[Row]], measure: str, settings: ShufflingSettings
+    canvas: Any, curves: Mapping[tuple[str, str, str, str], Sequence[Row]], measure: str, study: Shuffling
 ) -> None:
     axes = canvas.subplots()
     series = {
         f"{key[1]}, {key[2]}": [(r["level"], r["mean"], r["deviation"]) for r in of] for key, of in curves.items()
     }
-    styles = {name: ":" if name.startswith(settings.baselines) else "-" for name in series}
+    styles = {name: ":" if name.startswith(study.baselines) else "-" for name in series}
     draw_lines(axes, series, styles=styles)
     axes.set_xlabel("share of the pairing that is shuffled")
     axes.set_ylabel(measure)

@@ -11,7 +11,7 @@ from blindmatch.experiments.data import Catalogue, Source, class_texts, half_mea
 from blindmatch.experiments.matching_runs import (
     KNOWN,
     MEASURES,
-    PairSettings,
+    PairExperiment,
     by_pair,
     match_pair,
     paper_dataset,
@@ -19,7 +19,7 @@ from blindmatch.experiments.matching_runs import (
     prototypes,
     seeded_pairs,
 )
-from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Spread, Table, mean, spread, table
 from blindmatch.experiments.sweep_report import Figure, draw_heat_map
 from blindmatch.problem.distortion import Distortion
@@ -28,8 +28,8 @@ from blindmatch.validation import FloatArray
 
 
 @dataclass(frozen=True)
-class SmallScaleSettings(PairSettings):
-    """Settings of small-scale matching.
+class SmallScale(PairExperiment):
+    """All pairs of vision and language models on small problems.
 
     Attributes
     ----------
@@ -41,28 +41,22 @@ class SmallScaleSettings(PairSettings):
         An exact solver. (The paper enumerates; the answer is the same.)
     """
 
+    name = "small-scale"
+    about = "All pairs of models on small problems, solved exactly"
+    shows = "Fig. 4, 11, 12, 13 and Table 3"
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 5.0}
     measures: tuple[str, ...] = MEASURES
     neighbors: int = 5
     solver: str = "branch-and-bound"
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN, "measures": MEASURES}
 
-
-class SmallScale(Experiment):
-    """All pairs of vision and language models on small problems."""
-
-    name = "small-scale"
-    about = "All pairs of models on small problems, solved exactly"
-    shows = "Fig. 4, 11, 12, 13 and Table 3"
-    settings = SmallScaleSettings
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 5.0}
-
-    def plan(self, settings: SmallScaleSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each pair, measure and seed."""
-        common = {"solver": settings.solver, "neighbors": settings.neighbors, **settings.common}
+        common = {"solver": self.solver, "neighbors": self.neighbors, **self.common}
         return [
             pair.trial(self, measure=measure, seed=seed, **common)
-            for pair, seed in seeded_pairs(settings, catalogue)
-            for measure in settings.measures
+            for pair, seed in seeded_pairs(self, catalogue)
+            for measure in self.measures
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
@@ -78,11 +72,11 @@ class SmallScale(Experiment):
             "parameters": images(vision).parameters,
         }
 
-    def tables(self, settings: SmallScaleSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Accuracy by measure (Table 3), and by pair of models."""
-        return [_measures(settings, rows), _pairs(rows)]
+        return [_measures(self, rows), _pairs(rows)]
 
-    def figures(self, settings: SmallScaleSettings, rows: Sequence[Row]) -> list[Figure]:
+    def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """Bars (Fig. 4), heat maps (Fig. 12, 13), accuracy against size (Fig. 11)."""
         kept = [row for row in rows if row["measure"] == "gw"]
         drawn = []
@@ -136,10 +130,10 @@ def _sorted_values(rows: Sequence[Row], name: str) -> list[str]:
     return sorted({row[name] for row in rows})
 
 
-def _measures(settings: SmallScaleSettings, rows: Sequence[Row]) -> Table:
+def _measures(study: SmallScale, rows: Sequence[Row]) -> Table:
     lines = []
     for dataset in _sorted_values(rows, "dataset"):
-        for measure in settings.measures:
+        for measure in study.measures:
             of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
             best = max(
                 (accuracy_spread(part) for part in by_pair(of).values()), key=lambda s: s.mean if s else 0, default=None

@@ -11,7 +11,7 @@ from blindmatch.experiments.matching_runs import (
     KNOWN,
     LINEUP,
     PAPER_NAMES,
-    PairSettings,
+    PairExperiment,
     by_pair,
     installed_solvers,
     label,
@@ -23,7 +23,7 @@ from blindmatch.experiments.matching_runs import (
     prototypes,
     seeded_pairs,
 )
-from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Cell, Spread, Table, mean, spread, table
 
 REFERENCE = "brute-force"
@@ -31,8 +31,8 @@ _CLOSE = 1e-9  # relative difference between two sums of the same terms in diffe
 
 
 @dataclass(frozen=True)
-class SolversSmallSettings(PairSettings):
-    """Settings of the solver comparison on small problems.
+class SolversSmall(PairExperiment):
+    """Solvers on small problems, against the enumerated optimum.
 
     Attributes
     ----------
@@ -40,26 +40,20 @@ class SolversSmallSettings(PairSettings):
         Names of ``bm.SOLVERS``, and "faq-published". Enumeration is added to check whether an optimum is global.
     """
 
+    name = "solvers-small"
+    about = "Solvers on small problems, against the enumerated optimum"
+    shows = "Tables 1 and 7"
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "time_limit": 10.0}
     solvers: tuple[str, ...] = LINEUP
     time_limit: float = 5400.0
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
 
-
-class SolversSmall(Experiment):
-    """Solvers on small problems, against the enumerated optimum."""
-
-    name = "solvers-small"
-    about = "Solvers on small problems, against the enumerated optimum"
-    shows = "Tables 1 and 7"
-    settings = SolversSmallSettings
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "time_limit": 10.0}
-
-    def plan(self, settings: SolversSmallSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each problem."""
-        solvers = dict.fromkeys([REFERENCE, *installed_solvers(settings.solvers)])
+        solvers = dict.fromkeys([REFERENCE, *installed_solvers(self.solvers)])
         return [
-            pair.trial(self, solver=solver, seed=seed, **settings.common)
-            for pair, seed in seeded_pairs(settings, catalogue)
+            pair.trial(self, solver=solver, seed=seed, **self.common)
+            for pair, seed in seeded_pairs(self, catalogue)
             for solver in solvers
         ]
 
@@ -67,11 +61,11 @@ class SolversSmall(Experiment):
         """Match the classes."""
         return match_pair(*prototypes(run), run.parameters)
 
-    def tables(self, settings: SolversSmallSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """All problems together in the layout of Table 1, then each pair of models as in Table 7."""
-        note = missing_note(settings.solvers)
+        note = missing_note(self.solvers)
         optima = {_problem(row): row["cost"] for row in rows if row["solver"] == REFERENCE}
-        lines = [[*line, *_paper(line[0])] for line in _lines(settings.solvers, rows, optima)]
+        lines = [[*line, *_paper(line[0])] for line in _lines(self.solvers, rows, optima)]
         first = table(
             "table-1",
             "Table 1: solvers over all pairs of models",
@@ -83,7 +77,7 @@ class SolversSmall(Experiment):
         )
         each: list[list[Cell]] = []
         for (dataset, vision, language), of in sorted(by_pair(rows).items()):
-            for line in _lines(settings.solvers, of, optima):
+            for line in _lines(self.solvers, of, optima):
                 where = {"dataset": paper_dataset(dataset), "vision": paper_model(vision)}
                 paper = PAPER_NAMES.get(str(line[0]), "")
                 value = paper_value("table-7", "accuracy", language=paper_model(language), solver=paper, **where)

@@ -128,14 +128,14 @@ def write_sweep_report(
     """
     from blindmatch.report.html import fill  # workers, which import this file, need no pages
 
-    experiment, settings = what.experiment, what.settings
+    experiment = what.experiment
     done, planned, failed = len(rows), len(what.runs), sum(errors.values())
     folder.mkdir(parents=True, exist_ok=True)
-    tables = experiment.tables(settings, rows)
+    tables = experiment.tables(rows)
     for item in tables:
         for kind, render in FORMATS.items():
             _write(folder / f"{item.name}.{kind}", render(item))
-    wanted = experiment.figures(settings, rows) if rows else []
+    wanted = experiment.figures(rows) if rows else []
     figures = (
         [(figure.title, save_figure(figure, folder)) for figure in wanted]
         if find_spec("matplotlib") is not None
@@ -166,7 +166,7 @@ def write_sweep_report(
         command=command,
         settings={
             "experiment": experiment.name,
-            **{name: _text(value) for name, value in asdict(settings).items()},
+            **{name: _text(value) for name, value in asdict(experiment).items()},
             **({"embeddings": what.about} if what.about else {}),
             "blindmatch": VERSION,
             "python": platform.python_version(),

@@ -16,20 +16,18 @@ from typing import Any
 from blindmatch import experiments
 from blindmatch.experiments.data import Catalogue, read_ahead, read_catalogue, write_sample
 from blindmatch.experiments.executors import Engine, Local, forkable
-from blindmatch.experiments.matching_runs import PairSettings, one_pair
-from blindmatch.experiments.protocol import Experiment, Record, Settings, Trial, make_settings
+from blindmatch.experiments.matching_runs import PairExperiment, one_pair
+from blindmatch.experiments.protocol import Experiment, Record, Trial, make_settings
 from blindmatch.experiments.result_tables import Table
-from blindmatch.experiments.store import Store
-from blindmatch.experiments.worker import run_chunk
+from blindmatch.experiments.store import Store, run_chunk
 from blindmatch.validation import at_least
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """An experiment with its settings and the resulting runs."""
+    """An experiment and its runs."""
 
     experiment: Experiment
-    settings: Settings
     runs: tuple[Trial, ...]
     about: str = ""
 
@@ -77,23 +75,23 @@ def plan(
     >>> len(sweep.runs), sweep.runs[0].parameters["variant"]
     (8, 'Hahn-Grant')
     """
-    experiment = experiments.load(name)
-    settings = make_settings(experiment.settings, experiment.quick if quick else {}, *layers)
+    kind = experiments.load(name)
+    experiment = make_settings(kind, kind.quick if quick else {}, *layers)
     catalogue = Catalogue()
-    if not isinstance(settings, PairSettings):
+    if not isinstance(experiment, PairExperiment):
         if embeddings is not None:
             raise ValueError(f"embeddings={str(embeddings)!r}: experiment {name!r} uses no embeddings")
     elif embeddings is not None:
         catalogue = read_catalogue(embeddings)
-        settings = one_pair(settings, catalogue) if quick else settings
+        experiment = one_pair(experiment, catalogue) if quick else experiment
     elif quick:
         catalogue = write_sample(Path(out) / "sample-embeddings")
     else:
         raise ValueError(f"experiment {name!r} needs --embeddings FOLDER; --quick uses bundled ones")
-    runs = select(experiment.plan(settings, catalogue), only)
+    runs = select(experiment.plan(catalogue), only)
     if not runs:
         raise ValueError(f"experiment {name!r}: these settings leave no run")
-    return Sweep(experiment, settings, tuple(runs), catalogue.about)
+    return Sweep(experiment, tuple(runs), catalogue.about)
 
 
 def compute(

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
-from blindmatch.experiments.matching_runs import KNOWN, PairSettings, lineup_solver, paper_dataset
-from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.matching_runs import KNOWN, PairExperiment, lineup_solver, paper_dataset
+from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Spread, Table, mean, spread, table
 from blindmatch.geometry.kernels import distances, knn_kernel, standardized
 from blindmatch.geometry.views import Views
@@ -52,8 +52,8 @@ WAYS: Mapping[str, Callable[[list[FloatArray]], FloatArray]] = {
 
 
 @dataclass(frozen=True)
-class ViewsSettings(PairSettings):
-    """Settings of the study of several models of one side.
+class ViewsStudy(PairExperiment):
+    """Several language models in place of one.
 
     Attributes
     ----------
@@ -65,6 +65,10 @@ class ViewsSettings(PairSettings):
         An exact solver.
     """
 
+    name = "views"
+    about = "Several language models averaged, against their number, and other ways to mix them"
+    shows = "no table of the paper"
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "sets": 2, "time_limit": 10.0}
     seeds: int = 8
     size: int = 10
     sets: int = 30
@@ -73,33 +77,23 @@ class ViewsSettings(PairSettings):
     joined: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN, "ways": WAYS}
 
-
-class ViewsStudy(Experiment):
-    """Several language models in place of one."""
-
-    name = "views"
-    about = "Several language models averaged, against their number, and other ways to mix them"
-    shows = "no table of the paper"
-    settings = ViewsSettings
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "sets": 2, "time_limit": 10.0}
-
-    def plan(self, settings: ViewsSettings, catalogue: Catalogue) -> list[Trial]:
+    def plan(self, catalogue: Catalogue) -> list[Trial]:
         """The mean over each subset of the language models, and each way to mix them all."""
         runs = []
-        for dataset in catalogue.datasets(settings.datasets):
-            models = catalogue.models("language", dataset, settings.language)
+        for dataset in catalogue.datasets(self.datasets):
+            models = catalogue.models("language", dataset, self.language)
             subsets = [some for count in range(1, len(models) + 1) for some in combinations(models, count)]
-            others = [way for way in settings.ways if way != "mean" and len(models) > 1]
+            others = [way for way in self.ways if way != "mean" and len(models) > 1]
             wanted = [("mean", some) for some in subsets] + [(way, tuple(models)) for way in others]
-            for vision in catalogue.models("vision", dataset, settings.vision):
-                large = class_count(vision) > settings.size
-                for seed in range(settings.sets if large else settings.seeds):
-                    runs += [self._trial(settings, vision, some, way, seed) for way, some in wanted]
+            for vision in catalogue.models("vision", dataset, self.vision):
+                large = class_count(vision) > self.size
+                for seed in range(self.sets if large else self.seeds):
+                    runs += [self._trial(vision, some, way, seed) for way, some in wanted]
         return runs
 
-    def _trial(self, settings: ViewsSettings, vision: Source, models: Sequence[Source], way: str, seed: int) -> Trial:
+    def _trial(self, vision: Source, models: Sequence[Source], way: str, seed: int) -> Trial:
         names = {"dataset": vision.dataset, "vision": vision.model, "language": "+".join(one.model for one in models)}
-        how = {"way": way, "seed": seed, "size": settings.size, "solver": settings.solver, **settings.common}
+        how = {"way": way, "seed": seed, "size": self.size, "solver": self.solver, **self.common}
         texts = {f"language {at + 1}": one for at, one in enumerate(models)}
         return self.run({**names, "models": len(models), **how}, vision=vision, **texts)
 
@@ -125,9 +119,9 @@ class ViewsStudy(Experiment):
             "status": result.status,
         }
 
-    def tables(self, settings: ViewsSettings, rows: Sequence[Row]) -> list[Table]:
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Accuracy against the number of models, and by the way to mix them all."""
-        return [_by_number(rows), _by_way(settings, rows)]
+        return [_by_number(rows), _by_way(self, rows)]
 
 
 def _over_seeds(rows: Iterable[Row]) -> Spread | None:
@@ -156,7 +150,7 @@ def _by_number(rows: Sequence[Row]) -> Table:
     )
 
 
-def _by_way(settings: ViewsSettings, rows: Sequence[Row]) -> Table:
+def _by_way(study: ViewsStudy, rows: Sequence[Row]) -> Table:
     datasets = sorted({row["dataset"] for row in rows})
     most = {dataset: max(row["models"] for row in rows if row["dataset"] == dataset) for dataset in datasets}
 
@@ -164,7 +158,7 @@ def _by_way(settings: ViewsSettings, rows: Sequence[Row]) -> Table:
         return [name, *(_over_seeds(row for row in chosen if row["dataset"] == dataset) for dataset in datasets)]
 
     lines = [line("one language model", [row for row in rows if row["models"] == 1])]
-    for way in settings.ways:
+    for way in study.ways:
         lines.append(line(way, [row for row in rows if row["way"] == way and row["models"] == most[row["dataset"]]]))
     return table(
         "mixing",
