@@ -10,9 +10,10 @@ from blindmatch.matching.evaluation import (
     cluster_assignment,
     clustering_accuracy,
     evaluate,
+    foscttm,
     matching_accuracy,
+    top_k_of,
 )
-from blindmatch.matching.measures import foscttm, top_k_of
 from blindmatch.problem.distortions import CKA, GromovWasserstein, MutualKNN
 
 

@@ -18,9 +18,17 @@ import blindmatch as bm
 from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.problem import task as task_module
 from blindmatch.report import Match, render
-from blindmatch.report.content import dissimilarity, drawings, lay_over, moments, plane, similar_together
+from blindmatch.report.content import (
+    dissimilarity,
+    drawings,
+    lay_over,
+    moments,
+    pair_costs,
+    plane,
+    random_costs,
+    similar_together,
+)
 from blindmatch.report.html import certificate_digest
-from blindmatch.report.measures import pair_costs, random_costs
 from blindmatch.report.pairs import columns as pair_columns
 from blindmatch.solvers.progress import Progress
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blindmatch as bm
-from blindmatch.cli.dialogue import ask_and_match
+from blindmatch.cli.commands.match import ask_and_match
 from blindmatch.matching.match import SolveOptions, match_task
 
 

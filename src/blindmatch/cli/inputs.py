@@ -7,19 +7,20 @@ import math
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.cli.answers import with_title
-from blindmatch.cli.items import Pictures, item_files, named, partners, pictures
+from blindmatch.cli.items import Pictures, item_files, named, pairs_given, partners, pictures
 from blindmatch.cli.options import Given
-from blindmatch.cli.pairs import metric_names, pair_files, pair_settings, task_of
 from blindmatch.cli.progress import busy
 from blindmatch.cli.tables import Tables
 from blindmatch.errors import unknown_name
-from blindmatch.geometry.relations import RULES, fill_missing, graph_layers
+from blindmatch.geometry.relations import RULES, adjacency, fill_missing, graph_layers
 from blindmatch.geometry.views import Views
+from blindmatch.io.edge_lists import read_edges
 from blindmatch.io.embeddings import MISSING, Embeddings, load_embeddings, split_parts
 from blindmatch.io.files import reading, text_of
 from blindmatch.io.qaplib import read_sln
@@ -30,7 +31,7 @@ from blindmatch.problem.task import Task
 from blindmatch.proof.certificate import Certificate
 from blindmatch.report import Match
 from blindmatch.solving.result import Result
-from blindmatch.validation import FloatArray, IntArray, as_array
+from blindmatch.validation import FloatArray, IntArray, as_array, not_negative
 
 
 class TaskInput:
@@ -42,38 +43,31 @@ class TaskInput:
     @property
     def paths(self) -> list[Path]:
         """The files that are read."""
-        return [self._given.source, self._given.target, *pair_files(self._given), *item_files(self._given)]
-
-    def _settings(self, matched: Task) -> dict[str, str]:
-        """The options of the task, for the report."""
         given = self._given
-        return {
-            "source": given.source.name,
-            "target": given.target.name,
-            "distortion": given.distortion,
-            "standardize": str(given.standardize),
-            "scale": given.scale,
-            **self.tables.settings,
-            **pair_settings(given, matched.hints.unmatched_cost),
-            **({} if matched.price is None else {"matched at other prices": matched.price.text}),
-        }
+        pairs = [given.known_pairs, *(given.known_from or ()), given.forbidden_pairs, given.similarity, given.crossed]
+        return [given.source, given.target, *(path for path in pairs if path is not None), *item_files(given)]
 
     @cached_property
-    def _embeddings(self) -> tuple[Embeddings, Embeddings]:
+    def _sides(self) -> tuple[Embeddings, Embeddings]:
         given = self._given
         return named(given, _load_side(given.source, given, 0), _load_side(given.target, given, 1))
 
     @property
     def labelled(self) -> bool:
         """True if a side has classes."""
-        return any(side.labels is not None for side in self._embeddings)
+        return any(side.labels is not None for side in self._sides)
+
+    @cached_property
+    def _images(self) -> tuple[Pictures | None, Pictures | None]:
+        partners(self._given, *self._sides)  # errors in them are reported before a long run
+        return pictures(self._given, *self._sides)
 
     @cached_property
     def task(self) -> Task:
         """The task."""
         with busy("reading"):
-            self._items  # noqa: B018 (errors in them are reported before a long run)
-            task = task_of(*self._embeddings, self._given)
+            self._images  # noqa: B018 (for its errors)
+            task = task_of(*self._sides, self._given)
             if not task.too_large:
                 task.kernels  # noqa: B018 (the same)
             return task
@@ -81,20 +75,42 @@ class TaskInput:
     @cached_property
     def tables(self) -> Tables:
         """The columns that were used, and their scales."""
-        return Tables(self._embeddings, self.task.scalings, relations=self.task.precomputed)
-
-    @cached_property
-    def _items(self) -> tuple[list[int] | None, tuple[Pictures | None, Pictures | None]]:
-        return partners(self._given, *self._embeddings), pictures(self._given, *self._embeddings)
+        return Tables(self._sides, self.task.scalings, relations=self.task.precomputed)
 
     def match(self, result: Result) -> Match:
         """All that a report says about a result."""
-        _, (source_images, target_images) = self._items
-        given, truth = self._given, partners(self._given, *self._embeddings, result.permutation.tolist())
-        assert isinstance(result.task, Task)
-        title = f"{given.source.name} matched with {given.target.name}"
-        result = with_title(result, title, {**self._settings(result.task), **given.settings})
-        return Match(result, truth=truth, source_images=source_images, target_images=target_images)
+        given, task = self._given, result.task
+        assert isinstance(task, Task)
+        settings = {
+            **{"source": given.source.name, "target": given.target.name, "distortion": given.distortion},
+            **{"standardize": str(given.standardize), "scale": given.scale},
+            **self.tables.settings,
+            **_pair_settings(given, task.hints.unmatched_cost),
+            **({} if task.price is None else {"matched at other prices": task.price.text}),
+            **given.settings,
+        }
+        result = with_title(result, f"{given.source.name} matched with {given.target.name}", settings)
+        truth = partners(given, *self._sides, result.permutation.tolist())
+        return Match(result, truth=truth, source_images=self._images[0], target_images=self._images[1])
+
+
+def _pair_settings(given: Given, cost: float | None) -> dict[str, str]:
+    """The options about pairs, for the report."""
+    known, forbidden = (
+        ", ".join([*(words or ()), *([file.name] if file else [])])
+        for words, file in ((given.known, given.known_pairs), (given.forbid, given.forbidden_pairs))
+    )
+    most = "" if given.max_unmatched is None else f", at most {given.max_unmatched}"
+    chosen = {
+        "metric": None if given.metric == "euclidean" else given.metric,
+        "neighbors": given.neighbors,
+        "known pairs": known or "none",
+        "known pairs of other items": given.known_from and ", ".join(path.name for path in given.known_from),
+        "forbidden pairs": forbidden or None,
+        "similarity": given.similarity and f"{given.similarity.name}, weight {given.similarity_weight:g}",
+        "unmatched": None if cost is None else f"{cost:g} each{most}",
+    }
+    return {name: text for name, text in chosen.items() if text is not None}
 
 
 def _load_side(path: Path, given: Given, at: int) -> Embeddings:
@@ -195,3 +211,93 @@ def _permutation(path: Path) -> IntArray:
         if permutation.ndim != 1 or permutation.dtype.kind != "i":
             raise ValueError("its permutation is no list of integers")
         return permutation
+
+
+def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
+    """Read the files about pairs, look names up, and check everything."""
+    if not_negative(given.similarity_weight, "--similarity-weight") != 1.0 and given.similarity is None:
+        raise ValueError(f"--similarity-weight {given.similarity_weight:g}: there is no --similarity to weigh")
+    related = given.metric == "precomputed" or given.graph
+    crossed = split_parts(given.crossed) if given.crossed else ()
+    known: Any = given.known_from and tuple(load_embeddings(path).values for path in given.known_from)
+    plain = (
+        "edge_weights",
+        "distortion",
+        "standardize",
+        "scale",
+        "similarity_weight",
+        "unmatched_cost",
+        "max_unmatched",
+    )
+    return Task(
+        None if related else source,
+        None if related else target,
+        kernels=_kernels_of(source, target) if related else None,
+        weights=layer_weights(given.weights),
+        crossed=[_between(path, source, target) for path in crossed] or None,
+        metric="euclidean" if related else metric_names(given.metric),
+        neighbors=neighbor_counts(given.neighbors),
+        known_pairs=pairs_given("--known", given.known or (), given.known_pairs, source, target),
+        known=known,
+        forbidden_pairs=pairs_given("--forbid", given.forbid or (), given.forbidden_pairs, source, target),
+        similarity=None if given.similarity is None else load_embeddings(given.similarity).values,
+        source_names=source.names,
+        target_names=target.names,
+        **{name: getattr(given, name) for name in plain},
+    )
+
+
+def metric_names(word: str) -> str | tuple[str, str]:
+    """A metric for both sides, or 'source,target'."""
+    source, comma, target = word.partition(",")
+    if "," in target:
+        raise ValueError(f"--metric {word}: expected one name, or two as in geodesic,cosine")
+    return (source.strip(), target.strip()) if comma else word
+
+
+def _kernels_of(source: Embeddings, target: Embeddings) -> Any:
+    """Kernels as Python takes them: a pair, or a pair for each layer."""
+    ours, theirs = source.parts, target.parts
+    if len(ours) != len(theirs):
+        sides = [max(len(parts), 1) for parts in (ours, theirs)]
+        raise ValueError(
+            f"source has {sides[0]} relations and target has {sides[1]}; expected as many: one for each layer"
+        )
+    return [(K, G) for (_, K), (_, G) in zip(ours, theirs, strict=True)] or (source.values, target.values)
+
+
+def _between(path: Path, source: Embeddings, target: Embeddings) -> tuple[FloatArray, FloatArray]:
+    """The edges from sources to targets, and back, of a list of edges; edges within a side are passed over."""
+    if source.names is None or target.names is None:
+        raise ValueError(f"--crossed {path}: the items need names, as those of --graph have them")
+    edges = read_edges(path)
+    found = adjacency(edges, source.names, target.names), adjacency(edges, target.names, source.names)
+    if not (found[0].any() or found[1].any()):
+        raise ValueError(f"--crossed {path}: no edge leads from a source to a target, or back")
+    return found
+
+
+def relation(given: Given) -> dict[str, Any]:
+    """--metric and --neighbors as Python takes them."""
+    if given.metric == "precomputed":
+        raise ValueError("--metric precomputed: this command needs embeddings")
+    return {"metric": metric_names(given.metric), "neighbors": neighbor_counts(given.neighbors)}
+
+
+def layer_weights(words: str | None) -> list[float] | None:
+    """The weight of each layer, from '1,0.5'."""
+    try:
+        return None if words is None else [float(word) for word in words.split(",")]
+    except ValueError:
+        raise ValueError(f"--weights {words}: expected numbers, as in 1,0.5") from None
+
+
+def neighbor_counts(word: str | None) -> int | tuple[int, int] | None:
+    """The number of neighbours for both sides, or of each."""
+    if word is None:
+        return None
+    source, comma, target = word.partition(",")
+    try:
+        return (int(source), int(target)) if comma else int(word)
+    except ValueError:
+        raise ValueError(f"--neighbors {word}: expected a number, or two as in 20,30") from None

@@ -1,14 +1,16 @@
-"""Names, pictures and true partners of the items, which only people see."""
+"""Items by name or index: pairs of them in options and files; names, pictures and true partners for people."""
 
 from __future__ import annotations
 
+import csv
+import difflib
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from blindmatch.cli.options import Given
-from blindmatch.cli.pairs import read_pairs
 from blindmatch.io.embeddings import Embeddings
 from blindmatch.io.files import bytes_of, text_of
 from blindmatch.problem.task import Task
@@ -183,3 +185,66 @@ def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
 def _natural(path: Path) -> list[tuple[int, str]]:
     """A key that puts 2.png before 10.png."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.name)]
+
+
+def pairs_given(
+    option: str, words: Sequence[str], file: Path | None, source: Embeddings, target: Embeddings
+) -> list[tuple[int, int]]:
+    """The pairs that an option and a file name, as indices."""
+    pairs = []
+    for word in words:
+        left, colon, right = word.partition(":")
+        if not colon:
+            raise ValueError(f"{option} {word}: expected SOURCE:TARGET, for example 0:4")
+        pairs.append((f"{option} {word}", left, right))
+    if file is not None:
+        pairs += _rows(file)
+    try:
+        return [(_index(left, source.names, where), _index(right, target.names, where)) for where, left, right in pairs]
+    except ValueError as error:
+        if not any(word.count(":") > 1 for word in words):
+            raise
+        others = {"--known": "--known-pairs", "--forbid": "--forbidden-pairs"}[option]
+        raise ValueError(f"{error}; names with a colon go into a file for {others}") from None
+
+
+def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple[list[int], list[int]]]:
+    """The items that each line of a file names, with one 'source,target' per line, by name or index."""
+    return [
+        (_places(left, source.names, where), _places(right, target.names, where)) for where, left, right in _rows(path)
+    ]
+
+
+def _rows(path: Path) -> list[tuple[str, str, str]]:
+    """The place of each pair, and its two sides; a first line "source,target" is skipped."""
+    try:
+        lines = csv.reader(io.StringIO(text_of(path), newline=""))
+        rows = [(number, row) for number, row in enumerate(lines, 1) if any(row)]
+    except (UnicodeDecodeError, csv.Error):
+        raise ValueError(f"{path}: not a text file with one 'source,target' per line") from None
+    if rows and [cell.strip().lower() for cell in rows[0][1]] == ["source", "target"]:
+        del rows[0]
+    for number, row in rows:
+        if len(row) != 2:
+            raise ValueError(f"{path}: line {number} has {len(row)} cells; expected 'source,target'")
+    return [(f"{path}: line {number}", row[0].strip(), row[1].strip()) for number, row in rows]
+
+
+def _index(word: str, names: Sequence[str] | None, where: str) -> int:
+    """The index of a name that occurs once."""
+    places = _places(word, names, where)
+    if len(places) > 1:
+        raise ValueError(f"{where}: the name {word!r} occurs {len(places)} times; expected once")
+    return places[0]
+
+
+def _places(word: str, names: Sequence[str] | None, where: str) -> list[int]:
+    """The indices of a name; a word that is no name is an index. Items may have numbers as names."""
+    places = [index for index, name in enumerate(names or ()) if name == word]
+    if places or word.isdecimal():
+        return places or [int(word)]
+    if names is None:
+        raise ValueError(f"{where}: {word!r} is not an index, and the file holds no names")
+    near = difflib.get_close_matches(word, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "; expected once"
+    raise ValueError(f"{where}: the name {word!r} occurs 0 times{hint}")

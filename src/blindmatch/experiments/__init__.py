@@ -14,7 +14,7 @@ EXPERIMENTS = {  # module and class of each
     "shuffling": ("shuffling", "Shuffling"),
     "small-scale": ("small_scale", "SmallScale"),
     "larger-scale": ("larger_scale", "LargerScale"),
-    "solvers-small": ("solvers_small", "SolversSmall"),
+    "solvers-small": ("ablation", "SolversSmall"),
     "solvers-large": ("larger_scale", "SolversLarge"),
     "classification": ("classification", "Classification"),
     "ablation": ("ablation", "Ablation"),

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blindmatch.report.clusters import Clusters
-from blindmatch.report.match import Match
-from blindmatch.report.measures import hints
+from blindmatch.report.content import hints
+from blindmatch.report.match import Clusters, Match
 from blindmatch.report.verdict import at_most, pairs_are, percent
 from blindmatch.trust.report import FEW, Assessment, Judgement, judge_support
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import pip_install
-from blindmatch.report.content import dissimilarity, lay_over, plane, similar_together
+from blindmatch.report.content import dissimilarity, history, lay_over, matched_kernels, plane, similar_together
 from blindmatch.report.match import Match
-from blindmatch.report.measures import history, matched_kernels
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray, as_floats

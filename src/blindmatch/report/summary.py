@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from blindmatch.report.content import given_pairs, hints
 from blindmatch.report.match import Match
-from blindmatch.report.measures import given_pairs, hints
 from blindmatch.report.verdict import assignment_verdict, number, percent, quality, verdict
 from blindmatch.trust.report import HIGH, Assessment
 

@@ -13,10 +13,9 @@ from rich.text import Text
 from blindmatch.alignment.aligner import BlindAligner
 from blindmatch.cli.answers import check_certificate
 from blindmatch.cli.console import echo_json, output, plain_table
-from blindmatch.cli.inputs import side_of
+from blindmatch.cli.inputs import metric_names, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs
-from blindmatch.cli.pairs import metric_names
 from blindmatch.cli.progress import watched
 from blindmatch.cli.tables import Tables
 from blindmatch.io.embeddings import Embeddings, load_embeddings

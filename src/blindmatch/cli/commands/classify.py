@@ -14,10 +14,9 @@ from rich.text import Text
 
 from blindmatch.cli.answers import assess_with_progress, print_all, with_title
 from blindmatch.cli.console import echo_json, plain, plain_table
-from blindmatch.cli.inputs import side_of
+from blindmatch.cli.inputs import relation, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page, write_table
-from blindmatch.cli.pairs import relation
 from blindmatch.cli.progress import watched
 from blindmatch.cli.tables import Tables
 from blindmatch.cli.texts import as_percent

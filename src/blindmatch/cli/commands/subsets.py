@@ -1,4 +1,4 @@
-"""``subsets``: which items of two paired sets agree best."""
+"""``subsets`` and ``compare``: sets whose items are paired already."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from blindmatch.cli.answers import print_all
+from blindmatch.cli.answers import command_line, print_all
 from blindmatch.cli.console import echo_json, output, plain, plain_table
-from blindmatch.cli.inputs import side_of
+from blindmatch.cli.inputs import relation, side_of
 from blindmatch.cli.options import Given
-from blindmatch.cli.outputs import Delivery, check_paths
-from blindmatch.cli.pairs import relation
-from blindmatch.cli.progress import busy
+from blindmatch.cli.outputs import Delivery, check_outputs, check_paths, write_table
+from blindmatch.cli.progress import busy, watched
 from blindmatch.cli.tables import Tables
-from blindmatch.io.embeddings import Embeddings, load_embeddings
+from blindmatch.io.embeddings import SUFFIXES, Embeddings, load_embeddings
 from blindmatch.io.files import write_atomically
 from blindmatch.matching.subsets import Subsets, best_subsets
+from blindmatch.report.comparison import Comparison
+from blindmatch.report.comparison import compare as compared
 from blindmatch.report.verdict import lower_number, number
 from blindmatch.validation import IntArray
 
@@ -83,3 +84,49 @@ def _show(found: Subsets, names: tuple[str, ...] | None, count: int) -> None:
         text = "This is the only subset of that size: all items."
     bound = "" if found.lower_bound is None else f" No subset costs less than {lower_number(found.lower_bound)}."
     output().print(table, Text(text + bound), sep="\n")
+
+
+_HEADS = ("CKA", "mutual k-NN", "loss of truth", "right", "proved", "p", "cycle closes", "then right")
+
+
+def compare(given: Given) -> None:
+    """Match each two models of the same items blindly."""
+    models = _models(given.folder, [path for path in (given.store, given.csv, given.report) if path is not None])
+    check_outputs(given)
+    names = ("distortion", "time_limit", "draws", "rng", "threads", "store")
+    with watched("comparing") as line:
+        step = None if line is None else partial(line.step, "pairs of models")
+        found = compared(models, callback=step, **{name: getattr(given, name) for name in names})
+    delivery = Delivery(given.json)
+    rows = [dict(zip(found.table, row, strict=True)) for row in zip(*found.table.values(), strict=True)]
+    delivery.show(lambda: echo_json(rows) if given.json else _print(found))
+    delivery.write(given.csv, partial(write_table, found.table), "Table")
+    delivery.write(given.report, partial(found.report, command=command_line()), "Report")
+    delivery.end("these are the finished pairs" if found.interrupted else "")
+
+
+def _models(folder: Path, written: list[Path]) -> dict[str, Path]:
+    """The models of a folder by their file names, without the files that are to be written."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: expected a folder with a file of embeddings for each model")
+    others = {path.resolve() for path in written}
+    files = sorted(
+        path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.resolve() not in others
+    )
+    if len(files) < 2:
+        raise ValueError(
+            f"{folder}: has {len(files)} files of embeddings; expected two or more ({', '.join(SUFFIXES)})"
+        )
+    stems = [path.stem for path in files]
+    return {path.name if stems.count(path.stem) > 1 else path.stem: path for path in files}
+
+
+def _print(found: Comparison) -> None:
+    table = plain_table("model", "model", *(f"{head}>" for head in _HEADS))
+    for pair, cycle in zip(found.pairs, found.cycles, strict=True):
+        numbers = (f"{value:.2f}" for value in (pair.cka, pair.mutual_knn, pair.truth_loss))
+        p = "" if pair.p_value is None else f"{pair.p_value:.3f}"
+        proved = ("as stated" if pair.stated else "yes") if pair.proved else "no"
+        closed = ("" if share is None else f"{share:.0%}" for share in cycle)
+        table.add_row(plain(pair.one), plain(pair.other), *numbers, f"{pair.accuracy:.0%}", proved, p, *closed)
+    output().print(table)
