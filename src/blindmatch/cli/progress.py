@@ -44,27 +44,19 @@ class Pace:
     guess, and usually too short: it is shown as "at this pace".
 
     >>> pace = Pace()
-    >>> pace.see(0.0, 0.4), pace.see(5.0, 0.3), pace.see(10.0, 0.2)
-    (None, None, None)
-    >>> round(pace.seconds_left)
-    10
+    >>> [pace.seconds_left(seconds, gap) for seconds, gap in ((0.0, 0.5), (4.0, 0.375), (8.0, 0.25))]
+    [None, 12.0, 8.0]
     """
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, float]] = deque()  # the later half of the run
 
-    def see(self, seconds: float, gap: float) -> None:
-        """Note the gap at a moment."""
-        self._seen.append((seconds, gap))
-        while self._seen[0][0] < seconds / 2:
+    def seconds_left(self, now: float, gap: float) -> float | None:
+        """Note the gap at a moment; return the seconds until it is closed at this pace, None if it does not close."""
+        self._seen.append((now, gap))
+        while self._seen[0][0] < now / 2:
             self._seen.popleft()
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the gap is closed at this pace; None if it does not close."""
-        if not self._seen:
-            return None
-        (then, wider), (now, gap) = self._seen[0], self._seen[-1]
+        then, wider = self._seen[0]
         return gap * (now - then) / (wider - gap) if wider > gap else None
 
 
@@ -117,6 +109,7 @@ class ProgressLine:
         self._step, self._text = "", ""
         self._left: Callable[[], str] = str
         self._pace, self._shown = Pace(), -math.inf
+        self._guess: float | None = None
         self._lock = threading.Lock()
 
     def wait(self, name: str) -> None:
@@ -154,8 +147,8 @@ class ProgressLine:
             return
         self._shown = now.seconds
         if now.gap is not None:
-            self._pace.see(now.seconds, now.gap)
-        here, guess = time.monotonic(), self._pace.seconds_left
+            self._guess = self._pace.seconds_left(now.seconds, now.gap)
+        here, guess = time.monotonic(), self._guess
 
         def left() -> str:
             later = time.monotonic() - here

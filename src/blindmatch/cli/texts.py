@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from blindmatch.cli.console import UNBOUNDED, plain
+from blindmatch.cli.console import UNBOUNDED, plain, plain_table
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
 from blindmatch.report.belief import UNTESTED, belief
@@ -90,16 +90,13 @@ def unmatched_items(match: Match) -> dict[str, list[int]]:
 
 
 def _unmatched_text(match: Match) -> list[Text]:
-    sides = zip(
-        unmatched_items(match).values(), (match.source_name, match.target_name), ("source", "target"), strict=True
-    )
-    return [Text(f"{side}, unmatched: {plain(_list_names(items, name))}") for items, name, side in sides if items]
-
-
-def _list_names(items: list[int], name: Callable[[int], str]) -> str:
-    """Names of items; of many, the first ones and how many there are."""
-    more = f" and {len(items) - _LISTED} more ({len(items)} in all)" if len(items) > _LISTED + 1 else ""
-    return ", ".join(map(name, items[:_LISTED] if more else items)) + more
+    """The items of each side without a partner; of many, the first ones and how many there are."""
+    lines, names = [], {"source": match.source_name, "target": match.target_name}
+    for (side, name), items in zip(names.items(), unmatched_items(match).values(), strict=True):
+        more = f" and {len(items) - _LISTED} more ({len(items)} in all)" if len(items) > _LISTED + 1 else ""
+        shown = ", ".join(map(name, items[:_LISTED] if more else items))
+        lines += [Text(f"{side}, unmatched: {plain(shown + more)}")] if items else []
+    return lines
 
 
 def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[object]:
@@ -107,7 +104,7 @@ def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[
     columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
     columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
     columns += [] if trust.consensus is None else [("consensus", trust.consensus, as_percent)]
-    columns += [("agreement", trust.agreement, _two_digits)]
+    columns += [("agreement", trust.agreement, lambda value: "-" if math.isnan(value) else f"{value:.2f}")]
     columns += [] if trust.regret is None else [("regret (proved)", trust.regret, _regret)]
     named = [(plain(source), plain(target)) for _, _, source, target in match.named_pairs]
     cells = {title: [show(values[pair[0]]) for pair in match.named_pairs] for title, values, show in columns}
@@ -115,16 +112,15 @@ def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[
     cells["confidence"] = [f"{cell} {mark}" for cell, mark in zip(cells["confidence"], marks, strict=True)]
     for title in _fewer(named, cells, width):
         del cells[title]
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column("source", overflow="fold")
-    table.add_column("target", overflow="fold")
-    for title in cells:
-        heading = title if width >= UNBOUNDED else title.replace(" ", "\n")
-        table.add_column(heading, justify="right", no_wrap=True)
+    heads = (title if width >= UNBOUNDED else title.replace(" ", "\n") for title in cells)
+    table = plain_table("source", "target", *(f"{head}>|" for head in heads))
     for names_of_pair, *row in zip(named, *cells.values(), strict=True):
         table.add_row(*map(Text, names_of_pair), *row)
     names = None if match.source_names is None else [plain(name) for name in match.source_names]
-    lines = [*_agreement(trust), *trust.ambiguities(names)]
+    lines = trust.ambiguities(names)
+    if trust.whole_agreement is not None:
+        chance = "" if trust.chance_agreement is None else f"; unrelated spaces reach {trust.chance_agreement:.2f}"
+        lines = [f"Agreement of all relations: {trust.whole_agreement:.2f}{chance}.", *lines]
     right = _right(match)
     answer = [Text(f"{trust.judgement.headline}.", style="bold"), *right]
     shown = [table, *([Text("?: doubtful")] if "?" in marks else [])] if match.result.pairs else []
@@ -141,18 +137,6 @@ def _fewer(named: list[tuple[str, str]], cells: dict[str, list[str]], width: int
         if sum(needed.values()) > room and needed.pop(title, None) is not None:
             left_out.append(title)
     return left_out
-
-
-def _agreement(trust: Assessment) -> list[str]:
-    """The agreement of the relations, beside that of unrelated spaces."""
-    if trust.whole_agreement is None:
-        return []
-    chance = "" if trust.chance_agreement is None else f"; unrelated spaces reach {trust.chance_agreement:.2f}"
-    return [f"Agreement of all relations: {trust.whole_agreement:.2f}{chance}."]
-
-
-def _two_digits(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 def as_percent(value: float) -> str:
@@ -195,11 +179,7 @@ def demo_text(match: Match, demo: Demo, proved: float | None, truth_cost: float)
 
 
 def _pairs(match: Match, source: str = "source", target: str = "target") -> Table:
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column(source, overflow="fold")
-    table.add_column(target, overflow="fold")
-    if match.truth is not None:
-        table.add_column("right?")
+    table = plain_table(source, target, *([] if match.truth is None else ["right?"]))
     for i, j, source, target in match.named_pairs:
         row = [Text(plain(source)), Text(plain(target))]
         if match.truth is not None:

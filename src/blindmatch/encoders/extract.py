@@ -53,10 +53,6 @@ def embed_images(
     batch_size: int = 32,
     strict: bool = False,
     progress: OnProgress | None = None,
-    device: str = "auto",
-    precision: str = "auto",
-    download: bool = False,
-    executor: Any = None,
     **options: Any,
 ) -> Embeddings:
     """Embed images with a vision model.
@@ -80,12 +76,10 @@ def embed_images(
         line in the manifest.
     progress
         Called with (done, total).
-    device, precision, download
-        See `as_device`; `download` allows downloads of weights and data.
-    executor
-        Workers that load the model and embed: any ``concurrent.futures`` executor, or a Dask client.
     options
-        For `load_images`: split, root, limit, classes.
+        `device` and `precision` (see `as_device`); `download` allows downloads of weights and data; `executor`: workers
+        that load the model and embed, any ``concurrent.futures`` executor or a Dask client. For `load_images`: `split`,
+        `root`, `limit`, `classes`.
 
     Examples
     --------
@@ -97,10 +91,10 @@ def embed_images(
     >>> found.names, found.values.shape
     (('blue', 'red'), (2, 3072))
     """
-    chosen = images if isinstance(images, ImageSet) else load_images(images, download=download, **options)
+    place, rest = _place(options)
+    chosen = images if isinstance(images, ImageSet) else load_images(images, **rest)
     if means and chosen.class_names is None:
         raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
-    place = Place({"device": device, "precision": precision, "download": download}, executor)
     works = [place.work(one, chosen, strict) for one in as_models(model)]
     return extract_views(works, None if out is None else Path(out), batch_size, means, progress).embeddings
 
@@ -113,10 +107,6 @@ def embed_texts(
     means: bool = True,
     batch_size: int = 32,
     progress: OnProgress | None = None,
-    device: str = "auto",
-    precision: str = "auto",
-    download: bool = False,
-    executor: Any = None,
     **options: Any,
 ) -> Embeddings:
     """Embed texts with a language model.
@@ -125,18 +115,26 @@ def embed_texts(
     ----------
     texts
         A list, a file, the name of a dataset (see `load_texts`), or a `TextSet`.
-    model, out, batch_size, progress, device, precision, download, executor
+    model, out, batch_size, progress
         As in `embed_images`.
     means
         If several texts belong to one item (prompts to a class, captions to an image): one row per item, their
         normalised mean. False: one row per text.
     options
-        For `load_texts`: prompts, column, split, root, wordnet.
+        As in `embed_images`, and for `load_texts`: `prompts`, `column`, `split`, `root`, `wordnet`.
     """
-    chosen = texts if isinstance(texts, TextSet) else load_texts(texts, download=download, **options)
-    place = Place({"device": device, "precision": precision, "download": download}, executor)
+    place, rest = _place(options)
+    chosen = texts if isinstance(texts, TextSet) else load_texts(texts, **rest)
     works = [place.work(one, chosen) for one in as_models(model)]
     return extract_views(works, None if out is None else Path(out), batch_size, means, progress).embeddings
+
+
+def _place(options: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
+    """The place where the model runs, and the options for the reader of the data."""
+    where = {"device": "auto", "precision": "auto", "download": False}
+    where |= {name: options[name] for name in where if name in options}
+    rest = {name: value for name, value in options.items() if name not in ("device", "precision", "executor")}
+    return Place(where, options.get("executor")), rest
 
 
 def as_models(given: Any) -> list[Any]:
@@ -195,8 +193,8 @@ def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "shards" if out is None else out.with_name(f"{out.name}.parts")
         store = ShardStore(folder, plan)
-        if work.remote is not None:
-            work.remote.compute(work, store, batch_size, progress)
+        if work.workers is not None:
+            work.workers.compute(work, store, batch_size, progress)
         found = _assemble(work, stream(work, store, batch_size, progress), batch_size)
         if means and "labels" in found.arrays:
             found = average_classes(found)

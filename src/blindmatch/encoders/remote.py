@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from concurrent.futures import BrokenExecutor, Future, as_completed
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -26,25 +26,37 @@ _LOADERS: dict[Modality, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Remote:
-    """A model that the workers of an executor load.
+class Place:
+    """The place where models run: here, or the workers of an executor.
 
-    `spec` is its name, or its folder, which all workers can read under the same path. `place` and `tasks` are as in
-    `Place`.
+    Attributes
+    ----------
+    options
+        Device, precision and permission to download, for the loaders of models.
+    executor
+        Any with the interface of ``concurrent.futures``, or a Dask client. None: models run here.
+    tasks
+        The largest number of tasks, for executors that start a process for each (Slurm); None is one for each shard.
     """
 
-    executor: Executor
-    spec: str
-    place: tuple[tuple[str, Any], ...]
+    options: Mapping[str, Any]
+    executor: Any = None
     tasks: int | None = None
 
-    def encoder(self, modality: Modality) -> ImageEncoder | TextEncoder:
-        """The model as a worker describes it. It encodes nothing here, so nothing is loaded here."""
-        model = find_model(self.spec, modality)
-        about = _answer(self.executor.submit(describe, self.spec, modality, self.place))
-        if modality == "vision":
-            return ImageEncoder(model, _elsewhere, _elsewhere, about)
-        return TextEncoder(model, _elsewhere, about)
+    def work(self, model: str | ImageEncoder | TextEncoder, items: Items, strict: bool = False) -> Work:
+        """Items to embed with a model, by its name or loaded. A model of the workers is only described here."""
+        modality = _modality(items)
+        if self.executor is None:
+            kind, load = _LOADERS[modality]
+            return Work(items, model if isinstance(model, kind) else load(model, **self.options), strict)
+        if not isinstance(model, str):
+            raise ValueError("executor= needs the name of a model: a loaded model cannot be sent to the workers")
+        spec = str(Path(model).absolute()) if Path(model).is_dir() else model  # all read it under the same path
+        place = replace(self, executor=as_executor(self.executor))
+        about = _answer(place.executor.submit(describe, spec, modality, tuple(self.options.items())))
+        known, both = find_model(spec, modality), modality == "vision"
+        encoder = ImageEncoder(known, _elsewhere, _elsewhere, about) if both else TextEncoder(known, _elsewhere, about)
+        return Work(items, encoder, strict, place, spec)
 
     def compute(self, work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> None:
         """Write the missing shards of a work into a store, in the order in which the workers finish them."""
@@ -54,7 +66,7 @@ class Remote:
         total, size = len(work.items), shard_size(batch_size)
         missing = [start for start in range(0, total, size) if store.read(start // size) is None]
         a_task = -(-len(missing) // self.tasks) if self.tasks and missing else 1
-        task = self.spec, self.place, work.encoder.description, batch_size, work.strict
+        task = work.spec, tuple(self.options.items()), work.encoder.description, batch_size, work.strict
         done = total - sum(min(size, total - start) for start in missing)
         waiting = []
         try:
@@ -77,37 +89,6 @@ class Remote:
                 future.cancel()
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
-    """The place where models run: here, or the workers of an executor.
-
-    Attributes
-    ----------
-    options
-        Device, precision and permission to download, for the loaders of models.
-    executor
-        Any with the interface of ``concurrent.futures``, or a Dask client. None: models run here.
-    tasks
-        The largest number of tasks, for executors that start a process for each (Slurm); None is one for each shard.
-    """
-
-    options: Mapping[str, Any]
-    executor: Any = None
-    tasks: int | None = None
-
-    def work(self, model: str | ImageEncoder | TextEncoder, items: Items, strict: bool = False) -> Work:
-        """Items to embed with a model, by its name or loaded."""
-        modality = _modality(items)
-        if self.executor is None:
-            kind, load = _LOADERS[modality]
-            return Work(items, model if isinstance(model, kind) else load(model, **self.options), strict)
-        if not isinstance(model, str):
-            raise ValueError("executor= needs the name of a model: a loaded model cannot be sent to the workers")
-        spec = str(Path(model).absolute()) if Path(model).is_dir() else model
-        remote = Remote(as_executor(self.executor), spec, tuple(self.options.items()), self.tasks)
-        return Work(items, remote.encoder(modality), strict, remote)
-
-
 def describe(spec: str, modality: Modality, place: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     """The description of a model, on a worker."""
     return _load(spec, modality, place).description
@@ -122,11 +103,20 @@ def embed_shards(
     pieces: Sequence[tuple[int, Items]],
 ) -> list[tuple[int, Shard]]:
     """Embed some shards on a worker: each as the row of its first item and its items."""
-    made = []
+    made, node = [], platform.node()
     for start, items in pieces:
-        _refuse_missing_files(items)
+        for item in items.items if isinstance(items, ImageSet) else ():
+            if isinstance(item.source, Path) and not item.source.exists():
+                raise ValueError(
+                    f"{item.source} is not on the worker {node}: all workers need the images under the same path"
+                )
         encoder = _load(spec, _modality(items), place)
-        _refuse_another_model(encoder.description, description)
+        for key in description.keys() | encoder.description.keys():
+            if (own := encoder.description.get(key)) != description.get(key):
+                raise ValueError(
+                    f"the worker {node} has {key}={own!r}, another one {description.get(key)!r}: all workers need the "
+                    "same packages, and --device and --precision that all of them have"
+                )
         with shard_computer(Work(items, encoder, strict), batch_size) as compute:
             made.append((start, compute(0, len(items)).shift(start)))
     return made
@@ -159,23 +149,6 @@ def _part(items: Items, start: int, stop: int) -> Items:
         for item in items.items[start:stop]
     ]
     return ImageSet(items.name, tuple(here), items.class_names)
-
-
-def _refuse_missing_files(items: Items) -> None:
-    for item in items.items if isinstance(items, ImageSet) else ():
-        if isinstance(item.source, Path) and not item.source.exists():
-            raise ValueError(
-                f"{item.source} is not on the worker {platform.node()}: all workers need the images under the same path"
-            )
-
-
-def _refuse_another_model(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    for key in expected.keys() | found.keys():
-        if found.get(key) != expected.get(key):
-            raise ValueError(
-                f"the worker {platform.node()} has {key}={found.get(key)!r}, another one {expected.get(key)!r}: all "
-                "workers need the same packages, and --device and --precision that all of them have"
-            )
 
 
 def _elsewhere(items: Any) -> Any:

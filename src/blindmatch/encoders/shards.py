@@ -21,12 +21,12 @@ from blindmatch.encoders.vision import ImageEncoder
 from blindmatch.io.files import Arrays, read_npz, write_atomically
 
 if TYPE_CHECKING:
-    from blindmatch.encoders.remote import Remote
+    from blindmatch.encoders.remote import Place
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Images or texts and the model that embeds them, here or on the workers of `remote`.
+    """Images or texts and the model that embeds them, here or on workers, which know it as `spec`.
 
     If `strict`, an image that cannot be read is an error.
     """
@@ -34,7 +34,8 @@ class Work:
     items: ImageSet | TextSet
     encoder: ImageEncoder | TextEncoder
     strict: bool = False
-    remote: Remote | None = None
+    workers: Place | None = None
+    spec: str = ""
 
     def read(self, row: int) -> tuple[str, Any] | str:
         """The hash and the text or the prepared image, or the reason why it cannot be read."""
