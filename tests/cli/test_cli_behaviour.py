@@ -18,8 +18,9 @@ import typer
 from sampled import sampled
 from typer.testing import CliRunner
 
-from blindmatch.cli.app import EXIT_CODES, PANELS, app
+from blindmatch.cli.app import PANELS, app
 from blindmatch.cli.console import plain
+from blindmatch.cli.options import EXIT_CODES
 from blindmatch.cli.progress import ProgressLine
 from blindmatch.solvers.progress import Progress
 

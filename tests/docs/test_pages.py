@@ -8,7 +8,8 @@ import pytest
 import typer
 
 import blindmatch as bm
-from blindmatch.cli.app import EXIT_CODES, app
+from blindmatch.cli.app import app
+from blindmatch.cli.options import EXIT_CODES
 
 sys.path.insert(0, str(Path(__file__).parent))
 from blocks import PROSE, Block, Reader, blocks

@@ -10,29 +10,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
-from blindmatch.cli.options import COMMANDS, RARE, as_typer_function
+from blindmatch.cli.options import COMMANDS, EPILOG, EXIT_CODES, RARE, as_typer_function
 
 # The names of all commands, in the order in which a new user needs them.
 PANELS: dict[str, list[str]] = {}
 for _name, _entry in COMMANDS.items():
     if "panel" in _entry:
         PANELS.setdefault(_entry["panel"], []).append(_name)
-EXIT_CODES = {
-    0: "done",
-    1: "something failed (no package, no memory, a file that cannot be written, a certificate that proves nothing)",
-    2: "bad input or options; nothing was written",
-    130: "interrupted by Ctrl-C; the best match so far was printed if there was one",
-    143: "interrupted by SIGTERM; the same",
-}
-EXAMPLES = """\
-Examples:
-  [bold]blindmatch demo --report report.html[/bold]                 see it work on real data
-  [bold]blindmatch match images.npy texts.npy[/bold]                two files of embeddings, no pairs known
-  [bold]blindmatch match a.csv b.csv --json > match.json[/bold]     for other programs
-  [bold]blindmatch match a.npz b.npz --certificate c.npz[/bold]     keep the proof ...
-  [bold]blindmatch verify a.npz b.npz c.npz[/bold]                  ... and check it without any solver
-  [bold]blindmatch solve nug12.dat --time-limit 60[/bold]           a quadratic assignment problem
-"""
 _MANY = 20  # options of a command whose rarely used ones are not shown at first
 _USAGE: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of the copy that typer brings along
 
@@ -187,10 +171,7 @@ app = typer.Typer(
     name="blindmatch",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=EXAMPLES
-    + "\nEvery command has examples of its own: blindmatch match --help\n"
-    + "Exit codes:\n"
-    + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items()),
+    epilog=EPILOG + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items()),
     **_LOOK,
 )
 

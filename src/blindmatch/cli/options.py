@@ -25,13 +25,10 @@ _DECLARED: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
 )
 COMMANDS: dict[str, dict[str, Any]] = _DECLARED["commands"]
-_SECTIONS = {name: entries for name, entries in _DECLARED.items() if name not in ("commands", "groups")}
-_PANELS = {
-    "pairs": "Options for what is known about the pairs",
-    "items": "Options for what is known about the items; the matching never sees it",
-    "limits": "Options that end a run, or ask for more",
-    "run": "Options for the run",
-}
+EPILOG: str = _DECLARED["help"]["epilog"]
+EXIT_CODES = {int(code): meaning for code, meaning in _DECLARED["help"]["exit_codes"].items()}
+_PANELS: dict[str, str] = _DECLARED["help"]["panels"]
+_SECTIONS = {name: entries for name, entries in _DECLARED.items() if name not in ("help", "commands", "groups")}
 # Options that the help of a command with many options shows only with --help-all.
 RARE = {
     name

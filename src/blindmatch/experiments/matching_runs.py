@@ -173,22 +173,9 @@ def label(name: str) -> str:
     return name if paper is None or paper.lower() == name else f"{name} (paper: {paper})"
 
 
-_DATASETS = {"cifar10": "CIFAR-10", "cinic10": "CINIC-10", "cifar100": "CIFAR-100", "imagenet100": "ImageNet-100"}
-_MODELS = {
-    "allmpnetbasev2": "all-mpnet-base-v2",
-    "allrobertalargev1": "All-Roberta-large-v1",
-    "vitgiantpatch14dinov2lvd142m": "DINOv2",
-    "dinov2vitg14": "DINOv2",
-    "vitlargepatch14clip336openai": "CLIP",
-    "clipvitl14336": "CLIP",
-    "deitbasedistilledpatch16384fbin1k": "DeiT",
-    "deitb16d384": "DeiT",
-}
-
-
 @cache
 def paper_tables() -> dict[str, Any]:
-    """All tables of the paper by number, from ``paper_values.json``."""
+    """All tables of the paper by number, and its names of datasets and models, from ``paper_values.json``."""
     content: dict[str, Any] = json.loads(
         files("blindmatch.experiments").joinpath("paper_values.json").read_text(encoding="utf-8")
     )
@@ -221,7 +208,7 @@ def paper_dataset(name: str) -> str:
     >>> paper_dataset("cifar10"), paper_dataset("tinyimagenet200")
     ('CIFAR-10', 'tinyimagenet200')
     """
-    return _DATASETS.get(_letters(name), name)
+    return str(paper_tables()["datasets"].get(_letters(name), name))
 
 
 def paper_model(name: str) -> str:
@@ -230,4 +217,4 @@ def paper_model(name: str) -> str:
     >>> paper_model("all_mpnet_base_v2"), paper_model("vit_giant_patch14_dinov2.lvd142m")
     ('all-mpnet-base-v2', 'DINOv2')
     """
-    return _MODELS.get(_letters(name), name)
+    return str(paper_tables()["models"].get(_letters(name), name))

@@ -43,20 +43,8 @@ def save(result: Result, path: str | Path, trust: Assessment | None = None) -> P
     if trust is not None:
         trust.check_about(result)
     arrays, words = _task_arrays(result.task) if isinstance(result.task, Task) else _problem_arrays(result.task)
-    stated = {"cost": result.cost, "lower_bound": result.lower_bound, "status": result.status, "solver": result.solver}
-    words |= {
-        **stated,
-        "seconds": result.seconds,
-        "support": result.support,
-        "voted": result.voted,
-        "notes": list(result.notes),
-    }
-    words |= {
-        "maximum": result.maximum,
-        "bound_name": result.bound_name,
-        "title": result.title,
-        "settings": dict(result.settings),
-    }
+    words |= {name: getattr(result, name) for name in _STATED}
+    words |= {"notes": list(result.notes), "settings": dict(result.settings)}
     arrays["permutation"] = result.permutation
     arrays |= {} if result.whole is None else {"whole": result.whole}
     arrays |= {} if result.confidence is None else {"confidence": result.confidence}
@@ -74,6 +62,10 @@ def save(result: Result, path: str | Path, trust: Assessment | None = None) -> P
     return Path(path)
 
 
+_STATED = (
+    *("cost", "lower_bound", "maximum", "bound_name", "status", "solver"),
+    *("seconds", "support", "voted", "title"),
+)
 _SCALARS = tuple(
     field.name for field in fields(Assessment) if field.name not in (*_ARRAYS, "prior_count", "ambiguous", "stated_by")
 )

@@ -66,13 +66,8 @@ class Subsets:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        return {
-            "subsets": [subset.tolist() for subset in self.subsets],
-            "costs": self.costs.tolist(),
-            "lower_bound": self.lower_bound,
-            "status": self.status,
-            "engine": self.engine,
-        }
+        lists = {"subsets": [subset.tolist() for subset in self.subsets], "costs": self.costs.tolist()}
+        return {**lists, "lower_bound": self.lower_bound, "status": self.status, "engine": self.engine}
 
 
 def best_subsets(
