@@ -11,7 +11,7 @@ from strategies import random_problem
 
 import blindmatch as bm
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solvers.semidefinite_node import NodeBounder, side_penalties
+from blindmatch.solvers.semidefinite_node import NodeBounder, line_penalties
 
 pytestmark = needs_qaplib
 
@@ -51,10 +51,19 @@ def test_the_number_of_threads_changes_nothing():
 
 def test_lines_of_the_more_uneven_side_are_preferred():
     A, B = qaplib("nug12").factors[0]  # distances on a grid, and flows, most of which are small
-    rows, columns = side_penalties(bm.QAP(A, B))
-    assert columns == 1.0 < rows
-    assert side_penalties(bm.QAP(B, A)) == (columns, rows)
-    assert side_penalties(bm.QAP(A, A)) == side_penalties(bm.QAP(A, 0 * A)) == (1.0, 1.0)
+    rows, columns = line_penalties(bm.QAP(A, B))
+    assert (columns == 1.0).all()
+    assert (rows == rows[0]).all()
+    assert rows[0] > 1
+    assert np.array_equal(line_penalties(bm.QAP(B, A)), (columns, rows))
+    assert np.array_equal(line_penalties(bm.QAP(A, A)), np.ones((2, 12)))
+
+
+def test_items_without_relations_are_placed_last():
+    A, B = qaplib("nug12").factors[0]
+    A = np.where(np.arange(12) % 3 == 0, 0, A) * (np.arange(12) % 3 > 0)[:, None]
+    rows, _ = line_penalties(bm.QAP(A, B))
+    assert np.array_equal(rows > rows.min(), np.arange(12) % 3 == 0)
 
 
 def test_a_proof_that_is_too_large_is_dropped():

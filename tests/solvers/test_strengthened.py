@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qaplib import needs_qaplib, qaplib
 
 import blindmatch as bm
 from blindmatch.solvers.strengthened import Patience
 
 
-def reports(n: int, gaps: list[float]) -> int:
+def reports(n: int, gaps: list[float], placed: int | None = None) -> int:
     """After how many reports level 1 is left; as many as there are if it is not."""
-    patience = Patience(n)
+    patience = Patience(n, n if placed is None else placed)
     for count, gap in enumerate(gaps, 1):
         if not patience.lasts(gap):
             assert patience.over
@@ -33,6 +34,20 @@ def reports(n: int, gaps: list[float]) -> int:
 )
 def test_level_one_is_left_where_it_gets_nowhere(n, gaps, count):
     assert reports(n, gaps) == count
+
+
+def test_level_one_goes_on_where_few_items_must_be_placed():
+    gaps = [81.0, 41, 40, 33, 28]
+    assert reports(30, gaps, placed=16) == 3
+    assert reports(30, gaps, placed=15) == 5
+
+
+@needs_qaplib
+def test_few_related_items_on_a_hypercube_are_soon_placed():
+    """A triangle of items, and points of which no three are neighbours: branching on the items without relations,
+    which are as good by their bounds, would show nothing."""
+    result = bm.solve(qaplib("esc32e"), "branch-and-bound", rng=0, threads=1, node_limit=100)
+    assert (result.status, result.cost, result.lower_bound) == ("optimal", 2, 2)
 
 
 def test_the_run_goes_on_from_what_level_one_proved(monkeypatch):

@@ -23,6 +23,7 @@ from blindmatch.solvers.splitting import Splitting, SplittingState
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
 _WEIGHT = 3.0  # a child with the whole gap left counts e^3 times as much as one that is nearly closed
+_TIE = 1e-3  # relative difference of the work of two lines that means nothing
 
 Symmetry = tuple[int, IntArray]  # (ROW or COLUMN, image)
 Skipped = tuple[int, int, int]  # child, sibling, number of the symmetry
@@ -37,12 +38,20 @@ class BranchingLine:
     children: list[Pair]  # their pairs, as indices into the rows and columns that the node leaves
 
 
-def side_penalties(problem: QAP) -> tuple[float, float]:
-    """By what the work of a row and of a column is multiplied: lines of the more uneven side raise the bounds most.
+def line_penalties(problem: QAP) -> tuple[FloatArray, FloatArray]:
+    """By what the work of each row and each column is multiplied: lines of the more uneven side raise the bounds most.
 
     The tree of level 1 has this rule to the fourth power (`src/core/tree/branching.cpp`). Here it saves half of the
-    nodes of nug16a and tai20b and a quarter of those of nug17; others change little, whatever the power.
+    nodes of nug16a and tai20b and a quarter of those of nug17; others change little, whatever the power. Of equally
+    good lines, one that has no relation to any other comes last: fixing it would show nothing.
     """
+    factors = problem.normal_form.factors
+    rows, columns = _side_penalties(problem)
+    idle = [~np.any([pair[side].any(axis=1) for pair in factors], axis=0) for side in (0, 1)]
+    return rows * (1 + _TIE * idle[0]), columns * (1 + _TIE * idle[1])
+
+
+def _side_penalties(problem: QAP) -> tuple[float, float]:
     factors = problem.normal_form.factors
     if len(factors) != 1 or problem.n < 2:
         return 1.0, 1.0
@@ -62,7 +71,7 @@ def best_line(
     bounds: FloatArray,
     target: float,
     symmetries: tuple[Symmetry, ...],
-    penalties: tuple[float, float] = (1.0, 1.0),
+    penalties: tuple[FloatArray, FloatArray] | None = None,
 ) -> BranchingLine:
     """The line whose children should take the least work. Pairs whose bounds reach the target need no child."""
     gap = target - float(bounds.min())
@@ -72,8 +81,10 @@ def best_line(
     for side in (ROW, COLUMN):
         skipped = _skipped(view, side, symmetries)
         work = (weights if side == ROW else weights.T) @ _needed(view, side, skipped)
+        if penalties is not None:
+            work = work * penalties[side][(view.rows, view.columns)[side]]
         at = int(np.argmin(work))
-        lines.append((float(work[at]) * penalties[side], side, at, skipped))
+        lines.append((float(work[at]), side, at, skipped))
     _, side, at, skipped = min(lines, key=lambda entry: entry[:2])
     return _line(view, bounds < target, side, at, skipped)
 

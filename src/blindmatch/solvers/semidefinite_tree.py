@@ -26,7 +26,7 @@ from blindmatch.solvers.semidefinite_node import (
     best_line,
     children_elsewhere,
     given_line,
-    side_penalties,
+    line_penalties,
 )
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.tasks import Tasks
@@ -57,7 +57,7 @@ class SemidefiniteTree:
         file: TreeFile | None = None,
     ) -> None:
         self.problem, self.budget, self.symmetries, self.file = problem, budget, symmetries, file
-        self._penalties = side_penalties(problem)
+        self._penalties = line_penalties(problem)
         self.bounder = NodeBounder(problem, costs, budget, lambda: self.out_of_time)
         self.nodes: list[Node] = []  # the certificate
         self.count = self._counted = 0

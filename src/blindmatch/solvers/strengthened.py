@@ -46,12 +46,14 @@ _LOOK_SHARE = 0.08  # times n^2: their least number, which takes as long as a fe
 class Patience:
     """Ends the root of level 1 when it makes no more progress: its linear program is slow, and gains most at first.
 
+    It may go on where at most half of the items of a side have relations: the tree of level 1, which needs its duals,
+    then places only these, and is small.
     The reports of the core depend only on the seed, so this decision does too.
     """
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, placed: int) -> None:
         self.over = False
-        self._endless = n < _LARGE
+        self._endless = n < _LARGE or 2 * placed <= n
         self._first = self._last = math.inf
         self._reports = 0
         self._slow = 0  # slow reports in a row
@@ -81,6 +83,12 @@ def worth_a_try(problem: QAP, budget: Budget) -> bool:
     return _STEPS * _step_seconds(problem) <= budget.remaining
 
 
+def _placed(problem: QAP) -> int:
+    """The number of items that have relations to others, on the side with fewer of them."""
+    sides = zip(*problem.normal_form.factors, strict=True)
+    return int(min(np.any([matrix.any(axis=1) for matrix in side], axis=0).sum() for side in sides))
+
+
 def _step_seconds(problem: QAP) -> float:
     return (_LOW_RANK_STEP if problem.n**2 > ALL_DIRECTIONS_UP_TO else _STEP) * float(problem.n - 1) ** 6
 
@@ -106,7 +114,7 @@ class Strengthened:
         problem, budget = self.problem, self.budget
         # A number of nodes, not of seconds: the same seed gives the same result.
         nodes = max(_LOOK_NODES / problem.n**4, _LOOK_SHARE * problem.n**2)
-        first, full = tree(problem, budget, rng, int(nodes), Patience(problem.n))
+        first, full = tree(problem, budget, rng, int(nodes), Patience(problem.n, _placed(problem)))
         if not full or budget.stopped:
             return first
         if not worth_a_try(problem, budget):  # the first nodes took the time that the steps need

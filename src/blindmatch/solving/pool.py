@@ -26,14 +26,14 @@ _MOST = 10_000  # matches: each is a row of n numbers, and its neighbours are lo
 
 @dataclass(frozen=True, eq=False)
 class Pool(Sequence[IntArray]):
-    """Different matches, the cheapest first.
+    """Different matches, the best first.
 
     Attributes
     ----------
     permutations, costs
         (k, n) and (k,).
     complete
-        Whether it is proved that no other match is cheaper than any of these.
+        Whether it is proved that no other match is better than any of these.
     """
 
     permutations: IntArray
@@ -52,7 +52,7 @@ class Pool(Sequence[IntArray]):
         return self.permutations[index]
 
     def __repr__(self) -> str:
-        kind = "the cheapest of all" if self.complete else "the cheapest found"
+        kind = "the best of all" if self.complete else "the best found"
         return f"Pool({len(self)} permutations, {kind}, costs {self.costs.min():.7g} to {self.costs.max():.7g})"
 
 

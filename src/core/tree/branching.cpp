@@ -6,11 +6,13 @@
 #include <deque>
 
 #include "base/index.h"
+#include "base/scaling.h"
 
 namespace blindmatch {
 namespace {
 
 constexpr double kSidePower = 4.0;
+constexpr double kEqual = 1e-3;  // relative difference of scores that means nothing
 
 // How uneven the costs of one side are: standard deviation over mean, counted from the smallest entry.
 double unevenness(const std::vector<double>& matrix, int n) {
@@ -168,6 +170,13 @@ std::vector<Symmetry> find_symmetries(const Problem& problem, int limit) {
 
 Branching::Branching(const Problem& problem, const std::vector<Symmetry>& symmetries)
     : symmetries_(symmetries), n_(problem.n) {
+    for (std::vector<std::uint8_t>& busy : busy_) busy.assign(n_, 0);
+    for (const Factor& f : problem.factors) {
+        for (std::size_t at = 0; at < f.source.size(); ++at) {
+            if (f.source[at] != 0.0) busy_[0][at / n_] = 1;
+            if (f.target[at] != 0.0) busy_[1][at / n_] = 1;
+        }
+    }
     // Fixing members of the more uneven side, one after the other, raises the bounds most: switching sides can cost a
     // factor of thirty in nodes (had16). A power, so that equal sides still compete.
     if (problem.factors.size() != 1 || problem.n < 2) return;
@@ -209,6 +218,7 @@ std::pair<int, bool> Branching::choose_line(const BranchedNode& node, const std:
     const int n = static_cast<int>(node.rows.size());
     std::pair<int, bool> best{0, true};
     double best_score = kInfinity;
+    bool best_busy = false;
     const double gap = std::max(target - bound, 1e-300);
     for (int side = 0; side < 2; ++side) {
         std::vector<std::uint8_t> needed(n_, 1);
@@ -221,8 +231,12 @@ std::pair<int, bool> Branching::choose_line(const BranchedNode& node, const std:
                 if (b < target) score += weight((target - b) / gap);
             }
             score *= side_penalty_[side];
-            if (score < best_score) {
+            const bool busy = busy_[side][side == 0 ? node.rows[x] : node.columns[x]];
+            const bool as_good = busy && !best_busy && score <= best_score * (1.0 + kEqual);
+            const bool better = busy || !best_busy ? score < best_score : score < best_score * (1.0 - kEqual);
+            if (better || as_good) {
                 best_score = score;
+                best_busy = busy;
                 best = {x, side == 0};
             }
         }

@@ -1,6 +1,7 @@
 // Which row or column to branch on, and which of its children a symmetry makes superfluous.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,7 @@ class Branching {
     const std::vector<Symmetry>& symmetries_;
     int n_;
     double side_penalty_[2] = {1.0, 1.0};  // of rows, of columns
+    std::vector<std::uint8_t> busy_[2];    // lines with any factor that is not zero; the others say nothing when fixed
 };
 
 }  // namespace blindmatch
