@@ -160,6 +160,27 @@ def test_weights_of_edges():
     assert task.crossed[0].given[0] == pytest.approx(np.log1p(M))
     with pytest.raises(ValueError, match="did you mean 'log'"):
         bm.Task(kernels=(M, M), edge_weights="lg")
+    with pytest.raises(ValueError, match="edge_weights='log'; expected one or more, for the graphs of kernels="):
+        bm.Task(M, M, edge_weights="log")
+    with pytest.raises(ValueError, match=r"edge_weights=\[\]; expected one or more"):
+        bm.Task(kernels=(M, M), edge_weights=[])
+
+
+def test_several_weights_of_edges_are_a_layer_each():
+    A, B, there, back, _ = halves(0, 6, noise=0.3)
+    C, D, along, against, _ = halves(1, 6, noise=0.3)
+    given = {"kernels": [(A, B), (C, D)], "crossed": [(there, back), (along, against)], "weights": [1, 0.5]}
+    both = bm.Task(**given, distortion=["gw", "gw"], edge_weights=("log", "binary"))
+    one, other = (bm.Task(**given, edge_weights=way) for way in ("log", "binary"))
+    assert both.weights == (1.0, 0.5, 1.0, 0.5)
+    for p in ([0, 1, 2, 3, 4, 5], [3, 1, 5, 0, 2, 4]):
+        parts = one.problem.objective(p) + other.problem.objective(p)
+        assert both.problem.objective(p) == pytest.approx(parts, rel=1e-12)
+    single = bm.Task(kernels=(A, B), edge_weights=["none", "ranks"])
+    assert len(single.layers) == 2
+    assert single.given_layers[0][0].tolist() == A.tolist()
+    with pytest.raises(ValueError, match="crossed has 2 pairs of matrices; expected 1: one for each layer"):
+        bm.Task(kernels=(A, B), crossed=given["crossed"], edge_weights=("log", "binary"))
 
 
 EDGES = [("a", "b", 2.0), ("b", "c", 1.0)]

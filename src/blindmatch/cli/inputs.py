@@ -221,7 +221,6 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
     crossed = split_parts(given.crossed) if given.crossed else ()
     known: Any = given.known_from and tuple(load_embeddings(path).values for path in given.known_from)
     plain = (
-        "edge_weights",
         "distortion",
         "standardize",
         "scale",
@@ -235,6 +234,7 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
         kernels=_kernels_of(source, target) if related else None,
         weights=layer_weights(given.weights),
         crossed=[_between(path, source, target) for path in crossed] or None,
+        edge_weights=[word.strip() for word in given.edge_weights.split(",")],
         metric="euclidean" if related else metric_names(given.metric),
         neighbors=neighbor_counts(given.neighbors),
         known_pairs=pairs_given("--known", given.known or (), given.known_pairs, source, target),

@@ -1,11 +1,12 @@
 """Search for a match with edges between the sides, where there are too many items for an assignment problem.
 
 Frank-Wolfe steps over doubly stochastic matrices (FAQ, Vogelstein et al. 2015; with edges between the sides, Pedigo et
-al. 2023), then pairwise exchanges.
+al. 2023), then pairwise exchanges. After some random starts, each begins halfway between two of the best matches.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,12 +21,13 @@ from blindmatch.proof.spectral import cheap_bound
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.relaxation import assignment, barycentre, exchange_gains, random_start
+from blindmatch.solvers.relaxation import assignment, barycentre, exchange_gains, halfway, random_start
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray, IntArray
 
-_RESTARTS = 100
+_RESTARTS, _RANDOM = 100, 30  # starts; the first of them are random, the others lie between two matches that were found
+_KEPT = 10  # of those matches, the cheapest ones
 _STEPS, _SMALL = 40, 0.01  # of Frank-Wolfe: the most, and a step so short (times sqrt(n)) that it is the last
 _LEVEL_1 = DualAscent.capabilities.max_size or 0  # items up to which level 1 is tried
 _SPARE = 5.0  # the estimate of the time of the projection bound is that much too high here: it has margins
@@ -113,13 +115,20 @@ def match_crossed(
     terms = [term.permuted(rows, columns) for term in task.crossed]
     landscape = Landscape.of(inner.permuted(rows, columns), terms)
     budget = Budget(None if time_limit is None else _SEARCHING * time_limit, threads, callback)
-    done = 0
+    done, kept = 0, list[tuple[float, IntArray]]()
     with budget.interruptible(), one_blas_thread():
         for number in range(_RESTARTS):
             start = random_start(n, rng) if number else barycentre(n)
+            if number >= _RANDOM and len(kept) > 1:
+                parents = rng.choice(len(kept), 2, replace=False)
+                start = (halfway(kept[parents[0]][1]) + halfway(kept[parents[1]][1])) / 2
+            lowest = landscape.polish(landscape.descend(start, budget), budget)
             p = np.empty(n, dtype=np.intp)
-            p[rows] = columns[landscape.polish(landscape.descend(start, budget), budget)]
-            budget.offer(p, inner.objective(p) + sum(term.cost(p) for term in task.crossed))
+            p[rows] = columns[lowest]
+            cost = inner.objective(p) + sum(term.cost(p) for term in task.crossed)
+            budget.offer(p, cost)
+            if not any(math.isclose(cost, other, rel_tol=1e-9) for other, _ in kept):
+                kept = sorted([*kept, (cost, lowest)], key=lambda one: one[0])[:_KEPT]
             done += 1
             if not budget.report(None, None, done):
                 break

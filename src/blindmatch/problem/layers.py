@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from blindmatch.errors import unknown_name
+from blindmatch.errors import shown, unknown_name
 from blindmatch.geometry.kernels import offset_of
 from blindmatch.geometry.relations import EDGE_WEIGHTS, Names, graph_layers
 from blindmatch.problem.distortion import Distortion, as_sides, weighted
@@ -20,10 +20,22 @@ from blindmatch.problem.qap import QAP, FactorPair, rest_of
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_square
 
 
-def with_nodes(kernels: Any, edge_weights: str) -> tuple[Any, tuple[Names | None, Names | None]]:
-    """Kernels in which graphs are matrices, and the names of the nodes of both sides."""
-    if edge_weights not in EDGE_WEIGHTS:
-        raise unknown_name("edge_weights", edge_weights, EDGE_WEIGHTS)
+def as_edge_weights(given: str | Sequence[str], kernels: Any) -> tuple[str, ...]:
+    """The transformations of weights, one or several."""
+    ways = (given,) if isinstance(given, str) else tuple(given)
+    for way in ways:
+        if way not in EDGE_WEIGHTS:
+            raise unknown_name("edge_weights", way, EDGE_WEIGHTS)
+    if not ways or (kernels is None and ways != ("none",)):
+        raise ValueError(f"edge_weights={shown(given)}; expected one or more, for the graphs of kernels=")
+    return ways
+
+
+def with_nodes(kernels: Any, ways: tuple[str, ...]) -> tuple[Any, tuple[Names | None, Names | None]]:
+    """Kernels in which graphs are matrices, and the names of the nodes of both sides.
+
+    With several ways to transform the weights, there is a layer for each way and each layer that was given.
+    """
     layered = layer_pairs(kernels)
     pairs = [kernels] if layered is None else layered
     if kernels is None or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
@@ -31,12 +43,13 @@ def with_nodes(kernels: Any, edge_weights: str) -> tuple[Any, tuple[Names | None
     (ours, one), (theirs, other) = (
         graph_layers([pair[at] for pair in pairs], name) for at, name in enumerate(("source", "target"))
     )
-    if edge_weights != "none":
-        for side, name in ((ours, "source"), (theirs, "target")):
-            squares = (as_square(matrix, f"{name}, layer {at + 1}") for at, matrix in enumerate(side))
-            side[:] = [EDGE_WEIGHTS[edge_weights](square) for square in squares]
-    found = list(zip(ours, theirs, strict=True))
-    return (found[0] if layered is None else found), (one, other)
+    if ways != ("none",):
+        ours, theirs = (
+            [as_square(matrix, f"{name}, layer {at + 1}") for at, matrix in enumerate(side)]
+            for side, name in ((ours, "source"), (theirs, "target"))
+        )
+    found = [tuple(map(EDGE_WEIGHTS[way], pair)) for way in ways for pair in zip(ours, theirs, strict=True)]
+    return (found[0] if layered is None and len(found) == 1 else found), (one, other)
 
 
 def layer_pairs(kernels: Any) -> list[Any] | None:
@@ -186,16 +199,18 @@ def as_crossed(
     given: Any,
     sizes: tuple[int, int],
     layers: Sequence[tuple[Distortion, float]],
-    weigh: Weigh,
+    ways: tuple[str, ...],
 ) -> tuple[Crossed, ...]:
-    """The argument `crossed`: a pair of matrices, or one for each layer; `weigh` transforms their numbers."""
+    """The argument `crossed`: a pair of matrices, or one for each layer that was given; `ways` as in `with_nodes`."""
     if given is None:
         return ()
     several = isinstance(given, list | tuple) and len(given) > 0 and isinstance(given[0], list | tuple)
     pairs = list(given) if several and len(given[0]) and np.ndim(given[0][0]) == 2 else [given]
-    if len(pairs) != len(layers):
-        raise ValueError(f"crossed has {len(pairs)} pairs of matrices; expected {len(layers)}: one for each layer")
+    count = len(layers) // len(ways)
+    if len(pairs) != count:
+        raise ValueError(f"crossed has {len(pairs)} pairs of matrices; expected {count}: one for each layer")
+    each = [(pair, EDGE_WEIGHTS[way]) for way in ways for pair in pairs]
     return tuple(
         Crossed.of(pair, sizes, distortion, weight, weigh)
-        for pair, (distortion, weight) in zip(pairs, layers, strict=True)
+        for (pair, weigh), (distortion, weight) in zip(each, layers, strict=True)
     )

@@ -17,14 +17,13 @@ from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
 from blindmatch.geometry.correlation import agreement
 from blindmatch.geometry.kernels import classical_scaling
 from blindmatch.geometry.metrics import Metric
-from blindmatch.geometry.relations import EDGE_WEIGHTS
 from blindmatch.geometry.views import Views, as_weights
 from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.known import Known
 from blindmatch.problem.layers import LARGEST as MOST_CROSSED
-from blindmatch.problem.layers import as_crossed, as_layers, layer_pairs, one_each, with_nodes
+from blindmatch.problem.layers import as_crossed, as_edge_weights, as_layers, layer_pairs, one_each, with_nodes
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.sides import GivenSides
 from blindmatch.validation import FloatArray, IntArray
@@ -90,7 +89,8 @@ class Task:
         ``back[p[i], k]`` are added to the cost. Up to 24 items the match is proved; more are searched.
     edge_weights
         What is done to the weights of graphs first, those of `kernels` and of `crossed`: "none"; "log", of one plus the
-        weight; "binary", whether there is an edge; "ranks", the rank among the edges.
+        weight; "binary", whether there is an edge; "ranks", the rank among the edges. Of several, such as
+        ("none", "log", "binary"), there is a layer for each.
     distortion
         "gw" (Gromov-Wasserstein), "gaussian", "cka", "mutual-knn", "kl", "inner-product", or a configured object. A
         name may have options: "gaussian:bandwidth=0.48". For layers also a list, with one for each.
@@ -180,7 +180,7 @@ class Task:
         kernels: Kernels | Sequence[Kernels] | None = None,
         weights: ArrayLike | None = None,
         crossed: Sequence[Any] | None = None,
-        edge_weights: str = "none",
+        edge_weights: str | Sequence[str] = "none",
         distortion: str | Distortion | Sequence[str | Distortion] = "gw",
         standardize: bool = True,
         scale: str = "none",
@@ -199,13 +199,15 @@ class Task:
     ) -> None:
         self.views = Views.of(source), Views.of(target)
         source, target = (one.columns if one else side for one, side in zip(self.views, (source, target), strict=True))
-        kernels, nodes = with_nodes(kernels, edge_weights)
+        ways = as_edge_weights(edge_weights, kernels)
+        kernels, nodes = with_nodes(kernels, ways)
         given = GivenSides.read(source, target, kernels, scale, metric, missing)
         self.columns, self.table_notes = given.both("columns"), given.notes
         pairs = layer_pairs(kernels)
-        distortions = one_each(distortion, len(pairs or "1"))
+        count = max(1, len(pairs or ()) // len(ways))
+        distortions = one_each(distortion, count) * len(ways)
         self.distortions = tuple(as_distortion(one, standardize, given.metric, neighbors) for one in distortions)
-        self.weights = tuple(as_weights(weights, len(distortions), "layers").tolist())
+        self.weights = tuple(as_weights(weights, count, "layers").tolist() * len(ways))
         if weights is not None and pairs is None:
             raise ValueError(f"weights={shown(weights)} is for layers, kernels=[(K1, G1), (K2, G2)]; there are none")
         if given.incomplete:  # relations of what is not a point
@@ -245,7 +247,7 @@ class Task:
             max_unmatched=max_unmatched,
         )
         layers = list(zip(self.distortions, self.weights, strict=True))
-        self.crossed = as_crossed(crossed, self.sizes, layers, EDGE_WEIGHTS[edge_weights])
+        self.crossed = as_crossed(crossed, self.sizes, layers, ways)
         if crossed is not None and not (unmatched_cost is None and known is None):
             which = "known" if unmatched_cost is None else "unmatched_cost"
             raise ValueError(f"{which} does not go with crossed: expected relations alone, and all items matched")
