@@ -15,25 +15,40 @@ namespace blindmatch {
 
 namespace swap_delta {
 
-// The O(n^2) part of a swap: gain += a b^T everywhere, delta -= (a_r - a_s)(b_r - b_s) above the diagonal.
-template <class Real>
-BLINDMATCH_INLINE void update_body(Real* gain, Real* delta, const Real* a, const Real* b, int n, int stride) {
+// The O(n^2) part of a swap: for each of the rows of a and b, gain += a b^T everywhere, and above the diagonal
+// delta -= (a_r - a_s)(b_r - b_s). All rows in one pass, since reading and writing both tables takes most of the time.
+template <class Real, int count>
+BLINDMATCH_INLINE void update_rows(Real* gain, Real* delta, const Real* a, const Real* b, int n, int stride) {
     constexpr int width = Simd<Real>::width;
     for (int r = 0; r < n; ++r, gain += stride, delta += stride) {
-        const Vector<Real> ar = broadcast(a[r]), br = broadcast(b[r]);
-        for (int s = 0; s < stride; s += width) store(gain + s, load(gain + s) + ar * load(b + s));
+        Vector<Real> ar[count], br[count];
+        for (int f = 0; f < count; ++f) ar[f] = broadcast(a[f * stride + r]), br[f] = broadcast(b[f * stride + r]);
+        for (int s = 0; s < stride; s += width) {
+            Vector<Real> sum = load(gain + s);
+            for (int f = 0; f < count; ++f) sum = sum + ar[f] * load(b + f * stride + s);
+            store(gain + s, sum);
+        }
         for (int s = (r + 1) / width * width; s < stride; s += width) {
-            store(delta + s, load(delta + s) - (ar - load(a + s)) * (br - load(b + s)));
+            Vector<Real> sum = load(delta + s);
+            for (int f = 0; f < count; ++f)
+                sum = sum - (ar[f] - load(a + f * stride + s)) * (br[f] - load(b + f * stride + s));
+            store(delta + s, sum);
         }
     }
 }
-BLINDMATCH_KERNEL static inline void update(float* gain, float* delta, const float* a, const float* b, int n,
-                                            int stride) {
-    update_body(gain, delta, a, b, n, stride);
+template <class Real>
+BLINDMATCH_INLINE void update_body(Real* gain, Real* delta, const Real* a, const Real* b, int rows, int n, int stride) {
+    for (; rows >= 3; rows -= 3, a += 3 * stride, b += 3 * stride) update_rows<Real, 3>(gain, delta, a, b, n, stride);
+    if (rows == 2) update_rows<Real, 2>(gain, delta, a, b, n, stride);
+    if (rows == 1) update_rows<Real, 1>(gain, delta, a, b, n, stride);
 }
-BLINDMATCH_KERNEL static inline void update(double* gain, double* delta, const double* a, const double* b, int n,
+BLINDMATCH_KERNEL static inline void update(float* gain, float* delta, const float* a, const float* b, int rows, int n,
                                             int stride) {
-    update_body(gain, delta, a, b, n, stride);
+    update_body(gain, delta, a, b, rows, n, stride);
+}
+BLINDMATCH_KERNEL static inline void update(double* gain, double* delta, const double* a, const double* b, int rows,
+                                            int n, int stride) {
+    update_body(gain, delta, a, b, rows, n, stride);
 }
 
 // row += scale * sum_k weight_k * (row k of matrix)
@@ -117,8 +132,8 @@ class SwapTable {
         gain_.assign(size, 0);
         delta_.assign(size, std::numeric_limits<Real>::infinity());
         diagonal_.assign(stride_, 0);
-        a_.assign(stride_, 0);
-        b_.assign(stride_, 0);
+        a_.assign(area(static_cast<int>(pairs_.size()), stride_), 0);
+        b_.assign(a_.size(), 0);
     }
 
     // O(n^3). False if `stop` cut it short: the table is then not usable.
@@ -158,15 +173,18 @@ class SwapTable {
 
     // O(n^2)
     void swap(int u, int v) {
+        Real *a = a_.data(), *b = b_.data();
         for (Pair& pair : pairs_) {
             const Real *su = pair.source.data() + at(u, 0), *sv = pair.source.data() + at(v, 0);
             Real *tu = pair.target.data() + at(u, 0), *tv = pair.target.data() + at(v, 0);
-            for (int k = 0; k < stride_; ++k) a_[k] = 2 * (su[k] - sv[k]), b_[k] = tv[k] - tu[k];
-            for (int k = 0; k < stride_; ++k) diagonal_[k] += a_[k] * b_[k];
-            swap_delta::update(gain_.data(), delta_.data(), a_.data(), b_.data(), n_, stride_);
+            for (int k = 0; k < stride_; ++k) a[k] = 2 * (su[k] - sv[k]), b[k] = tv[k] - tu[k];
+            for (int k = 0; k < stride_; ++k) diagonal_[k] += a[k] * b[k];
             std::swap_ranges(tu, tu + stride_, tv);
             for (int k = 0; k < n_; ++k) std::swap(pair.target[at(k, u)], pair.target[at(k, v)]);
+            a += stride_, b += stride_;
         }
+        const int rows = static_cast<int>(pairs_.size());
+        swap_delta::update(gain_.data(), delta_.data(), a_.data(), b_.data(), rows, n_, stride_);
         for (int r = 0; r < n_; ++r) std::swap(gain_[at(r, u)], gain_[at(r, v)]);
         std::swap(permutation_[u], permutation_[v]);
         diagonal_[u] = gain_[at(u, u)];
@@ -229,7 +247,7 @@ class SwapTable {
     int n_, stride_;
     std::vector<int> permutation_;
     std::vector<Pair> pairs_;
-    AlignedVector<Real> gain_, diagonal_, a_, b_;  // diagonal = that of gain; a, b are scratch
+    AlignedVector<Real> gain_, diagonal_, a_, b_;  // diagonal = that of gain; a, b are scratch, a row a pair
     // delta(r, s) for r < s < n; +infinity elsewhere and where the swap would use a forbidden pair.
     AlignedVector<Real> delta_;
     Real noise_ = 0;
