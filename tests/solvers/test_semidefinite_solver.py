@@ -205,7 +205,7 @@ def test_a_low_rank_projection_is_exact_for_its_directions():
     problem = random_problem(2, 7)
     allowed = np.ones((7, 7), dtype=bool)
     allowed[0, 3] = allowed[5, 1] = False
-    splitting = LowRankSplitting(PairCosts(problem), allowed, 5.0, 1)
+    splitting = LowRankSplitting(PairCosts(problem), allowed, 1)
     for _ in range(12):
         splitting.project()
         splitting.advance()

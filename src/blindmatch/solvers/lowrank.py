@@ -22,11 +22,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from blindmatch import _core
-from blindmatch.solvers.eigen import whole_spectrum
+from blindmatch.solvers.eigen import Spectrum, whole_spectrum
 from blindmatch.solvers.face import Equations
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite_stage import SlackDual
-from blindmatch.solvers.splitting import Splitting, SplittingState
+from blindmatch.solvers.splitting import CHANGE, HARDEN, Splitting, SplittingState
 from blindmatch.validation import BoolArray, FloatArray
 
 Float32s = NDArray[np.float32]
@@ -34,21 +34,22 @@ Float32s = NDArray[np.float32]
 _NEVER = 1e30  # cost of two pairs that exclude each other
 _PANEL = 500_000  # numbers of a panel of FF'
 _ROWS = 512  # of the products with s; constant, so that the result does not depend on the number of threads
-_RANK, _MOST_RANK = 0.1, 0.25  # the first and the largest number of directions, over the dimension of the face
+_RANK, _MOST_RANK = 0.05, 0.25  # the first and the largest number of directions, over the dimension of the face
 _MOST_NUMBERS = 10_000_000  # of a factor: 40 MB in the file of the proof, less where it compresses
+_BETA = 4.0  # the first penalty, over n
+_RATIO, _MOST_SOFTENING = 0.12, 4.0  # of the residuals that is aimed at; the largest factor between two penalties
 _GROWTH = 1.6  # of the number of directions
 _STRIDE = 1.9  # of a step; 2 would reflect, and never damp what both projections leave alone
-_DEPENDENT = 3e-3  # columns whose part across all earlier ones is below this share of them depend on those
+_DEPENDENT = 5e-3  # unit columns whose part across all earlier ones is shorter than this depend on those
+_SMALLEST = np.float32(1e-30)
 
 
 class LowRankSplitting(Splitting):
     """The iteration; `threads` work on panels of the matrices, and do not change the result."""
 
-    _softening = 1.8
-
-    def __init__(self, costs: PairCosts, allowed: BoolArray, beta: float, threads: int) -> None:
+    def __init__(self, costs: PairCosts, allowed: BoolArray, threads: int) -> None:
         self._costs, self._threads = costs, threads
-        super().__init__(np.empty((1 + int(allowed.sum()), 0)), allowed, beta)
+        super().__init__(np.empty((1 + int(allowed.sum()), 0)), allowed, _BETA * len(allowed))
 
     def _set(self, cost: Any, allowed: BoolArray) -> None:
         self.allowed, self._equations = allowed, Equations(allowed)
@@ -171,6 +172,14 @@ class LowRankSplitting(Splitting):
         corner = float(s[0, 0]) - self.level + 2 * float(D[0].sum()) + float(F[0] @ F[0])
         return first.astype(np.float32), diagonal.astype(np.float32), corner
 
+    def balance(self) -> None:
+        """Adjust the penalty: it begins high, since few directions do not follow a point that moves much."""
+        ratio = self.movement / max(self.residual * self.n, 1e-30)
+        if ratio > _RATIO:
+            self.soften(min(_MOST_SOFTENING, (ratio / _RATIO) ** 0.7))
+        elif ratio < HARDEN:
+            self.soften(1 / CHANGE)
+
     def soften(self, factor: float) -> None:
         """Divide the penalty by a factor; Y and Z do not change."""
         for start in range(0, len(self.s), _ROWS):
@@ -187,7 +196,7 @@ class LowRankSplitting(Splitting):
         self.s, self.Y = (np.ascontiguousarray(matrix[np.ix_(index, index)]) for matrix in (self.s, self.Y))
         self._set(None, allowed)
         self.rank = max(self.rank, min(rank, self._most_rank))
-        self._U = self._orthonormal(self._on_face(U))
+        self._U = self._orthonormal(U)
         self._sums = (self._Lt @ self.s).T.astype(np.float64)
 
     def _first_directions(self) -> Float32s:
@@ -199,53 +208,42 @@ class LowRankSplitting(Splitting):
         order = np.argsort(-np.outer(values_a, values_b).ravel(), kind="stable")[: self.rank]
         X = np.zeros((len(self.s), len(order)), np.float32)
         X[1:] = vectors_a[self._rows][:, order // n] * vectors_b[self._columns][:, order % n]
-        return self._orthonormal(self._on_face(X))
+        return self._orthonormal(X)
 
     def _correct(self) -> FloatArray:
-        """One block Rayleigh-Ritz step for the lowest eigenvectors of s on the face; their eigenvalues."""
+        """One block Rayleigh-Ritz step for the lowest eigenvectors of s on the face; their eigenvalues.
+
+        The basis is U and its residuals R. Its Gram matrix is measured, not made the identity: that takes half of the
+        products, and errors do not add up over the steps.
+        """
         U = self._U
         assert U is not None
-        k = U.shape[1]
-        AU = self._on_face(self._product(self.s, U))
-        H = U.T @ AU
-        R = AU - U @ H
-        R = self._on_face(self._orthonormal(R))
-        R = self._orthonormal(R - U @ (U.T @ R))  # across U
-        AR = self._on_face(self._product(self.s, R))
-        cross = U.T @ AR
-        own = R.T @ AR
-        small = np.block([[(H + H.T) / 2, cross], [cross.T, (own + own.T) / 2]])
-        values, E = whole_spectrum(np.ascontiguousarray(small, np.float32))
-        kept = min(self.rank, len(values))
-        E = np.ascontiguousarray(E[:, :kept])
-        self._U = self._orthonormal(self._on_face(self._product(U, E[:k]) + self._product(R, E[k:])))
-        return values[: self._U.shape[1]].astype(np.float64)
+        sU = self._product(self.s, U)
+        H = self._product(U.T, sU)
+        R = self._on_face(sU - self._product(U, H))
+        R = self._on_face(R / np.maximum(np.linalg.norm(R, axis=0), _SMALLEST))
+        S = np.hstack([U, R])
+        cross, own = self._product(sU.T, R), self._product(R.T, self._product(self.s, R))
+        values, E = _ritz(np.block([[H, cross], [cross.T, own]]), S.T @ S)
+        self._U = self._on_face(self._product(S, E[:, : self.rank]))
+        return values[: self.rank].astype(np.float64)
 
     def _on_face(self, X: Float32s) -> Float32s:
         return np.asarray(X - self._L @ (self._G @ (self._Lt @ X)))
 
     def _orthonormal(self, X: Float32s) -> Float32s:
-        """An orthonormal basis of the columns, in their order; QR where some depend on others."""
-        sizes = np.linalg.norm(X, axis=0)
-        X = X / np.maximum(sizes, 1e-30)
-        try:
-            L = np.linalg.cholesky((X.T @ X).astype(np.float64))
-            if np.diag(L).min() > _DEPENDENT:
-                return self._product(
-                    X, scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True).T.astype(np.float32)
-                )
-        except np.linalg.LinAlgError:
-            pass
-        return np.asarray(scipy.linalg.qr(X, mode="economic", check_finite=False)[0])
+        """An orthonormal basis of the columns on the face."""
+        return self._on_face(scipy.linalg.qr(self._on_face(X), mode="economic", check_finite=False)[0])
 
     def _product(self, A: Float32s, B: Float32s) -> Float32s:
         """A @ B, by panels of rows."""
         result = np.empty((len(A), B.shape[1]), np.float32)
+        height = min(_ROWS, -(-len(A) // 4))  # at least four panels
 
         def multiply(start: int) -> None:
-            np.matmul(A[start : start + _ROWS], B, out=result[start : start + _ROWS])
+            np.matmul(A[start : start + height], B, out=result[start : start + height])
 
-        self._on_threads(multiply, range(0, len(A), _ROWS))
+        self._on_threads(multiply, range(0, len(A), height))
         return result
 
     def _on_threads(self, work: Callable[[int], Any], starts: range) -> list[Any]:
@@ -259,3 +257,15 @@ def _centred(matrix: FloatArray) -> FloatArray:
     symmetric = (matrix + matrix.T) / 2
     means = symmetric.mean(axis=0)
     return np.asarray(symmetric - means - means[:, None] + means.mean())
+
+
+def _ritz(matrix: Float32s, gram: Float32s) -> Spectrum:
+    """The Ritz values of a matrix in a basis, and their vectors; columns that depend on others are left out."""
+    factor, order, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=_DEPENDENT**2, lower=1)
+    L, used = factor[:rank, :rank].astype(np.float32), order[:rank] - 1
+    half = scipy.linalg.solve_triangular(L, matrix[np.ix_(used, used)], lower=True, check_finite=False)
+    inner = scipy.linalg.solve_triangular(L, half.T, lower=True, check_finite=False)
+    values, vectors = whole_spectrum((inner + inner.T) / 2)
+    E = np.zeros((len(gram), rank), np.float32)
+    E[used] = scipy.linalg.solve_triangular(L, vectors, lower=True, trans=1, check_finite=False)
+    return values, E

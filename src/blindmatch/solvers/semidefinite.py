@@ -36,8 +36,9 @@ _LOW_RANK_ABOVE = 400  # pairs; for fewer, all eigenvalues are computed in each 
 ALL_DIRECTIONS_UP_TO = 1900  # pairs; for more, computing all eigenvalues would take too long
 LOW_RANK_BYTES = 36.0  # of memory for more pairs, over n^4
 _LOW_RANK_LOSS = 0.005  # share of the gap that may be lost by rounding a large factor, which makes files smaller
-_SLOW = 0.2  # a round that closes less than this share of the gap is slow: then more directions are used
-_EARLY = 2  # rounds: a slack that needs more directions by then has no low rank
+_SLOW = 0.3  # a round that closes less than this share of the gap is slow: then more directions are used
+_HELP, _SLOWER = 1.05, 0.6  # factors of that share: unless it rose or fell by them, more directions did not help
+_EARLY_SLOW = 0.4  # the same of the second round; then the slack of a small problem is taken to have no low rank
 _STALL = 0.002  # a round that closes less than this share of the gap counts as lost
 _PATIENCE = 4  # lost rounds in a row that end the run
 _MOST_WORK = 1.4e14  # operations of all steps: about half an hour
@@ -142,10 +143,10 @@ class SemidefiniteRun:
         self.note = ""
 
     def _start(self, arrays: Arrays) -> Splitting:
-        beta = _BETA * self.problem.n
         if arrays is NUMPY and self.allowed.sum() > _LOW_RANK_ABOVE:
-            return LowRankSplitting(self.costs, self.allowed, beta, self.budget.threads)
-        return Splitting(self.costs.centred_matrix(self.allowed), self.allowed, beta, arrays=arrays)
+            return LowRankSplitting(self.costs, self.allowed, self.budget.threads)
+        cost = self.costs.centred_matrix(self.allowed)
+        return Splitting(cost, self.allowed, _BETA * self.problem.n, arrays=arrays)
 
     def _with_all_directions(self, start: SplittingState) -> Splitting:
         return Splitting.resumed(self.costs.centred_matrix(start.allowed), start)
@@ -153,8 +154,9 @@ class SemidefiniteRun:
     def _resume(self, start: SplittingState) -> Splitting:
         if start.allowed.sum() <= ALL_DIRECTIONS_UP_TO:
             return self._with_all_directions(start)
-        splitting = LowRankSplitting(self.costs, start.allowed, start.beta, self.budget.threads)
-        splitting.Y, splitting.s = start.Y, start.Y + start.Z / np.float32(start.beta)
+        splitting = LowRankSplitting(self.costs, start.allowed, self.budget.threads)
+        splitting.beta, splitting.Y = start.beta, start.Y
+        splitting.s = start.Y + start.Z / np.float32(start.beta)
         return splitting
 
     @property
@@ -185,7 +187,7 @@ class SemidefiniteRun:
         return self._outcome()
 
     def _rounds(self, most: float, branching: float, on_round: Callable[[SemidefiniteRun], None] | None) -> None:
-        lost, count, work = 0, 0, 0.0
+        lost, count, work, grown = 0, 0, 0.0, 0.0
         endless = self.budget.time_limit == math.inf
         while count < most and has_choice(self.allowed):
             if endless and work > _MOST_WORK:
@@ -213,14 +215,17 @@ class SemidefiniteRun:
             if lost >= _PATIENCE // 2 and self._float32_is_in_the_way(gap):
                 self.splitting.refine(self.costs.centred_matrix(self.allowed))
                 lost = 0
-            # The first round of a large problem only catches up with level 1.
-            begun = count > 1 or self.allowed.sum() <= ALL_DIRECTIONS_UP_TO
-            slow = lost > 1 or (begun and before < self.bound < before + _SLOW * gap)
-            if slow and isinstance(self.splitting, LowRankSplitting):
-                lost = 0 if self._use_more_directions(self.splitting, count <= _EARLY) else lost
-            else:
-                self.splitting.advance()
-                self.splitting.balance()
+            if isinstance(self.splitting, LowRankSplitting):
+                share = (self.bound - before) / gap
+                slow = 0 < share < (_EARLY_SLOW if count == 2 else _SLOW) and not _SLOWER * grown < share < grown
+                if count == 1:  # it only catches up with level 1, for which few directions are enough
+                    self.splitting.grow()
+                elif slow or lost > 1:
+                    lost = 0 if self._use_more_directions(self.splitting, count == 2) else lost
+                    grown = _HELP * share
+                    continue
+            self.splitting.advance()
+            self.splitting.balance()
 
     def _use_more_directions(self, splitting: LowRankSplitting, early: bool) -> bool:
         """All of them in the end, if that is not too slow; from the start if few do not even begin well.

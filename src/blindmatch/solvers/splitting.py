@@ -16,7 +16,7 @@ eigenvectors that P drops, so C - FF' is bounded by the sweeps of level 1 (`semi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ from blindmatch.solvers.face import Equations, Face
 from blindmatch.solvers.semidefinite_stage import SlackDual
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 
-_CHANGE = 1.4  # factor by which the penalty changes after a round
-_SOFTEN, _HARDEN = 0.15, 0.08  # the penalty falls if the ratio of the residuals is above, and rises if it is below
+CHANGE = 1.4  # factor by which the penalty changes after a round
+_SOFTEN, HARDEN = 0.15, 0.08  # the penalty falls if the ratio of the residuals is above, and rises if it is below
 _SOFTEST = 0.1  # the smallest penalty
 _LEAST_WEIGHT = 1e-3  # of a pair that is fixed: its line of Y is divided by its weight
 _NEVER = 1e6  # cost of two pairs that exclude each other: far above all others, so that the box sets them to zero
@@ -80,8 +80,6 @@ class Splitting:
     The costs, (p + 1, p + 1) over 1 and the allowed pairs, are scaled so that |C| is about n^2. With a large penalty
     beta the two projections soon agree; a small one is needed to reach the optimum.
     """
-
-    _softening: ClassVar[float] = _CHANGE  # factor by which the penalty falls after a round
 
     def __init__(
         self,
@@ -201,9 +199,9 @@ class Splitting:
         """Adjust the penalty so that both residuals stay of similar size: it lowers one and raises the other."""
         ratio = self.movement / max(self.residual * self.n, 1e-30)
         if ratio > _SOFTEN and self.beta > _SOFTEST:
-            self.soften(self._softening)
-        elif ratio < _HARDEN:
-            self.soften(1 / _CHANGE)
+            self.soften(CHANGE)
+        elif ratio < HARDEN:
+            self.soften(1 / CHANGE)
 
     def soften(self, factor: float) -> None:
         """Divide the penalty by a factor; Y and Z do not change."""
