@@ -19,11 +19,11 @@ from blindmatch.io.files import file_digest, refuse_missing_folder, write_atomic
 from blindmatch.io.json_values import json_finite
 from blindmatch.proof.certificate import Certificate
 from blindmatch.report.belief import belief, chance_sentence, prior_sentence
-from blindmatch.report.content import drawings
+from blindmatch.report.content import drawings, given_pairs, hints
 from blindmatch.report.match import Match
 from blindmatch.report.pairs import columns, left_over, price_advice, rows, ties
 from blindmatch.report.pictures import lines_of, price_curve, view_heats
-from blindmatch.report.summary import about, headline, random_sentence, shares, tiles
+from blindmatch.report.summary import headline, shares, tiles, truth_sentence
 from blindmatch.report.verdict import proof_sentence
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ SCRIPTS = ("page.js", "table.js", "matrices.js", "plane.js", "charts.js", "start
 def render(match: Match) -> str:
     """Return the report as the text of an HTML page."""
     drawn, run, shown = drawings(match), record(match), columns(match)
+    true_cost = drawn["random"] and drawn["random"]["truth"]
     return fill(
         "match.html",
         SCRIPTS,
@@ -101,7 +102,6 @@ def render(match: Match) -> str:
         match=match,
         title=match.title,
         verdict=headline(match),
-        about=about(match),
         belief=belief(match),
         lines=lines_of(match, shown),
         tiles=tiles(match),
@@ -116,7 +116,9 @@ def render(match: Match) -> str:
         advice=price_advice(match),
         prices=price_curve(match.price),
         heats=view_heats(match.task),
-        beside_random=drawn["random"] and random_sentence(match, drawn["random"]),
+        given=given_pairs(match),
+        hints=hints(match),
+        truth=None if true_cost is None else truth_sentence(true_cost, match),
         command=match.result.settings.get("command"),
         settings=_settings(run),
         record=json.dumps(json_finite(run), indent=1, ensure_ascii=False),

@@ -264,15 +264,6 @@ class Clusters:
         images = counted(self.counts[cluster], "image")
         return f"{images}, {self.names[self.classes[cluster]]} like the nearest named cluster"
 
-    @property
-    def about(self) -> str:
-        """A description of the classification."""
-        labels = "" if self.labels is None else "; the labels in the file only check the answer"
-        return (
-            f"{len(self.members)} images were put into {len(self.classes)} clusters (k-means). These were paired with "
-            f"{len(self.names)} class names only by what is near what on each side. No label was given{labels}."
-        )
-
     def tiles(self) -> list[tuple[str, str, str]]:
         """Figures at a glance: title, value, what it means."""
         if self.scores is None:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from blindmatch.report.content import given_pairs, hints
 from blindmatch.report.match import Match
 from blindmatch.report.verdict import assignment_verdict, number, percent, quality, verdict
 from blindmatch.trust.report import HIGH, Assessment
-
-_EXAMPLES = 3  # names shown for each side
-_LONG = 24  # characters of a name
-_COST = "The cost says how much the two sets still disagree about what is near what: less is better."
 
 
 def headline(match: Match) -> str:
@@ -28,34 +21,6 @@ def headline(match: Match) -> str:
     scores = match.clusters.scores
     how = quality(match.result) if scores is None else f"{100 * scores.accuracy:.1f} % of them right"
     return f"{images} images sorted into {classes} classes, {how}."
-
-
-def about(match: Match) -> str:
-    """A description of the two sets and of the hints."""
-    n, m = match.sizes
-    if match.assignment:
-        what = f"{n} facilities (the rows of the first matrix) were assigned to {m} locations (the rows of the second)"
-        return (
-            f"{what} so that the total cost is as small as possible. Both are numbered from 0; .sln files count from 1."
-        )
-    if match.clusters is not None:
-        return f"{match.clusters.about} {_COST}"
-    known = hints(match)
-    how = "only by what is near what inside each set. No pair was given."
-    if known:
-        how = f"by what is near what inside each set. Also given: {', '.join(known)}."
-    source = f"{n} sources{_examples(n, match.source_name) if match.source_names is not None else ''}"
-    target = f"{m} targets{_examples(m, match.target_name) if match.target_names is not None else ''}"
-    return f"{source} and {target} were paired {how} {_COST}"
-
-
-def _examples(count: int, name: Callable[[int], str]) -> str:
-    """The first names, in brackets."""
-    shown = [
-        text if len(text) <= _LONG else f"{text[: _LONG - 1]}…" for text in map(name, range(min(count, _EXAMPLES)))
-    ]
-    between = "; " if any("," in text for text in shown) else ", "
-    return f" ({between.join([*shown, *(['…'] if count > _EXAMPLES else [])])})"
 
 
 def tiles(match: Match) -> list[tuple[str, str, str]]:
@@ -131,28 +96,6 @@ def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:
         }
         for at, (kind, count) in enumerate(zip(words, counts, strict=True))
     ]
-
-
-def random_sentence(match: Match, drawn: dict[str, Any]) -> str:
-    """The cost of the match beside that of random pairings."""
-    name, pairing = match.nouns
-    away = (drawn["mean"] - match.result.cost) / drawn["deviation"]
-    truth = drawn["truth"]
-    kept = " that keep the given pairs" if given_pairs(match) else ""
-    if "forbidden pairs" in hints(match):
-        kept += f"{' and' if kept else ' that'} use no forbidden pair"
-    text = (
-        f"The cost of {drawn['draws']} random {pairing}s{kept}. This {name} is {abs(away):.1f} standard deviations "
-        f"{'below' if away >= 0 else 'above'} their mean."
-    )
-    if match.kernels is not None and away > 2:
-        text += (
-            " That shows that the search worked, not that the match is true: the best pairing of two sets with nothing "
-            "in common also lies far below the mean."
-        )
-    if truth is not None:
-        text += f" {truth_sentence(truth, match)}"
-    return text
 
 
 def truth_sentence(truth: float, match: Match) -> str:
