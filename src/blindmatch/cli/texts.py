@@ -13,7 +13,7 @@ from blindmatch.cli.console import UNBOUNDED, plain, plain_table
 from blindmatch.demo import Demo
 from blindmatch.report import Match, proof_sentence, verdict
 from blindmatch.report.belief import UNTESTED, belief
-from blindmatch.report.summary import truth_sentence
+from blindmatch.report.html import truth_sentence
 from blindmatch.report.verdict import ENDED, gap_sentence, lower_number, number, pairs_are, percent
 from blindmatch.trust import Assessment
 from blindmatch.validation import FloatArray

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown
 from blindmatch.geometry.views import Views
+from blindmatch.matching.coordinate_matches import FEWEST, solve_from_coordinates
 from blindmatch.matching.match_crossed import match_crossed
 from blindmatch.matching.match_large import in_haste, match_large
 from blindmatch.matching.price import suggest_price
-from blindmatch.matching.starts import FEWEST, solve_from_coordinates
 from blindmatch.matching.ties import tie_notes
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task, with_dummies
