@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import tomllib
 from importlib import import_module
-from typing import TYPE_CHECKING
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 from blindmatch.errors import unknown_name
 
 if TYPE_CHECKING:
     from blindmatch.experiments.protocol import Experiment
 
-EXPERIMENTS = {  # module and class of each
-    "shuffling": ("shuffling", "Shuffling"),
-    "small-scale": ("small_scale", "SmallScale"),
-    "larger-scale": ("larger_scale", "LargerScale"),
-    "solvers-small": ("ablation", "SolversSmall"),
-    "solvers-large": ("larger_scale", "SolversLarge"),
-    "classification": ("classification", "Classification"),
-    "ablation": ("ablation", "Ablation"),
-    "views": ("views", "ViewsStudy"),
-}
-NAMES = tuple(EXPERIMENTS)
+_DECLARED: dict[str, Any] = tomllib.loads(files(__name__).joinpath("studies.toml").read_text(encoding="utf-8"))
+STUDIES: dict[str, dict[str, Any]] = _DECLARED["studies"]
+TABLES: dict[str, dict[str, Any]] = _DECLARED["tables"]
+NAMES = tuple(STUDIES)
 
 
 def load(name: str) -> type[Experiment]:
@@ -29,9 +24,9 @@ def load(name: str) -> type[Experiment]:
     >>> load("ablation").about
     'Hahn-Grant with and without each change, on random vectors'
     """
-    if name not in EXPERIMENTS:
+    if name not in STUDIES:
         raise unknown_name("experiment", name, NAMES)
     # A worker imports only the module that it needs: importing k-means and plotting takes longer than many runs.
-    module, kind = EXPERIMENTS[name]
+    module, _, kind = STUDIES[name]["place"].partition(":")
     experiment: type[Experiment] = getattr(import_module(f"blindmatch.experiments.{module}"), kind)
     return experiment

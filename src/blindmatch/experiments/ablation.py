@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from blindmatch.experiments import TABLES
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.matching_runs import (
     KNOWN,
@@ -26,7 +27,7 @@ from blindmatch.experiments.matching_runs import (
     seeded_pairs,
 )
 from blindmatch.experiments.protocol import Experiment, Row, Trial
-from blindmatch.experiments.result_tables import Cell, Spread, Table, mean, spread, table
+from blindmatch.experiments.result_tables import Cell, Spread, Table, described, mean, spread
 from blindmatch.problem.distortions import InnerProduct
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
@@ -68,9 +69,6 @@ class Ablation(Experiment):
     """
 
     name = "ablation"
-    about = "Hahn-Grant with and without each change, on random vectors"
-    shows = "Tables 4 and 5"
-    quick: ClassVar[Mapping[str, Any]] = {"sizes": (16,), "time_limits": (4.0,), "seeds": 2, "share": 0.25}
     seeds: int = 5
     sizes: tuple[int, ...] = (40, 100)
     time_limits: tuple[float, ...] = (3600.0, 7200.0)
@@ -141,18 +139,14 @@ def _table(study: Ablation, size: int, rows: Sequence[Row]) -> Table:
         if paper is not None:
             line += [paper_value(paper, name, solver=variant) for name in ("cost", "bound")]
         lines.append(line)
-    columns = [("solver", 0), ("cost", 6), ("bound", 6), ("gap", 6), ("CPU s", 1), ("seeds", 0)]
-    if paper is not None:
-        columns += [("paper: cost", 6), ("paper: bound", 6)]
     number = "Like Tables 4 and 5" if paper is None else paper.replace("table-", "Table ")
     limits = ", ".join(f"{limit:g}" for limit in dict.fromkeys(row["time_limit"] for row in rows))
-    return table(
-        paper or f"ablation-{size}",
-        f"{number}: cost and bound per N^2, N={size}",
-        columns,
-        lines,
-        f"Time limits in wall-clock seconds: {limits}." if limits else "",
-    )
+    note = f"Time limits in wall-clock seconds: {limits}." if limits else ""
+    columns = [
+        (head, digits) for head, digits in TABLES["ablation"]["columns"] if paper or not head.startswith("paper")
+    ]
+    name, words = paper or f"ablation-{size}", {"number": number, "size": size}
+    return described(name, lines, note, kind="ablation", columns=columns, **words)
 
 
 REFERENCE = "brute-force"
@@ -170,9 +164,6 @@ class SolversSmall(PairExperiment):
     """
 
     name = "solvers-small"
-    about = "Solvers on small problems, against the enumerated optimum"
-    shows = "Tables 1 and 7"
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "time_limit": 10.0}
     solvers: tuple[str, ...] = LINEUP
     time_limit: float = 5400.0
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
@@ -195,15 +186,7 @@ class SolversSmall(PairExperiment):
         note = missing_note(self.solvers)
         optima = {_problem(row): row["cost"] for row in rows if row["solver"] == REFERENCE}
         lines = [[*line, *_paper(line[0])] for line in _lines(self.solvers, rows, optima)]
-        first = table(
-            "table-1",
-            "Table 1: solvers over all pairs of models",
-            [*_COLUMNS, ("paper: accuracy", 1), ("paper: cost", 2), ("paper: global", 1)],
-            [[label(str(line[0])), *line[1:]] for line in lines],
-            "Accuracy and global in percent, cost per N^2; global: the enumerated optimum was found.",
-            "The paper's columns: DINOv2 with All-Roberta-large-v1 on CIFAR-10.",
-            note,
-        )
+        first = described("table-1", [[label(str(line[0])), *line[1:]] for line in lines], note)
         each: list[list[Cell]] = []
         for (dataset, vision, language), of in sorted(by_pair(rows).items()):
             for line in _lines(self.solvers, of, optima):
@@ -211,11 +194,7 @@ class SolversSmall(PairExperiment):
                 paper = PAPER_NAMES.get(str(line[0]), "")
                 value = paper_value("table-7", "accuracy", language=paper_model(language), solver=paper, **where)
                 each.append([paper_dataset(dataset), vision, language, *line, value])
-        heads = [("dataset", 0), ("vision", 0), ("language", 0), *_COLUMNS, ("paper: accuracy", 1)]
-        return [first, table("table-7", "Table 7: solvers on each pair of models", heads, each, note)]
-
-
-_COLUMNS = [("solver", 0), ("accuracy", 1), ("cost", 3), ("global", 1), ("proved", 1), ("CPU s", 3), ("runs", 0)]
+        return [first, described("table-7", each, note)]
 
 
 def _problem(row: Row) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from blindmatch.experiments.matching_runs import (
     seeded_pairs,
 )
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Cell, Table, spread, table
+from blindmatch.experiments.result_tables import Cell, Table, described, spread
 from blindmatch.matching.classifier import BlindClassifier
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
 from blindmatch.matching.match import match
@@ -48,9 +48,6 @@ class Classification(PairExperiment):
     """
 
     name = "classification"
-    about = "The unsupervised classifier: k-means centres matched with class names"
-    shows = "Tables 2 and 6"
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "starts": 10, "time_limit": 10.0}
     starts: int = 100
     solvers: tuple[str, ...] = _SOLVERS
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
@@ -115,15 +112,7 @@ def _by_models(study: Classification, rows: Sequence[Row]) -> Table:
              spread(100 * row["matching_accuracy"] for row in of), spread(100 * row["ceiling"] for row in of),
              len(of), paper]
         )  # fmt: skip
-    columns = [("dataset", 0), ("vision", 0), ("language", 0), ("accuracy", 1), ("clusters matched", 1), ("ceiling", 1)]
-    return table(
-        "table-2",
-        f"Table 2: unsupervised classification, percent, solver {solver}",
-        [*columns, ("seeds", 0), ("paper: accuracy", 1)],
-        lines,
-        "Ceiling: the accuracy if every cluster had its best class. "
-        "The paper has 26.8 to 51.1 % with CLIP, DeiT and DINOv2 on CIFAR-10.",
-    )
+    return described("table-2", lines, solver=solver)
 
 
 def _by_solvers(study: Classification, rows: Sequence[Row]) -> Table:
@@ -136,11 +125,4 @@ def _by_solvers(study: Classification, rows: Sequence[Row]) -> Table:
     ceiling = spread(100 * row["ceiling"] for row in rows)
     truth = [paper_value("table-6", column, solver="GT") for column in columns]
     lines.append([TRUTH, ceiling, 100.0 if rows else None, *truth])
-    return table(
-        "table-6",
-        "Table 6: solvers in the unsupervised classifier, percent, over all pairs of models",
-        [("solver", 0), ("accuracy", 1), ("clusters matched", 1), ("paper: accuracy", 1), ("paper: matched", 1)],
-        lines,
-        "The paper's columns: DeiT with All-Roberta-large-v1 on CIFAR-10.",
-        missing_note(study.solvers),
-    )
+    return described("table-6", lines, missing_note(study.solvers))

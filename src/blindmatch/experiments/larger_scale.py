@@ -22,7 +22,7 @@ from blindmatch.experiments.matching_runs import (
     prototypes,
 )
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Table, mean, spread, table
+from blindmatch.experiments.result_tables import Table, described, mean, spread
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.matching.subsets import best_subsets
 from blindmatch.solvers import SOLVERS
@@ -44,9 +44,6 @@ class LargerScale(PairExperiment):
     """
 
     name = "larger-scale"
-    about = "The best subsets of classes, by size"
-    shows = "Fig. 5"
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "sizes": (5, 8, 10), "subsets": 3, "time_limit": 5.0}
     seeds: int = 3
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     subsets: int = 10
@@ -82,13 +79,7 @@ class LargerScale(PairExperiment):
                      mean(100.0 * (row["cost"] < row["true_cost"] - 1e-12) for row in part),
                      mean(row["cpu_seconds"] for row in part), len(part)]
                 )  # fmt: skip
-        columns = [("dataset", 0), ("vision", 0), ("language", 0), ("size", 0), ("accuracy", 1), ("cost", 3)]
-        more = [("gap %", 2), ("proved %", 0), ("below the truth %", 0), ("CPU s", 1), ("runs", 0)]
-        note = (
-            "Accuracy in percent, cost per N^2, mean gap between cost and bound. Below the truth: the pairing that was "
-            "found costs less than the true one, so a better solver cannot help. The paper shows Fig. 5 only as a plot."
-        )
-        return [table("figure-5", "Fig. 5: accuracy on the best subsets", [*columns, *more], shown, note)]
+        return [described("figure-5", shown)]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """Accuracy against size."""
@@ -146,9 +137,6 @@ class SolversLarge(PairExperiment):
     """
 
     name = "solvers-large"
-    about = "Solvers against the size of the problem: cost and bound"
-    shows = "Fig. 6"
-    quick: ClassVar[Mapping[str, Any]] = {"sizes": (5, 10), "time_limit": 5.0}
     seeds: int = 1
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     solvers: tuple[str, ...] = LINEUP[1:]
@@ -183,14 +171,7 @@ class SolversLarge(PairExperiment):
                          part[0]["status"], mean(100 * row["accuracy"] for row in part),
                          mean(row["cpu_seconds"] for row in part)]
                     )  # fmt: skip
-        columns = [("dataset", 0), ("vision", 0), ("language", 0), ("size", 0), ("solver", 0)]
-        more = [("cost", 4), ("bound", 4), ("status", 0), ("accuracy", 1), ("CPU s", 2)]
-        notes = (
-            "Cost and bound per N^2, accuracy in percent; the status is that of the first seed.",
-            "The paper shows Fig. 6 as a plot; its text says: optimal up to size 40, within 1.5 hours.",
-            missing_note(self.solvers),
-        )
-        return [table("figure-6", "Fig. 6: cost and bound against size", [*columns, *more], shown, *notes)]
+        return [described("figure-6", shown, missing_note(self.solvers))]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """One plot for each pair of models."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from blindmatch.errors import unknown_name
+from blindmatch.experiments import STUDIES
 from blindmatch.io.files import reading
 
 if TYPE_CHECKING:
@@ -195,13 +196,17 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Experiment(Settings, ABC):
-    """One experiment of the paper: a dataclass of its settings."""
+    """One experiment of the paper: a dataclass of its settings, with a `name` in `studies.toml`."""
 
-    name: ClassVar[str]
+    name: ClassVar[str] = ""
     about: ClassVar[str]
     shows: ClassVar[str]
     quick: ClassVar[Mapping[str, Any]]
     revision: ClassVar[int] = 1
+
+    def __init_subclass__(cls) -> None:
+        if cls.name:
+            cls.about, cls.shows, cls.quick = (STUDIES[cls.name][key] for key in ("about", "shows", "quick"))
 
     @abstractmethod
     def plan(self, catalogue: Catalogue) -> list[Trial]:

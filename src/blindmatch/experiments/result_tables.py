@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from blindmatch.experiments import TABLES
 from blindmatch.io.csv_text import csv_text
 
 
@@ -58,6 +59,20 @@ def table(
     """A table from pairs (header, decimals) and rows."""
     heads, digits = zip(*columns, strict=True)
     return Table(name, title, heads, digits, tuple(tuple(row) for row in rows), tuple(note for note in notes if note))
+
+
+def described(
+    name: str,
+    rows: Iterable[Sequence[Cell]],
+    *notes: str,
+    columns: Sequence[tuple[str, int]] = (),
+    kind: str = "",
+    **words: object,
+) -> Table:
+    """A table that `studies.toml` describes, under its name or its kind; `words` fill the title."""
+    entry = TABLES[kind or name]
+    heads = columns or [(head, digits) for head, digits in entry["columns"]]
+    return table(name, entry["title"].format(**words), heads, rows, *entry.get("notes", ()), *notes)
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:

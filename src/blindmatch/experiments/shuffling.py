@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images, texts
 from blindmatch.experiments.matching_runs import MEASURES, PairExperiment, model_pairs
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Table, table
+from blindmatch.experiments.result_tables import Table, described
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.geometry.kernels import distances
 from blindmatch.io.arrays import read_arrays
@@ -51,9 +51,6 @@ class Shuffling(PairExperiment):
     """
 
     name = "shuffling"
-    about = "Alignment against the share of the pairing that is shuffled"
-    shows = "Fig. 2, 7, 8 and 9"
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 20, "levels": 6, "images": 200}
     seeds: int = 100
     levels: int = 21
     measures: tuple[str, ...] = MEASURES
@@ -109,25 +106,12 @@ class Shuffling(PairExperiment):
             counts = steps([row["values"] for row in of], rising=measure == "gw")
             falls = "no" if counts[0] else "yes"
             shown.append([dataset, vision, language, measure, means[0], means[-1], falls, len(of) - 1, *counts])
-        first = table(
-            "figure-2",
-            "Fig. 2, 7, 8: alignment at the truth and fully shuffled, and whether every step makes it worse",
-            [("dataset", 0), ("vision", 0), ("language", 0), ("measure", 0), ("truth", 4), ("shuffled", 4),
-             ("strictly monotone", 0), ("steps", 0), ("wrong", 0), ("significant", 0), ("significantly wrong", 0)],
-            shown,
-            "Higher is better for mutual-knn and cka, lower for gw. Wrong: steps at which the mean does not get worse; "
-            "strictly monotone: no such step. Significant: p < 0.05 in Welch's one-sided test. "
-            "The paper: strictly monotone for all.",
-        )  # fmt: skip
+        first = described("figure-2", shown)
         densities = [row for row in rows if row["measure"] == LIPSCHITZ]
         if not densities:
             return [first]
-        second = table(
-            "figure-9",
-            "Fig. 9: empirical Lipschitz constants of the networks",
-            [("dataset", 0), ("network", 0), ("mode", 2), ("median", 2), ("5 %", 2), ("95 %", 2), ("paper: mode", 1)],
-            [[r["dataset"], r["vision"], r["mode"], r["median"], r["low"], r["high"], 1.0] for r in densities],
-        )
+        keys = ("dataset", "vision", "mode", "median", "low", "high")
+        second = described("figure-9", [[*(row[key] for key in keys), 1.0] for row in densities])
         return [first, second]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:

@@ -20,7 +20,7 @@ from blindmatch.experiments.matching_runs import (
     seeded_pairs,
 )
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Spread, Table, mean, spread, table
+from blindmatch.experiments.result_tables import Spread, Table, described, mean, spread
 from blindmatch.experiments.sweep_report import Figure, draw_heat_map
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
@@ -42,9 +42,6 @@ class SmallScale(PairExperiment):
     """
 
     name = "small-scale"
-    about = "All pairs of models on small problems, solved exactly"
-    shows = "Fig. 4, 11, 12, 13 and Table 3"
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 3, "time_limit": 5.0}
     measures: tuple[str, ...] = MEASURES
     neighbors: int = 5
     solver: str = "branch-and-bound"
@@ -141,13 +138,7 @@ def _measures(study: SmallScale, rows: Sequence[Row]) -> Table:
             paper = paper_value("table-3", "accuracy", dataset=paper_dataset(dataset), measure=measure)
             proved = mean(100.0 * (row["status"] == "optimal") for row in of)
             lines.append([paper_dataset(dataset), measure, accuracy_spread(of), best, proved, paper])
-    return table(
-        "table-3",
-        "Table 3: matching accuracy in percent by measure, over all pairs of models",
-        [("dataset", 0), ("measure", 0), ("all pairs", 1), ("best pair", 1), ("proved", 1), ("paper: one pair", 1)],
-        lines,
-        "The paper's pair is DINOv2 ViT-G/14 with all-mpnet-base-v2.",
-    )
+    return described("table-3", lines)
 
 
 def _pairs(rows: Sequence[Row]) -> Table:
@@ -156,13 +147,7 @@ def _pairs(rows: Sequence[Row]) -> Table:
         cost, true = spread(row["cost"] for row in of), spread(row["true_cost"] for row in of)
         knn = spread(row["mutual_knn"] for row in of)
         lines.append([paper_dataset(dataset), vision, language, accuracy_spread(of), cost, true, knn, len(of)])
-    columns = [("dataset", 0), ("vision", 0), ("language", 0), ("accuracy", 1), ("cost", 3), ("cost of the truth", 3)]
-    return table(
-        "figure-12",
-        "Fig. 12 and 13 as numbers: accuracy in percent, GW cost per N^2, Mutual k-NN of the truth",
-        [*columns, ("mutual k-NN", 2), ("seeds", 0)],
-        lines,
-    )
+    return described("figure-12", lines)
 
 
 def _spreads(rows: Sequence[Row], models: list[str], language: str) -> list[Spread | None]:

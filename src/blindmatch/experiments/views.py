@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
 from blindmatch.experiments.matching_runs import KNOWN, PairExperiment, lineup_solver, paper_dataset
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Spread, Table, mean, spread, table
+from blindmatch.experiments.result_tables import Spread, Table, described, mean, spread
 from blindmatch.geometry.kernels import distances, knn_kernel, standardized
 from blindmatch.geometry.views import Views
 from blindmatch.matching.match import match
@@ -66,9 +66,6 @@ class ViewsStudy(PairExperiment):
     """
 
     name = "views"
-    about = "Several language models averaged, against their number, and other ways to mix them"
-    shows = "no table of the paper"
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 2, "sets": 2, "time_limit": 10.0}
     seeds: int = 8
     size: int = 10
     sets: int = 30
@@ -141,13 +138,8 @@ def _by_number(rows: Sequence[Row]) -> Table:
         cells = [_over_seeds(row for row in own if row["models"] == count) for count in counts]
         proved = mean(100.0 * (row["status"] == "optimal") for row in own)
         lines.append([paper_dataset(dataset), vision, *cells, proved])
-    return table(
-        "views",
-        "Right pairs in percent against the number of language models averaged, mean over all subsets of the models",
-        [("dataset", 0), ("vision", 0), *((str(count), 0) for count in counts), ("proved", 0)],
-        lines,
-        "The deviation is over halves of the images, or over random sets of classes.",
-    )
+    columns = [("dataset", 0), ("vision", 0), *((str(count), 0) for count in counts), ("proved", 0)]
+    return described("views", lines, columns=columns)
 
 
 def _by_way(study: ViewsStudy, rows: Sequence[Row]) -> Table:
@@ -160,9 +152,5 @@ def _by_way(study: ViewsStudy, rows: Sequence[Row]) -> Table:
     lines = [line("one language model", [row for row in rows if row["models"] == 1])]
     for way in study.ways:
         lines.append(line(way, [row for row in rows if row["way"] == way and row["models"] == most[row["dataset"]]]))
-    return table(
-        "mixing",
-        "Right pairs in percent with all language models, by the way to mix their relations",
-        [("way", 0), *((paper_dataset(dataset), 0) for dataset in datasets)],
-        lines,
-    )
+    columns = [("way", 0), *((paper_dataset(dataset), 0) for dataset in datasets)]
+    return described("mixing", lines, columns=columns)

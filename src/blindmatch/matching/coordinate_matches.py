@@ -98,7 +98,7 @@ class Matches:
         return probabilities
 
     def support(self, partners: IntArray) -> int:
-        """How many other starts led to this match, or to one that shares half of its pairs."""
+        """The number of other starts that led to this match, or to one that shares half of its pairs."""
         rows = np.flatnonzero(partners >= 0)  # of the pairs that are left, where items may stay unmatched
         if not len(rows):
             return 0
@@ -134,7 +134,7 @@ class Matches:
 
 
 def points_or_relations(task: Task) -> tuple[tuple[FloatArray, FloatArray], bool]:
-    """What coordinates are made from: points, or relations (and then True) if the metric is not Euclidean."""
+    """Return the points, or the relations (and True) if the metric is not Euclidean, to make coordinates of."""
     return (task.sides, False) if task.euclidean else (task.relations, True)
 
 
@@ -289,7 +289,7 @@ def _matches(
 
 
 def _cheapest_start(problem: QAP, starts: list[IntArray], seconds: float) -> Result:
-    """What Ctrl-C leaves: the cheapest start that is allowed."""
+    """Return the cheapest allowed start, after Ctrl-C."""
     allowed = [start for start in starts if problem.allows(start)]
     if not allowed:
         raise KeyboardInterrupt

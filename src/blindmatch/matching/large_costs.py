@@ -1,4 +1,4 @@
-"""What a match of very many items costs, without a matrix of all their relations."""
+"""The cost of a match of very many items, without a matrix of all their relations."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class Relations:
 
 
 def summed_by_blocks(distortion: Distortion) -> bool:
-    """Whether the cost of a match can be summed without matrices of all relations."""
+    """Return True if the cost of a match can be summed without matrices of all relations."""
     return type(distortion) in (GromovWasserstein, InnerProduct)
 
 

@@ -34,7 +34,7 @@ from blindmatch.validation import as_generator, as_partners, at_least
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How to solve; the attributes are the arguments of ``bm.match``."""
+    """The options of a run; the attributes are the arguments of ``bm.match``."""
 
     solver: str | Solver = "auto"
     time_limit: TimeLimit = "auto"
@@ -47,13 +47,13 @@ class SolveOptions:
 
     @property
     def steering(self) -> dict[str, Any]:
-        """What ``solve`` is told besides the problem, the solver, the clock and the starts."""
+        """The arguments of ``solve`` besides the problem, the solver, the clock and the starts."""
         plain = {"rng": self.rng, "callback": self.callback, "threads": self.threads, "pool_size": self.pool_size}
         return {**plain, **vars(self.limits)}
 
     @property
     def automatic(self) -> bool:
-        """Whether the way to solve is left to the program."""
+        """True if the program chooses the solver."""
         return self.solver in ("auto", Auto())
 
 
@@ -86,7 +86,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
 
 
 def by_coordinates(task: Task, options: SolveOptions) -> bool:
-    """Whether a match is so large that no assignment problem is built."""
+    """Return True if a match is so large that no assignment problem is built."""
     limit, large = as_seconds(options.time_limit, None), task.too_large
     whole = task.known is None and not (task.given_layers or task.crossed)  # of one relation, and nothing else
     if options.start is None and whole and min(task.sizes) > Auto().largest:

@@ -36,7 +36,7 @@ _MATCHING, _SUMMING, _ENDING = 0.75, 0.85, 0.95
 
 
 def in_haste(sizes: tuple[int, int], distortion: Distortion, hints: Hints, time_limit: float | None) -> bool:
-    """Whether building the assignment problem would take too much of a time limit, and can be done without."""
+    """Return True if building the assignment problem takes too much of a time limit, and is not needed."""
     if time_limit is None or hints.reward is not None or not summed_by_blocks(distortion):
         return False
     return _PAIR_SECONDS * (max(sizes) + hints.max_unmatched) ** 2 > _BUILDING * time_limit

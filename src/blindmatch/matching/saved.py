@@ -94,7 +94,7 @@ def load(path: str | Path) -> Result:
 
 
 def read_saved(path: str | Path) -> Result:
-    """What a file states; nothing of it is checked but that it is possible."""
+    """Read a result as a file states it; only that it is possible is checked."""
     arrays = read_npz(path)
     if "format" not in arrays or str(arrays["format"]) != _FORMAT:
         raise ValueError(f"{path}: not a saved match; expected what Result.save or 'blindmatch match --save' writes")

@@ -44,7 +44,7 @@ class SubsetTask:
 
     @property
     def rounding(self) -> float:
-        """What float64 may lose in the sum of a subset; sums of integers are exact."""
+        """The rounding error of the sum of a subset; sums of integers are exact."""
         sizes = np.abs(self.cost)
         total = min(float(sizes.sum()), self.size**2 * float(sizes.max()))
         if total < 2.0**52 and (self.cost == np.rint(self.cost)).all():

@@ -60,7 +60,7 @@ class Subsets:
         return f"Subsets({self._verdict}{best}, engine={self.engine!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, then the first subsets."""
+        """Show the verdict, then the first subsets, in a notebook."""
         items = [", ".join(map(str, subset)) for subset in self.subsets]
         return f"<p><b>{escape(self._verdict)}</b></p>{html_table({'cost': self.costs.tolist(), 'items': items})}"
 

@@ -114,7 +114,7 @@ def _picture(image: Image, side: int, name: str) -> tuple[bytes, str, int]:
 
 
 def _pixels(data: bytes, kind: str) -> int:
-    """How many pixels the header of a file announces; 0 if it is too short or damaged to say."""
+    """The number of pixels that the header of a file announces; 0 if it is too short or damaged."""
 
     def number(at: int, length: int, order: Literal["little", "big"] = "little") -> int:
         return int.from_bytes(data[at : at + length], order)
