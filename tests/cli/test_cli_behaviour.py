@@ -108,6 +108,19 @@ def test_every_help_text_shows_its_examples_line_by_line(path: tuple[str, ...], 
         assert any(line[: len(words)] == words for line in lines) or any("'" in word or " " in word for word in words)
 
 
+@BY_NAME
+def test_options_with_known_words_complete_to_them(path: tuple[str, ...]) -> None:
+    command = COMMANDS[path]
+    if hasattr(command, "list_commands"):
+        return
+    context = command.make_context("blindmatch", [], resilient_parsing=True)
+    known = {"solver": "auto", "distortion": "gw", "scale": "none", "metric": "euclidean", "data": "cifar10"}
+    for option in command.params:
+        if option.name in known:
+            words = [item.value for item in option.shell_complete(context, known[option.name][:2])]
+            assert known[option.name] in words, option.name
+
+
 def test_every_command_is_in_a_panel() -> None:
     named = {name for names in PANELS.values() for name in names}
     assert {path[0] for path in COMMANDS if path} <= named

@@ -27,20 +27,11 @@ _LOADERS: dict[Modality, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """The place where models run: here, or the workers of an executor.
+    """The place where models run: here, or the workers of an executor."""
 
-    Attributes
-    ----------
-    options
-        Device, precision and permission to download, for the loaders of models.
-    executor
-        Any with the interface of ``concurrent.futures``, or a Dask client. None: models run here.
-    tasks
-        The largest number of tasks, for executors that start a process for each (Slurm); None is one for each shard.
-    """
-
-    options: Mapping[str, Any]
-    executor: Any = None
+    options: Mapping[str, Any]  # device, precision and permission to download, for the loaders of models
+    executor: Any = None  # any with the interface of ``concurrent.futures``, or a Dask client. None: models run here.
+    # the largest number of tasks, for executors that start a process for each (Slurm); None is one for each shard
     tasks: int | None = None
 
     def work(self, model: str | ImageEncoder | TextEncoder, items: Items, strict: bool = False) -> Work:

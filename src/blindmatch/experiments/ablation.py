@@ -54,27 +54,16 @@ _PAPER_TABLES = {100: "table-4", 40: "table-5"}
 
 @dataclass(frozen=True)
 class Ablation(Experiment):
-    """The effect of each change to Hahn-Grant.
-
-    Attributes
-    ----------
-    sizes, time_limits
-        Numbers of vectors, and the seconds for each size (one value for all, or one for each).
-    dimension
-        Dimension of the vectors.
-    variants
-        Rows of the table.
-    share
-        Our solvers get this share of the time limit.
-    """
+    """The effect of each change to Hahn-Grant."""
 
     name = "ablation"
     seeds: int = 5
+    # sizes, time_limits: numbers of vectors, and the seconds for each size (one value for all, or one for each)
     sizes: tuple[int, ...] = (40, 100)
     time_limits: tuple[float, ...] = (3600.0, 7200.0)
-    dimension: int = 1024
-    variants: tuple[str, ...] = tuple(VARIANTS)
-    share: float = 0.01
+    dimension: int = 1024  # dimension of the vectors
+    variants: tuple[str, ...] = tuple(VARIANTS)  # rows of the table
+    share: float = 0.01  # our solvers get this share of the time limit
     choices: ClassVar[Mapping[str, Collection[str]]] = {"variants": VARIANTS}
 
     def __post_init__(self) -> None:
@@ -155,15 +144,10 @@ _CLOSE = 1e-9  # relative difference between two sums of the same terms in diffe
 
 @dataclass(frozen=True)
 class SolversSmall(PairExperiment):
-    """Solvers on small problems, against the enumerated optimum.
-
-    Attributes
-    ----------
-    solvers
-        Names of ``bm.SOLVERS``, and "faq-published". Enumeration is added to check whether an optimum is global.
-    """
+    """Solvers on small problems, against the enumerated optimum."""
 
     name = "solvers-small"
+    # names of ``bm.SOLVERS``, and "faq-published". Enumeration is added to check whether an optimum is global.
     solvers: tuple[str, ...] = LINEUP
     time_limit: float = 5400.0
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}

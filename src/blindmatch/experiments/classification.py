@@ -37,19 +37,11 @@ _SOLVERS = (*(name for name in PAPER_NAMES if name != "gurobi"), "branch-and-bou
 
 @dataclass(frozen=True)
 class Classification(PairExperiment):
-    """Classify images without labels.
-
-    Attributes
-    ----------
-    starts
-        Number of k-means initialisations.
-    solvers
-        Names of ``bm.SOLVERS``, and "faq-published". Table 2 shows the last one.
-    """
+    """Classify images without labels."""
 
     name = "classification"
-    starts: int = 100
-    solvers: tuple[str, ...] = _SOLVERS
+    starts: int = 100  # number of k-means initialisations
+    solvers: tuple[str, ...] = _SOLVERS  # names of ``bm.SOLVERS``, and "faq-published". Table 2 shows the last one.
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:

@@ -31,23 +31,14 @@ from blindmatch.validation import IntArray
 
 @dataclass(frozen=True)
 class LargerScale(PairExperiment):
-    """Accuracy on larger numbers of classes.
-
-    Attributes
-    ----------
-    sizes
-        Numbers of classes in a subset; sizes above the number of classes are skipped.
-    subsets
-        Number of best subsets of each size.
-    solver
-        The paper's by default; "branch-and-bound" proves more.
-    """
+    """Accuracy on larger numbers of classes."""
 
     name = "larger-scale"
     seeds: int = 3
+    # numbers of classes in a subset; sizes above the number of classes are skipped
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
-    subsets: int = 10
-    solver: str = "factorized-hahn-grant"
+    subsets: int = 10  # number of best subsets of each size
+    solver: str = "factorized-hahn-grant"  # the paper's by default; "branch-and-bound" proves more
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
@@ -126,19 +117,13 @@ def _draw_accuracy(canvas: Any, rows: Sequence[Row]) -> None:
 
 @dataclass(frozen=True)
 class SolversLarge(PairExperiment):
-    """Cost and bound of each solver against the size of the problem.
-
-    Attributes
-    ----------
-    sizes
-        Numbers of classes in a problem; sizes above the number of classes are skipped.
-    solvers
-        Names of ``bm.SOLVERS``, and "faq-published". Random is left out by default: it would hide the others.
-    """
+    """Cost and bound of each solver against the size of the problem."""
 
     name = "solvers-large"
     seeds: int = 1
+    # numbers of classes in a problem; sizes above the number of classes are skipped
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
+    # names of ``bm.SOLVERS``, and "faq-published". Random is left out by default: it would hide the others.
     solvers: tuple[str, ...] = LINEUP[1:]
     time_limit: float = 5400.0
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}

@@ -28,23 +28,14 @@ MEASURES = ("mutual-knn", "cka", "gw")
 
 @dataclass(frozen=True)
 class PairExperiment(Experiment):
-    """An experiment on pairs of models.
+    """An experiment on pairs of models."""
 
-    Attributes
-    ----------
-    datasets, vision, language
-        Names in the folder; None for all.
-    fraction
-        Share of the images of each class that a seed draws.
-    time_limit
-        Seconds for each run.
-    """
-
+    # datasets, vision, language: names in the folder; None for all
     datasets: tuple[str, ...] | None = None
     vision: tuple[str, ...] | None = None
     language: tuple[str, ...] | None = None
-    fraction: float = 0.5
-    time_limit: float = 3600.0
+    fraction: float = 0.5  # share of the images of each class that a seed draws
+    time_limit: float = 3600.0  # seconds for each run
     joined: ClassVar[bool] = False  # whether a run uses all language models together
 
     @property

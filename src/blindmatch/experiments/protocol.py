@@ -27,15 +27,9 @@ S = TypeVar("S", bound="Settings")
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of the settings of all experiments.
+    """Base class of the settings of all experiments."""
 
-    Attributes
-    ----------
-    seeds
-        Number of random seeds: 0, 1, 2, ...
-    """
-
-    seeds: int = 20
+    seeds: int = 20  # number of random seeds: 0, 1, 2, ..
     choices: ClassVar[Mapping[str, Collection[str]]] = {}  # the known values of settings that are names
 
     def __post_init__(self) -> None:

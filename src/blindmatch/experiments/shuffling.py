@@ -28,37 +28,19 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Shuffling(PairExperiment):
-    """The measures of alignment against the share of the pairing that is shuffled.
-
-    Attributes
-    ----------
-    seeds
-        Number of random shufflings per level.
-    levels
-        Number of levels from 0 (the true pairing) to 1 (all shuffled), both included.
-    measures
-        "mutual-knn", "cka", "gw" (of distances scaled to the range from 0 to 1).
-    neighbors
-        The k of Mutual k-NN.
-    unit
-        "images": each image with the text of its class, or with its own caption; "classes": class means.
-    images
-        Maximum number of images, drawn at random.
-    baselines
-        Prefixes of the names of models that are drawn as baselines: random networks, raw pixels.
-    inputs
-        The model whose embeddings are the networks' inputs, for Fig. 9.
-    """
+    """The measures of alignment against the share of the pairing that is shuffled."""
 
     name = "shuffling"
-    seeds: int = 100
-    levels: int = 21
-    measures: tuple[str, ...] = MEASURES
-    neighbors: int = 10
+    seeds: int = 100  # number of random shufflings per level
+    levels: int = 21  # number of levels from 0 (the true pairing) to 1 (all shuffled), both included
+    measures: tuple[str, ...] = MEASURES  # "mutual-knn", "cka", "gw" (of distances scaled to the range from 0 to 1)
+    neighbors: int = 10  # the k of Mutual k-NN
+    # "images": each image with the text of its class, or with its own caption; "classes": class means
     unit: str = "images"
-    images: int = 1000
+    images: int = 1000  # maximum number of images, drawn at random
+    # prefixes of the names of models that are drawn as baselines: random networks, raw pixels
     baselines: tuple[str, ...] = ("random", "pixels")
-    inputs: str = "pixels"
+    inputs: str = "pixels"  # the model whose embeddings are the networks' inputs, for Fig. 9.
     choices: ClassVar[Mapping[str, Collection[str]]] = {"measures": MEASURES, "unit": ("images", "classes")}
 
     def __post_init__(self) -> None:

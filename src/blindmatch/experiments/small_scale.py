@@ -29,22 +29,12 @@ from blindmatch.validation import FloatArray
 
 @dataclass(frozen=True)
 class SmallScale(PairExperiment):
-    """All pairs of vision and language models on small problems.
-
-    Attributes
-    ----------
-    measures
-        The measures to optimise: "gw", "cka", "mutual-knn".
-    neighbors
-        The k of Mutual k-NN.
-    solver
-        An exact solver. (The paper enumerates; the answer is the same.)
-    """
+    """All pairs of vision and language models on small problems."""
 
     name = "small-scale"
-    measures: tuple[str, ...] = MEASURES
-    neighbors: int = 5
-    solver: str = "branch-and-bound"
+    measures: tuple[str, ...] = MEASURES  # the measures to optimise: "gw", "cka", "mutual-knn"
+    neighbors: int = 5  # the k of Mutual k-NN
+    solver: str = "branch-and-bound"  # an exact solver. (The paper enumerates; the answer is the same.)
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN, "measures": MEASURES}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:

@@ -30,32 +30,17 @@ Images = Mapping[int, Image] | Sequence[Image]
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Everything that a report says about a result.
+    """Everything that a report says about a result."""
 
-    Attributes
-    ----------
-    result
-        The match, what was matched, and what is proved about it.
-    trust
-        Whether to believe it.
-    truth
-        The true partner of each source, -1 if it has none; None if nothing is known.
-    source_images, target_images
-        A picture of each item (or of some, by index): the bytes or the path of a PNG, JPEG, GIF or WebP file, or an
-        (h, w, 3) or (h, w) array of uint8.
-    certificate_file
-        Where the certificate was saved.
-    clusters
-        What the sources consist of, if they are clusters that were matched with classes.
-    """
-
-    result: Result
-    trust: Assessment | None = None
-    truth: Sequence[int] | None = None
+    result: Result  # the match, what was matched, and what is proved about it
+    trust: Assessment | None = None  # whether to believe it
+    truth: Sequence[int] | None = None  # the true partner of each source, -1 if it has none; None if nothing is known
+    # source_images, target_images: A picture of each item (or of some, by index): the bytes or the path of a PNG, JPEG,
+    # GIF or WebP file, or an (h, w, 3) or (h, w) array of uint8
     source_images: Images | None = None
     target_images: Images | None = None
-    certificate_file: Path | None = None
-    clusters: Clusters | None = None
+    certificate_file: Path | None = None  # where the certificate was saved
+    clusters: Clusters | None = None  # what the sources consist of, if they are clusters that were matched with classes
 
     def __post_init__(self) -> None:
         n, m = self.sizes
@@ -217,27 +202,14 @@ _RARE = 0.05  # classes with a smaller share are not listed
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Clusters of images that were matched with classes.
+    """Clusters of images that were matched with classes."""
 
-    Attributes
-    ----------
-    members
-        (images,) the cluster of each image.
-    classes
-        (clusters,) the class of each cluster: its partner, or that of its nearest neighbour if it has none.
-    names
-        (all classes) what they are called.
-    labels
-        (images,) the true class of each image; None where nothing is known.
-    scores
-        How well the classes fit the labels; None where there are none.
-    """
-
-    members: Sequence[int]
+    members: Sequence[int]  # (images,) the cluster of each image
+    # (clusters,) the class of each cluster: its partner, or that of its nearest neighbour if it has none
     classes: Sequence[int]
-    names: Sequence[str]
-    labels: Sequence[int] | None = None
-    scores: ClassifierScores | None = None
+    names: Sequence[str]  # (all classes) what they are called
+    labels: Sequence[int] | None = None  # (images,) the true class of each image; None where nothing is known
+    scores: ClassifierScores | None = None  # how well the classes fit the labels; None where there are none
 
     @cached_property
     def counts(self) -> list[int]:
