@@ -81,21 +81,12 @@ def forkable() -> bool:
 
 @dataclass(frozen=True)
 class Dask:
-    """A running Dask cluster; its workers need this package, and the files under the same paths.
+    """A running Dask cluster; its workers need this package, and the files under the same paths."""
 
-    Parameters
-    ----------
-    address
-        Address of the scheduler, such as ``tcp://host:8786``.
-    timeout
-        Seconds to wait for it, and for its first worker.
-    resources
-        What a task needs of a worker, such as ``{"GPU": 1}``: workers that were started with ``--resources GPU=1`` run
-        one such task at a time.
-    """
-
-    address: str
-    timeout: float = 10.0
+    address: str  # of the scheduler, such as ``tcp://host:8786``
+    timeout: float = 10.0  # seconds to wait for it, and for its first worker
+    # What a task needs of a worker, such as {"GPU": 1}: workers that were started with --resources GPU=1 run one such
+    # task at a time.
     resources: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -147,21 +138,11 @@ def _dask_client(address: str, timeout: float) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Slurm:
-    """Job arrays of Slurm, through submitit; jobs need the result folder and the inputs under the same paths.
+    """Job arrays of Slurm, through submitit; jobs need the result folder and the inputs under the same paths."""
 
-    Parameters
-    ----------
-    cluster
-        "slurm", or "local" for submitit's processes on this machine, as a trial.
-    workers
-        Array tasks that run at the same time.
-    options
-        Parameters of the jobs in submitit's words, such as ``slurm_partition`` and ``timeout_min``.
-    """
-
-    cluster: str = "slurm"
-    workers: int = 64
-    options: dict[str, Any] = field(default_factory=dict)
+    cluster: str = "slurm"  # or "local" for submitit's processes on this machine, as a trial
+    workers: int = 64  # array tasks that run at the same time
+    options: dict[str, Any] = field(default_factory=dict)  # in submitit's words: ``slurm_partition``, ``timeout_min``
 
     def __post_init__(self) -> None:
         at_least(self.workers, 1, "workers")
@@ -169,8 +150,6 @@ class Slurm:
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
         """An executor that puts work submitted together into one job array."""
-        from blindmatch.experiments.executors import ArrayExecutor
-
         pool = ArrayExecutor(folder / "slurm", self.cluster, self.workers, self.options)
         try:
             yield pool

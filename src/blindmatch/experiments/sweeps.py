@@ -53,21 +53,10 @@ def plan(
 ) -> Sweep:
     """Plan the runs of an experiment.
 
-    Parameters
-    ----------
-    name
-        The name of the experiment.
-    layers
-        Settings that override the defaults (the paper's); later ones override earlier ones.
-    quick
-        A small version. Without a folder it uses the bundled embeddings and takes about a minute. From a folder it
-        takes the first dataset and the first model of each side, unless others are named.
-    embeddings
-        The folder with the embeddings, if the experiment needs any.
-    out
-        The folder of results.
-    only
-        ``name=pattern`` texts: keep only runs with matching parameters.
+    `layers` are settings in place of the defaults (the paper's), later ones in place of earlier ones. `quick` plans a
+    small version: without a folder of `embeddings` it uses the bundled ones and takes about a minute, from a folder it
+    takes the first dataset and the first model of each side, unless others are named. `out` is the folder of results.
+    `only` has ``name=pattern`` texts: runs with other parameters are left out.
 
     Examples
     --------

@@ -39,16 +39,8 @@ def fill(
 ) -> str:
     """Fill in a page template. Everything in `values` is escaped; nothing in them reorders the text around it.
 
-    Parameters
-    ----------
-    template, scripts, styles
-        Names of files in the ``assets`` of `package` or of this package. Scripts and styles become part of the page.
-    package
-        Where assets are looked up first.
-    data
-        What the scripts read, as JSON.
-    values
-        What the template shows.
+    `template`, `scripts` and `styles` are files in the ``assets`` of `package` or of this package; scripts and styles
+    become part of the page. The scripts read `data` as JSON, the template shows `values`.
     """
     environment = _environment(package)
 
@@ -252,24 +244,17 @@ def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:
     values = values[np.isfinite(values)]
     if not len(values):
         return []
-    high, half = int((values >= HIGH).sum()), int((values >= 0.5).sum())
-    counts = [high, half - high, len(values) - half]
-    percent = f"{100 * HIGH:.0f} %"
-    words = {
-        "high" if trust.significant else "chance": f"with {percent} confidence or more",
-        "middling": f"with 50 to {percent}",
-        "low": "with less",
-    }
-    percents = [100 * count / len(values) for count in counts]
-    return [
-        {
-            "kind": kind,
-            "text": f"{count} {words[kind]}",
-            "start": f"{sum(percents[:at]):.2f}%",
-            "width": f"{percents[at]:.2f}%",
-        }
-        for at, (kind, count) in enumerate(zip(words, counts, strict=True))
-    ]
+    percent, start, found = f"{100 * HIGH:.0f} %", 0.0, []
+    for kind, least, most, words in (
+        ("high" if trust.significant else "chance", HIGH, np.inf, f"with {percent} confidence or more"),
+        ("middling", 0.5, HIGH, f"with 50 to {percent}"),
+        ("low", -np.inf, 0.5, "with less"),
+    ):
+        count = int(((values >= least) & (values < most)).sum())
+        width = 100 * count / len(values)
+        found.append({"kind": kind, "text": f"{count} {words}", "start": f"{start:.2f}%", "width": f"{width:.2f}%"})
+        start += width
+    return found
 
 
 def truth_sentence(truth: float, match: Match) -> str:

@@ -26,19 +26,10 @@ _QUALITY = 80
 
 
 def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, bytes]:
-    """JPEG files, as large as the room for all of them (bytes of a page) allows.
+    """JPEG files, as large as the room for all of them (bytes of a page) allows, from names and contents of files.
 
-    Parameters
-    ----------
-    files
-        For each item the name and the content of a file.
-
-    Raises
-    ------
-    ValueError
-        If one of them is no picture, or they take too much room even at 16 x 16 pixels.
-    ImportError
-        If Pillow is missing.
+    A ValueError says which one is no picture, or that they take too much room even at 16 x 16 pixels; an ImportError,
+    that Pillow is missing.
     """
     from blindmatch.encoders.item_sets import decode  # a tenth of a second, for those who show pictures
 
@@ -79,12 +70,8 @@ _KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", 
 def addresses(images: Images | None, items: Iterable[int], name: str, sides: int = 2) -> dict[int, str]:
     """A data address for each item that has a picture. `sides` share the bytes that pictures may take.
 
-    Raises
-    ------
-    ValueError
-        If an item is not a picture, or has too many pixels; the message begins with `name`.
-    ImportError
-        If the files or pictures are too large, and Pillow is not installed to shrink them.
+    A ValueError, which begins with `name`, says which item is no picture or has too many pixels; an ImportError, that
+    Pillow is not installed to shrink what is too large.
     """
     if images is None:
         return {}
