@@ -1,6 +1,7 @@
 """Graphs as people have them, and edges between the two sides."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -65,16 +66,22 @@ def test_no_bound_of_the_crossed_term_is_above_its_exact_cost():
         assert task.problem.objective(p) == pytest.approx(inner.objective(p) + float(exact), rel=1e-12)
 
 
+@pytest.mark.parametrize("distortion", ["gw", "inner-product"])
 @pytest.mark.parametrize("weight", [1.0, 0.01, 30.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_shares_of_pairs_are_no_more_than_the_crossed_term(seed, weight):
+def test_the_shares_of_pairs_are_no_more_than_the_crossed_term(seed, weight, distortion):
     A, B, there, back, _ = halves(seed, 5, noise=0.3)
     layers = {"kernels": [(A, B)] * 2, "weights": [1.0, weight], "standardize": bool(seed % 2)}
-    term = bm.Task(**layers, crossed=[(there + 0.1, back), (there, back + 0.2)]).crossed[1]
-    shares = term.shares()
+    crossed = [(there + 0.1, back), (there, back + 0.2)]
+    term = bm.Task(**layers, distortion=distortion, crossed=crossed).crossed[1]
+    shares, exact = term.shares(), lambda M: [[Fraction(float(x)) for x in row] for row in M]
+    mine, theirs = exact(term.there), exact(term.back)
+    loss = (lambda a, b: (a - b) ** 2) if term.squared else (lambda a, b: -a * b)
     for p in itertools.permutations(range(5)):
-        assert shares[range(5), p].sum() <= term.cost(np.array(p)) * (1 + 1e-15)
-    assert shares.max() > 0
+        cost = sum(loss(mine[i][p[k]], theirs[p[i]][k]) for i in range(5) for k in range(5)) * Fraction(weight)
+        assert sum(Fraction(float(shares[i, p[i]])) for i in range(5)) <= cost <= Fraction(term.cost(np.array(p)))
+        assert float(cost) == pytest.approx(term.cost(np.array(p)), rel=1e-14)
+    assert np.abs(shares).max() > 0
 
 
 def test_the_bound_of_many_items_with_a_small_weight_is_below_the_cost_of_the_truth():
@@ -110,7 +117,6 @@ def test_many_items_are_searched_with_a_bound_and_the_derivative_is_right(tmp_pa
     assert (result.permutation == truth).all()
     assert 0 <= result.lower_bound <= result.cost
     assert "searched" in result.notes[0]
-    assert bm.load(result.save(tmp_path / "m.npz")).cost == pytest.approx(result.cost)
     task = bm.Task(kernels=(A, B), crossed=(there, back))
     landscape = Landscape.of(task.changed(crossed=()).problem, task.crossed)
     rng = np.random.default_rng(0)
@@ -123,6 +129,21 @@ def test_many_items_are_searched_with_a_bound_and_the_derivative_is_right(tmp_pa
     assert cost(p) > cost(truth) or (p == truth).all()
     with pytest.raises(ValueError, match="up to 24"):
         bm.match(kernels=(A, B), crossed=(there, back), solver="tabu")
+
+
+@pytest.mark.parametrize("distortion", ["gw", "inner-product"])
+def test_the_bound_of_many_items_has_a_certificate_that_files_keep(distortion, tmp_path):
+    A, B, there, back, truth = halves(4, 26, noise=0.05)
+    result = bm.match(kernels=(A, B), crossed=(there, back), distortion=distortion, rng=0, time_limit=10)
+    assert (result.permutation == truth).all()
+    assert -np.inf < result.lower_bound == result.verify() < result.cost
+    again = bm.load(result.save(tmp_path / "m.npz"))
+    assert (again.cost, again.lower_bound, again.verify()) == (result.cost, result.lower_bound, result.verify())
+    weaker = replace(result, proof=None, lower_bound=result.cost, status="optimal").save(tmp_path / "forged.npz")
+    found = bm.load(weaker)
+    assert (found.lower_bound, found.status) == (None, "heuristic")
+    with_less = replace(result, cost=result.lower_bound).save(tmp_path / "cheaper.npz")
+    assert bm.load(with_less).cost == result.cost
 
 
 def test_networkx_graphs_and_lists_of_edges(tmp_path):

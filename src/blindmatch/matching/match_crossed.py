@@ -16,11 +16,11 @@ from blindmatch.machine import one_blas_thread
 from blindmatch.problem.layers import Crossed
 from blindmatch.problem.qap import QAP, FactorPair
 from blindmatch.problem.task import Task
+from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import projection_seconds
 from blindmatch.proof.spectral import cheap_bound
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.dual_ascent import DualAscent
-from blindmatch.solvers.progress import Status
 from blindmatch.solvers.relaxation import assignment, barycentre, exchange_gains, halfway, random_start
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
@@ -109,8 +109,8 @@ def match_crossed(
         raise ValueError(
             f"crossed is given for {task.sizes[0]} items, and so are known or forbidden pairs: one of them"
         )
-    n, plain = task.sizes[0], task.changed(crossed=())
-    inner, rows, columns = plain.problem, rng.permutation(n), rng.permutation(n)
+    n, whole = task.sizes[0], task.bounding
+    inner, rows, columns = task.halves.problem, rng.permutation(n), rng.permutation(n)
     # In any order of the items: where assignments tie, the order would decide.
     terms = [term.permuted(rows, columns) for term in task.crossed]
     landscape = Landscape.of(inner.permuted(rows, columns), terms)
@@ -125,30 +125,26 @@ def match_crossed(
             lowest = landscape.polish(landscape.descend(start, budget), budget)
             p = np.empty(n, dtype=np.intp)
             p[rows] = columns[lowest]
-            cost = inner.objective(p) + sum(term.cost(p) for term in task.crossed)
+            cost = task.cost(p)
             budget.offer(p, cost)
             if not any(math.isclose(cost, other, rel_tol=1e-9) for other, _ in kept):
                 kept = sorted([*kept, (cost, lowest)], key=lambda one: one[0])[:_KEPT]
             done += 1
             if not budget.report(None, None, done):
                 break
-    best = budget.best or (0.0, rng.permutation(n))
-    cost = inner.objective(best[1]) + sum(term.cost(best[1]) for term in task.crossed)
-    status: Status = "heuristic" if done == _RESTARTS else budget.stop_status
-    bound, name = None, ""
-    if all(term.squared for term in task.crossed) and not budget.interrupted:
-        left = None if time_limit is None else max(time_limit - budget.seconds, 1e-3)
-        shares = sum(term.shares() for term in task.crossed)
-        whole = inner.changed(linear=np.nextafter(inner.linear + shares, -np.inf))
-        if n <= _LEVEL_1:
-            found = solve(whole, DualAscent(), time_limit=left, rng=0, threads=threads)
-            bound, name = found.lower_bound, found.bound_name
-            status = found.status if found.status == "interrupted" else status
-        elif left is None or projection_seconds(n) < _SPARE * left:
-            bound, name = cheap_bound(whole)
+    best = rng.permutation(n) if budget.best is None else budget.best[1]
+    cost, status = task.cost(best), "heuristic" if done == _RESTARTS else budget.stop_status
+    certificate, bound, name = None, None, ""
+    left = None if time_limit is None else max(time_limit - budget.seconds, 1e-3)
+    if n <= _LEVEL_1 and not budget.interrupted:
+        found = solve(whole, DualAscent(), time_limit=left, rng=0, threads=threads)
+        certificate, bound, name = found.certificate, found.lower_bound, found.bound_name
+        status = found.status if found.status == "interrupted" else status
+    elif not budget.interrupted and (left is None or projection_seconds(n) < _SPARE * left):
+        certificate, (bound, name) = Certificate(n, (Node(spectral=True),)), cheap_bound(whole)
     note = f"{n} items with relations between the sides: searched; a bound counts those of each pair alone"
     result = Result(
-        permutation=best[1],
+        permutation=best,
         cost=cost,
         lower_bound=None if bound is None else min(bound, cost),
         status=status,
@@ -156,6 +152,7 @@ def match_crossed(
         seconds=budget.seconds,
         trace=tuple(budget.trace),
         notes=(note,),
+        proof=certificate,
         bound_name=name,
     )
     if budget.error is not None:

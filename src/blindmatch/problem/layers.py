@@ -15,7 +15,7 @@ from blindmatch.geometry.kernels import offset_of
 from blindmatch.geometry.relations import EDGE_WEIGHTS, Names, graph_layers
 from blindmatch.problem.distortion import Distortion, as_sides, weighted
 from blindmatch.problem.distortions import GromovWasserstein, InnerProduct
-from blindmatch.problem.exact_sums import split_products, split_sum
+from blindmatch.problem.exact_sums import split_products, split_sum, sum_of_products
 from blindmatch.problem.qap import QAP, FactorPair, rest_of
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_square
 
@@ -141,24 +141,27 @@ class Crossed:
         return replace(self, there=self.there[np.ix_(rows, columns)], back=self.back[np.ix_(columns, rows)])
 
     def cost(self, permutation: IntArray) -> float:
-        """The sum of the losses under a permutation, in float64."""
+        """The sum of the losses under a permutation, rounded up."""
         mine, theirs = self.there[:, permutation], self.back[permutation]
-        return self.weight * float(((mine - theirs) ** 2 if self.squared else -mine * theirs).sum())
+        squares = [(mine, mine), (theirs, theirs)] if self.squared else []
+        total = sum_of_products([*squares, ((-2.0 if self.squared else -1.0) * mine, theirs)], np.zeros(1))
+        return total if self.weight == 1 else float(np.nextafter(self.weight * total, np.inf))
 
     def shares(self) -> FloatArray:
-        """(n, n) what the squared differences of each pair cost at least: a linear term, no cost is below it.
+        """(n, n) what the losses of each pair cost at least: a linear term, no cost is below it.
 
-        Row i of `there` and row j of `back` differ least if both are sorted; so do column j of `there` and column i of
-        `back`. The cost is the sum over the rows, and over the columns: half of each counts. A sum of n products is
-        wrong by less than n + 2 roundings of the squares, which are subtracted.
+        Row i of `there` and row j of `back` differ least, and have the largest product, if both are sorted; so do
+        column j of `there` and column i of `back`. The cost is the sum over the rows, and over the columns: half of
+        each counts. A sum of n products is wrong by less than n + 2 roundings of the squares, which are subtracted.
         """
         total = np.zeros_like(self.there)
         for one, other in ((self.there, self.back), (self.back.T, self.there.T)):
             A, B = np.sort(one, axis=1), np.sort(other, axis=1)
             squares = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)
             error = 4 * (len(A) + 4) * np.finfo(float).eps * squares
-            total += np.maximum(squares - 2 * A @ B.T - error, 0.0) / 2
-        return np.asarray(total * self.weight * (1 - 1e-15))
+            total += (np.maximum(squares - 2 * A @ B.T - error, 0.0) if self.squared else -A @ B.T - error) / 2
+        total *= self.weight
+        return np.asarray(total - 1e-15 * np.abs(total))
 
     def added_to(self, problem: QAP) -> QAP:
         """The problem with this term, as a sum of products: exact, with n^2 of them.

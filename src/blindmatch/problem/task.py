@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -521,8 +522,36 @@ class Task:
         """How many dummies are enough if a match of this cost is known; `scale` is ``QAP.scale``."""
         return self._informed_hints.enough_dummies(self.least_loss, cost, scale)
 
+    @cached_property
+    def halves(self) -> Task:
+        """The task without relations between the sides."""
+        return self.changed(crossed=())
+
+    @cached_property
+    def bounding(self) -> QAP:
+        """A problem with no cost above that of the task, for relations between too many items for products.
+
+        Each pair has the least cost that its relations between the sides can have.
+        """
+        inner = self.halves.problem
+        total = inner.linear
+        for term in self.crossed:
+            total = np.nextafter(total + term.shares(), -np.inf)
+        return inner.changed(linear=total)
+
+    def cost(self, permutation: IntArray) -> float:
+        """The cost of a match of items and dummies, rounded up; also where there are too many for `problem`."""
+        if not (self.crossed and self.too_large):
+            return self.problem.objective(permutation)
+        total = self.halves.problem.objective(permutation)
+        for term in self.crossed:
+            total = float(np.nextafter(total + term.cost(permutation), np.inf))
+        return total
+
     def of_size(self, size: int) -> tuple[QAP, float]:
         """The problem of `size` items a side, and the least cost of any match that it leaves out."""
+        if self.crossed and self.too_large:
+            return self.bounding, math.inf
         dummies = min(max(size - max(self.sizes), 0), self.hints.max_unmatched)
         problem = self.problem_with(dummies=dummies)
         return problem, self._informed_hints.cost_beyond(self.least_loss, dummies, problem.scale)

@@ -454,15 +454,16 @@ class Result:
             whole = as_partners(whole, self.task.sizes, "permutation")
         if self.permutation.shape != whole.shape or (self.permutation >= 0)[self.permutation != whole].any():
             raise ValueError("permutation has pairs that are not in whole, the match before pairs were left out")
-        if isinstance(self.task, Task) and self.task.too_large:
+        searched = isinstance(self.task, Task) and self.task.too_large  # without an assignment problem
+        if isinstance(self.task, Task) and searched and not self.task.crossed:
             note = f"The cost of {self.cost:.7g} is as stated: the match is too large to compute it again."
             return replace(self, lower_bound=None, bound_name="", status=self._without_proof, notes=(*self.notes, note))
-        problem = self.problem
+        problem = self.task.bounding if isinstance(self.task, Task) and searched else self.problem
         if self.maximum is not None:
             opposite = replace(self, task=problem.negated(), maximum=None, lower_bound=-self.maximum)
             return opposite.rechecked().of_maximum(problem)
-        full = self.task.completed(whole, "permutation") if isinstance(self.task, Task) else whole
-        cost = problem.objective(full)
+        full = self.task.completed(whole, "permutation") if isinstance(self.task, Task) and not searched else whole
+        cost = self.task.cost(full) if isinstance(self.task, Task) else problem.objective(full)
         if not problem.allows(full):
             raise ValueError("permutation uses a forbidden pair, or lacks a known one")
         if self.certificate is None:
