@@ -268,3 +268,25 @@ def test_bad_crossed_terms_are_named(more, words):
 def test_unequal_sizes_have_no_crossed_term():
     with pytest.raises(ValueError, match="equal numbers"):
         bm.match(kernels=(np.eye(3), np.eye(4)), crossed=(np.eye(3), np.eye(3)))
+
+
+def test_an_assessment_of_many_items_shows_exchanges_that_cost_nothing():
+    A, B, there, back, truth = halves(6, 26)
+    for M in (A, there, back.T):
+        M[3] = M[5]
+    A[:, 3], back[:, 3], A[3, 3] = A[:, 5], back[:, 5], A[5, 5]
+    A[3, 5] = A[5, 3] = A[3, 3] = A[5, 5] = 0.0  # sources 3 and 5 have the same edges
+    task = bm.Task(kernels=(A, B), crossed=(there, back), distortion="inner-product", standardize=False)
+    swapped = truth.copy()
+    swapped[[3, 5]] = truth[[5, 3]]
+    term, costs = task.crossed[0], task.crossed[0].swap_costs(truth)
+    for r, s in ((3, 5), (0, 7), (9, 2)):
+        other = truth.copy()
+        other[[r, s]] = truth[[s, r]]
+        assert costs[r, s] == pytest.approx(term.cost(other) - term.cost(truth), abs=1e-9)
+    result = bm.match(task, rng=0, time_limit=5)
+    trust = result.assess(rng=0)
+    assert any({3, 5} <= set(group) for group in trust.ambiguous)
+    assert trust.found_regret[[3, 5]] == pytest.approx([0, 0], abs=1e-9)
+    assert trust.found_regret.max() > 0
+    assert trust.p_value is None

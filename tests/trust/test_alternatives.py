@@ -6,7 +6,8 @@ from hypothesis import given
 from strategies import all_costs, gw_problem, problems, rng_of, slack
 
 import blindmatch as bm
-from blindmatch.trust.alternatives import find_alternatives, interchangeable, swap_costs, swapped, without_pair
+from blindmatch.problem.qap import swap_costs
+from blindmatch.trust.alternatives import find_alternatives, interchangeable, swapped, without_pair
 from blindmatch.trust.regret import proved_regret
 from blindmatch.trust.search import Part
 

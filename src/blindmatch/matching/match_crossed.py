@@ -14,14 +14,14 @@ import numpy as np
 
 from blindmatch.machine import one_blas_thread
 from blindmatch.problem.layers import Crossed
-from blindmatch.problem.qap import QAP, FactorPair
+from blindmatch.problem.qap import QAP, FactorPair, exchange_gains
 from blindmatch.problem.task import Task
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import projection_seconds
 from blindmatch.proof.spectral import cheap_bound
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.dual_ascent import DualAscent
-from blindmatch.solvers.relaxation import assignment, barycentre, exchange_gains, halfway, random_start
+from blindmatch.solvers.relaxation import assignment, barycentre, halfway, random_start
 from blindmatch.solving.result import Result, attach_result
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray, IntArray

@@ -16,7 +16,7 @@ from blindmatch.geometry.relations import EDGE_WEIGHTS, Names, graph_layers
 from blindmatch.problem.distortion import Distortion, as_sides, weighted
 from blindmatch.problem.distortions import GromovWasserstein, InnerProduct
 from blindmatch.problem.exact_sums import split_products, split_sum, sum_of_products
-from blindmatch.problem.qap import QAP, FactorPair, rest_of
+from blindmatch.problem.qap import QAP, FactorPair, exchange_gains, rest_of
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_square
 
 
@@ -146,6 +146,12 @@ class Crossed:
         squares = [(mine, mine), (theirs, theirs)] if self.squared else []
         total = sum_of_products([*squares, ((-2.0 if self.squared else -1.0) * mine, theirs)], np.zeros(1))
         return total if self.weight == 1 else float(np.nextafter(self.weight * total, np.inf))
+
+    def swap_costs(self, match: IntArray) -> FloatArray:
+        """(n, n) what exchanging the partners of two sources adds to the sum of the losses."""
+        mine, theirs = self.there[:, match], self.back[match]
+        moved = exchange_gains(theirs.T @ mine + mine @ theirs.T) + exchange_gains(mine) * exchange_gains(theirs)
+        return np.asarray((-2.0 if self.squared else -1.0) * self.weight * moved)
 
     def shares(self) -> FloatArray:
         """(n, n) what the losses of each pair cost at least: a linear term, no cost is below it.

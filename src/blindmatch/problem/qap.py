@@ -436,6 +436,26 @@ class QAP:
         return anchor + step * math.ceil((bound - anchor) / step)
 
 
+def exchange_gains(matrix: FloatArray) -> FloatArray:
+    """M_rs + M_sr - M_rr - M_ss: what a sum over the diagonal gains if r and s exchange their columns."""
+    own = np.diagonal(matrix)
+    return np.asarray(matrix + matrix.T - own - own[:, None])
+
+
+def swap_costs(problem: QAP, p: IntArray) -> FloatArray:
+    """(n, n) what exchanging the targets of two sources adds to the cost; inf where that is forbidden."""
+    gradient, delta = problem.linear[:, p], np.zeros((problem.n, problem.n))
+    for A, B in problem.factors:
+        moved = _taken(B, p, p)
+        gradient = gradient + A @ moved.T + A.T @ moved
+        delta += exchange_gains(A) * exchange_gains(moved)
+    delta += exchange_gains(gradient)
+    allowed = problem.allowed[:, p]
+    delta[~(allowed & allowed.T)] = math.inf
+    np.fill_diagonal(delta, math.inf)
+    return delta
+
+
 def rest_of(
     n: int, factors: Iterable[FactorPair] = (), linear: FloatArray | None = None, constant: float = 0.0
 ) -> QAP | None:

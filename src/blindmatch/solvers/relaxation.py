@@ -70,12 +70,6 @@ def with_mean_diagonal(pair: FactorPair) -> FactorPair:
     return A, B
 
 
-def exchange_gains(matrix: FloatArray) -> FloatArray:
-    """M_rs + M_sr - M_rr - M_ss: what a sum over the diagonal gains if r and s exchange their columns."""
-    own = np.diagonal(matrix)
-    return np.asarray(matrix + matrix.T - own - own[:, None])
-
-
 def barycentre(n: int) -> FloatArray:
     """The matrix with all entries 1/n."""
     return np.full((n, n), 1.0 / n)

@@ -16,9 +16,8 @@ from typing import overload
 import numpy as np
 
 from blindmatch.problem.optimality import tolerance
-from blindmatch.problem.qap import QAP
+from blindmatch.problem.qap import QAP, swap_costs
 from blindmatch.solvers.feasible import feasible_permutation
-from blindmatch.solvers.relaxation import exchange_gains
 from blindmatch.validation import BoolArray, FloatArray, IntArray, at_least
 
 _MOST = 10_000  # matches: each is a row of n numbers, and its neighbours are looked at
@@ -116,15 +115,9 @@ class Finds:
 
 def _neighbours(problem: QAP, p: IntArray, most: int) -> Iterator[IntArray]:
     """The cheapest permutations that differ from `p` by one swap."""
-    gradient, delta = problem.linear[:, p], np.zeros((problem.n, problem.n))
-    for A, B in problem.factors:
-        moved = B[np.ix_(p, p)]
-        gradient = gradient + A @ moved.T + A.T @ moved
-        delta += exchange_gains(A) * exchange_gains(moved)
-    delta += exchange_gains(gradient)
-    allowed = problem.allowed[:, p]
+    delta = swap_costs(problem, p)
     rows, columns = np.triu_indices(problem.n, 1)
-    usable = allowed[rows, columns] & allowed[columns, rows] & (rows < problem.sources)
+    usable = np.isfinite(delta[rows, columns]) & (rows < problem.sources)
     rows, columns = rows[usable], columns[usable]
     for at in np.argsort(delta[rows, columns], kind="stable")[:most]:
         other = p.copy()

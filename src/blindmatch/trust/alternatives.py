@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blindmatch.problem.qap import QAP
+from blindmatch.problem.qap import QAP, swap_costs
 from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
 from blindmatch.trust.search import MOST, Part, quick_search, run_until_deadline
@@ -116,24 +116,6 @@ def swapped(match: IntArray, i: int, k: int) -> IntArray:
     other = match.copy()
     other[[i, k]] = match[[k, i]]
     return other
-
-
-def swap_costs(problem: QAP, match: IntArray) -> FloatArray:
-    """(n, n) what exchanging the partners of two sources adds to the cost, all at once by matrix products."""
-    form = problem.normal_form
-    own = form.linear[:, match]
-    delta = own + own.T - np.diag(own) - np.diag(own)[:, None]
-    for A, B in form.factors:
-        moved = B[np.ix_(match, match)]
-        product = A @ moved.T
-        inner = product + product.T - np.diag(product) - np.diag(product)[:, None]
-        # The relation between the two items themselves: a swap keeps it if it is symmetric, and turns it if not.
-        delta += 2 * inner + (4 if (A == A.T).all() else 0) * A * moved
-    if form.forbidden is not None:
-        blocked = form.forbidden[:, match]
-        delta[blocked | blocked.T] = math.inf
-    np.fill_diagonal(delta, math.inf)
-    return np.asarray(delta)
 
 
 def interchangeable(found: Alternatives, rows: IntArray, slack: float) -> list[list[int]]:

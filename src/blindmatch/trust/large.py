@@ -1,11 +1,13 @@
-"""Whether to believe a match that is too large for an assignment problem."""
+"""Whether to believe a match without an assignment problem: too large, or with relations between many items."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from blindmatch.problem.qap import swap_costs
 from blindmatch.problem.task import Task
 from blindmatch.solving.result import Result
+from blindmatch.trust.alternatives import Alternatives, interchangeable
 from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray, IntArray
 
@@ -17,6 +19,7 @@ def assess_large(result: Result, match: IntArray, task: Task, rng: np.random.Gen
     """Support and confidence come from the match; the agreement of relations is measured on a random part of them."""
     agreement = _agreement(match, task, rng)
     known = agreement[np.isfinite(agreement)]
+    regret, ties = _exchanges(match, task) if task.crossed else (None, [])
     return Assessment(
         p_value=None,
         p_value_error=None,
@@ -24,13 +27,13 @@ def assess_large(result: Result, match: IntArray, task: Task, rng: np.random.Gen
         draws=0,
         confidence=np.full(len(match), np.nan) if result.confidence is None else result.confidence,
         regret=None,
-        found_regret=None,
+        found_regret=regret,
         stability=None,
         consensus=None,
         agreement=agreement,
         whole_agreement=float(known.mean()) if len(known) else None,
         chance_agreement=None,
-        ambiguous=[],
+        ambiguous=ties,
         better=0.0,
         seconds=0.0,
         support=result.support,
@@ -38,6 +41,18 @@ def assess_large(result: Result, match: IntArray, task: Task, rng: np.random.Gen
         stated_by="" if result.checked else "the saved match",
         task_digest=task.digest,
     )
+
+
+def _exchanges(match: IntArray, task: Task) -> tuple[FloatArray, list[list[int]]]:
+    """What the best exchange of each source's partner costs, and the groups in which exchanges cost nothing.
+
+    For relations between the sides, of which no search is made here.
+    """
+    problem, cost = task.halves.problem, task.cost(match)
+    swaps = swap_costs(problem, match) + sum(term.swap_costs(match) for term in task.crossed)
+    least = np.maximum(swaps.min(axis=1), 0.0)
+    found = Alternatives(cost, swaps, float(np.median(least)), cost + least, match[None], np.array([cost]))
+    return least, interchangeable(found, np.arange(len(match)), 1e-9 * problem.scale)
 
 
 def _agreement(match: IntArray, task: Task, rng: np.random.Generator) -> FloatArray:
