@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blindmatch.cli.inputs import _permutation, _rows
+from blindmatch.cli.inputs import _permutation
+from blindmatch.cli.items import _rows
 from blindmatch.io import files
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.io.files import write_atomically

@@ -73,8 +73,6 @@ def test_estimators_and_subsets_take_views():
     images = [np.repeat(view, 12, axis=0) + 0.05 * rng.normal(size=(96, view.shape[1])) for view in (A, B)]
     model = bm.BlindClassifier(n_init=10, random_state=0).fit(bm.Views(*images), bm.Views(A[p], B[p]), classes=p)
     assert np.mean(model.predict(bm.Views(*images)) == np.repeat(np.arange(8), 12)) == 1.0
-    with pytest.raises(ValueError, match="concatenated"):
-        bm.BlindAligner().fit(source, A)
     with pytest.raises(ValueError, match="precomputed"):
         bm.BlindMatcher(kernel="precomputed").fit(source, A)
 

@@ -44,8 +44,8 @@ class Pace:
     guess, and usually too short: it is shown as "at this pace".
 
     >>> pace = Pace()
-    >>> [pace.seconds_left(seconds, gap) for seconds, gap in ((0.0, 0.5), (4.0, 0.375), (8.0, 0.25))]
-    [None, 12.0, 8.0]
+    >>> [pace.seconds_left(seconds, gap) for seconds, gap in ((4.0, 0.5), (6.0, 0.375), (8.0, 0.25))]
+    [None, 6.0, 4.0]
     """
 
     def __init__(self) -> None:
