@@ -290,3 +290,21 @@ def test_an_assessment_of_many_items_shows_exchanges_that_cost_nothing():
     assert trust.found_regret[[3, 5]] == pytest.approx([0, 0], abs=1e-9)
     assert trust.found_regret.max() > 0
     assert trust.p_value is None
+
+
+def test_exchanges_end_where_only_rounding_is_left_to_gain():
+    """Before, numbers with a large common offset were exchanged without end."""
+    rng = np.random.default_rng(0)
+    A, B, there, back = (rng.random((26, 26)) + 1e9 for _ in range(4))
+    task = bm.Task(kernels=(A, B), crossed=(there, back), distortion="inner-product", standardize=False)
+    landscape, count = Landscape.of(task.halves.problem, task.crossed), 0
+
+    class Counted(Budget):
+        @property
+        def stopped(self) -> bool:
+            nonlocal count
+            count += 1
+            return count > 10_000
+
+    landscape.polish(rng.permutation(26), Counted())
+    assert count < 1000

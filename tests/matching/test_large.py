@@ -208,3 +208,20 @@ def test_a_believed_match_that_costs_twice_as_much_as_another_start_does_not_end
     task = bm.Task(points, turned)
     result = bm.match(task, time_limit=3, rng=0, threads=1)
     assert result.cost < 1.6 * task.problem.objective(np.arange(301))  # without a search: 3.2 times
+
+
+def test_starts_from_coordinates_count_as_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+
+    def run(*args: object, **options: object) -> bm.Result:
+        limits.append(options["work_limit"])
+        return bm.solve(*args, **options)
+
+    monkeypatch.setattr("blindmatch.matching.coordinate_matches.solve", run)
+    X, Y, _ = mixture(60, 0.4)
+    result = bm.match(X, Y, rng=0, work_limit=0.1, time_limit=None, solver="auto", gap_limit=0.9)
+    assert 0 < limits.pop() < 0.1
+    assert result.ranking is not None
+    result = bm.match(X, Y, rng=0, work_limit=1e-3, time_limit=None)  # no room for starts
+    assert limits.pop() == 1e-3
+    assert (result.status, result.ranking) == ("work_limit", None)

@@ -204,7 +204,8 @@ def _complete(read: Embeddings, name: str, missing: str | None, first: str) -> E
         where = f"in {first}" if first else f"at [{row}, {column}]"
         raise ValueError(
             f"{name}: {many}, the first {where}; fill {'it' if holes.sum() == 1 else 'them'} in, or use "
-            "missing='drop' (rows), 'median' (of the column) or 'distance' (over the cells that both rows have)"
+            "missing='drop' (rows), 'median' (of the column) or 'distance' (over the cells that both rows have), which "
+            "bm.match and bm.Task take, and the command match as --missing"
         )
     if missing == "distance":
         return replace(read, gaps=f"{many}: distances over the cells that both rows have")

@@ -195,6 +195,8 @@ FEWEST = 30  # items from which coordinates give starts; fewer are solved in no 
 _BY_COST = 100  # items up to which the cheapest match is the result
 _IN_COMMON = 0.5  # least share of pairs that a believed match has in common with the cheapest one
 _DEARER = 0.5  # of the cost of the cheapest start: what a believed match may cost more
+_FEWEST_STARTS = 3  # for which a work limit must leave room
+_START_SECONDS = 1e-6  # of work, which a start takes for each pair of items
 _STARTING, _MOSTLY_STARTING = 0.3, 0.6  # of the time limit; the latter where there are too many items for a tree
 
 
@@ -223,7 +225,10 @@ def solve_from_coordinates(
         return share * limit - (time.perf_counter() - begin)
 
     share = _STARTING if problem.n <= Auto().largest else _MOSTLY_STARTING
-    found = _matches(task, as_generator(rng), threads, lambda: remaining(share))
+    work, each = steering.get("work_limit"), _START_SECONDS * problem.n**2
+    found = None
+    if work is None or work > _FEWEST_STARTS * each:
+        found = _matches(task, as_generator(rng), threads, lambda: remaining(share))
     if found is None:
         return solve(problem, "auto", time_limit=time_limit, rng=rng, threads=threads, start=own, **steering)
     starts = [as_permutation(partners, hints.sizes[1], problem.n) for partners in found.all]
@@ -238,6 +243,8 @@ def solve_from_coordinates(
         return _cheapest_start(problem, starts, time.perf_counter() - begin)
     solver = Auto(search=not believed or problem.n <= _BY_COST)
     given = believed if believed and problem.n > solver.largest else starts
+    if work is not None:
+        steering["work_limit"] = max(work - found.found.starts * each, each)
     left = None if time_limit is None else max(remaining(), 1e-3)
     # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.
     with nullcontext() if solver.search or problem.n <= solver.largest else one_blas_thread():

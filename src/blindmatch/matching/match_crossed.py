@@ -84,13 +84,15 @@ class Landscape:
         while not budget.stopped:
             P = np.zeros((len(p), len(p)))
             P[rows, p] = 1.0
-            change = exchange_gains(self.gradient(P)[:, p])
+            gradient = self.gradient(P)[:, p]
+            change = exchange_gains(gradient)
             for there, back in self.crossed:
                 change += exchange_gains(there[:, p]) * exchange_gains(back[p])
             for A, B in self.factors:
                 change += exchange_gains(A) * exchange_gains(B[np.ix_(p, p)])
             r, s = np.unravel_index(int(np.argmin(change)), change.shape)
-            if not change[r, s] < -1e-9 * float(np.abs(change).max()):
+            least = 1e-9 * float(np.abs(change).max()) + 1e-12 * float(np.abs(gradient).max())  # more than rounding
+            if not change[r, s] < -least:
                 break
             p[[r, s]] = p[[s, r]]
         return p

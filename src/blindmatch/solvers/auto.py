@@ -12,7 +12,7 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.duration import check_seconds, stage_work
-from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
+from blindmatch.solvers.base import MOST_BYTES, Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.convex_point import convex_point
 from blindmatch.solvers.dual_ascent import SWAPS
@@ -49,28 +49,31 @@ class Auto(Solver):
     search
         Search for a cheaper match; False takes the best of the starts that `solve` was given, and branch and bound
         searches only briefly.
+    memory_limit
+        Bytes that the bounds with n^4 numbers may use, as in `BranchAndBound`.
     """
 
     largest: int = 300
     search: bool = True
+    memory_limit: int = 4 << 30
 
     name: ClassVar[str] = "auto"
     capabilities: ClassVar[Capabilities] = Capabilities(
         bound=True,
         exact=True,
         forbidden=True,
-        cubic_memory=110,
         note="branch-and-bound; faq + tabu + projection bound for large n",
     )
 
     def __post_init__(self) -> None:
         at_least(self.largest, 1, "largest")
         boolean(self.search, "search")
+        at_least(self.memory_limit, 0, "memory_limit", MOST_BYTES)
 
     def memory(self, problem: QAP) -> int:
         """Bytes that a run takes at its peak: only branch and bound takes n^3 numbers."""
-        can = self.capabilities if problem.n <= self.largest else replace(self.capabilities, cubic_memory=0.0)
-        return can.memory(problem)
+        solver = BranchAndBound(memory_limit=self.memory_limit) if problem.n <= self.largest else Tabu()
+        return solver.memory(problem)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run the solver that fits the size."""
@@ -78,7 +81,7 @@ class Auto(Solver):
             if self.search:
                 find_incumbent(problem, budget, rng)
             point = convex_point(problem, budget) if problem.n >= _CONVEX_FROM and not budget.stopped else None
-            outcome = BranchAndBound(swaps=_BRIEF)(problem, budget=budget, rng=rng)
+            outcome = BranchAndBound(self.memory_limit, swaps=_BRIEF)(problem, budget=budget, rng=rng)
             proof = Proof.of(outcome.certificate)
             if point is not None and proof is not None and outcome.status != "optimal":
                 outcome = replace(outcome, certificate=proof.changed(Certificate.with_point, point))

@@ -73,7 +73,7 @@ class Capabilities:
     asymmetric: bool = True
     unequal: bool = True
     max_size: int | None = None
-    quadratic_memory: float = 200.0
+    quadratic_memory: float = 110.0
     cubic_memory: float = 0.0
     quartic_memory: float = 0.0
     requires: Dependency | None = None

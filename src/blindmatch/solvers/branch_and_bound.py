@@ -20,11 +20,18 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import TINY
 from blindmatch.solvers.base import MOST_BYTES, MOST_STEPS, Budget, Capabilities, Outcome, Solver
 from blindmatch.solvers.core_problem import RescaledProblem, tree_proof
-from blindmatch.solvers.dual_ascent import SWAPS, final_status, first_match, no_time_for_duals, without_duals
+from blindmatch.solvers.dual_ascent import (
+    SWAPS,
+    final_status,
+    first_match,
+    no_time_for_duals,
+    relaxation_bytes,
+    without_duals,
+)
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work
-from blindmatch.solvers.strengthened import Patience, Strengthened, worth_a_try
+from blindmatch.solvers.strengthened import Patience, Strengthened, strengthened_bytes, worth_a_try
 from blindmatch.solvers.tasks import greet
 from blindmatch.validation import as_executor, at_least, boolean, positive
 
@@ -38,7 +45,8 @@ class BranchAndBound(Solver):
     Parameters
     ----------
     memory_limit
-        Bytes that the first-order method at the root may use.
+        Bytes that the first-order method at the root (about 4 n^4) and the semidefinite bound (70 n^4 up to 43 items,
+        36 n^4 beyond) may use; one that needs more is left out.
     proof_limit
         Bytes of the proof tree; a larger tree is dropped, and the result (with its bound) is kept.
     checkpoint
@@ -72,7 +80,7 @@ class BranchAndBound(Solver):
 
     name: ClassVar[str] = "branch-and-bound"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, exact=True, forbidden=True, max_size=600, cubic_memory=110, note="ours; exact, with a proof tree"
+        bound=True, exact=True, forbidden=True, max_size=600, cubic_memory=85, note="ours; exact, with a proof tree"
     )
 
     def __post_init__(self) -> None:
@@ -92,6 +100,12 @@ class BranchAndBound(Solver):
         if self.checkpoint is not None and Path(self.checkpoint).exists() and not Path(self.checkpoint).is_file():
             raise ValueError(f"checkpoint={str(self.checkpoint)!r}: it is a pipe or a device; expected a file")
 
+    def memory(self, problem: QAP) -> int:
+        """Bytes that the root takes at its peak; the tree adds at most `proof_limit`, and as much for open nodes."""
+        splitting = strengthened_bytes(problem) if self.semidefinite else 0
+        more = splitting if splitting <= self.memory_limit else 0
+        return super().memory(problem) + max(more, relaxation_bytes(problem, self.memory_limit))
+
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Search, ascend, branch. After the first nodes, use the semidefinite bound if it may help."""
         executor = None if self.executor is None else as_executor(self.executor)
@@ -101,7 +115,7 @@ class BranchAndBound(Solver):
         resumes = file is not None and file.exists
         if resumes and not self.semidefinite:
             raise ValueError(f"{self.checkpoint} has a tree of the semidefinite bound: it needs semidefinite=True")
-        if not resumes and not (self.semidefinite and worth_a_try(problem, budget)):
+        if not resumes and not (self.semidefinite and worth_a_try(problem, budget, self.memory_limit)):
             return self.tree(problem, budget, rng)[0]
         with self._stop_cleanly():
             outcome = Strengthened(problem, budget, self.proof_limit, executor, file).run(self.tree, rng)

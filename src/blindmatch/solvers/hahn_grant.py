@@ -51,7 +51,7 @@ class FactorizedHahnGrant(Solver):
 
     name: ClassVar[str] = "factorized-hahn-grant"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        bound=True, cubic_memory=80, note="the paper's Alg. 2; proves, may stall"
+        bound=True, quadratic_memory=1000, cubic_memory=65, note="the paper's Alg. 2; proves, may stall"
     )
     factorized: ClassVar[bool] = True
 
@@ -134,7 +134,7 @@ class HahnGrant(FactorizedHahnGrant):
     capabilities: ClassVar[Capabilities] = Capabilities(
         bound=True,
         max_size=128,
-        cubic_memory=80,
+        cubic_memory=65,
         quartic_memory=8,
         note="the paper's Alg. 1 on the dense tensor, n^4 numbers",
     )

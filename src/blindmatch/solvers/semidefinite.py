@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -34,7 +34,7 @@ _FIX_SHARE = 0.03  # least share of the allowed pairs that a stage must rule out
 _LOW_RANK_FIX_SHARE = 0.12  # the same for large factors, of which a file should have few
 _LOW_RANK_ABOVE = 400  # pairs; for fewer, all eigenvalues are computed in each step
 ALL_DIRECTIONS_UP_TO = 1900  # pairs; for more, computing all eigenvalues would take too long
-LOW_RANK_BYTES = 36.0  # of memory for more pairs, over n^4
+_BYTES, _LOW_RANK_BYTES = 70, 36  # of memory for fewer and for more pairs, over n^4
 _LOW_RANK_LOSS = 0.005  # share of the gap that may be lost by rounding a large factor, which makes files smaller
 _SLOW = 0.3  # a round that closes less than this share of the gap is slow: then more directions are used
 _HELP, _SLOWER = 1.05, 0.6  # factors of that share: unless it rose or fell by them, more directions did not help
@@ -73,8 +73,7 @@ class Semidefinite(Solver):
         bound=True,
         forbidden=True,
         max_size=120,
-        cubic_memory=110,
-        quartic_memory=120,
+        cubic_memory=85,
         note="ours; the tightest bound, for n up to about 100",
     )
 
@@ -85,10 +84,8 @@ class Semidefinite(Solver):
             raise ValueError(f"device={self.device!r}; expected None or the name of a device of torch, such as 'cuda'")
 
     def memory(self, problem: QAP) -> int:
-        """Bytes that a run takes at its peak: with a slack of low rank, a third."""
-        low_rank = self.device is None and problem.n**2 > ALL_DIRECTIONS_UP_TO
-        can = replace(self.capabilities, quartic_memory=LOW_RANK_BYTES) if low_rank else self.capabilities
-        return can.memory(problem)
+        """Bytes that a run takes at its peak: with a slack of low rank, half."""
+        return super().memory(problem) + semidefinite_bytes(problem, low_rank=self.device is None)
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Run level 1 without its linear program, then the splitting on the pairs that it does not rule out."""
@@ -99,6 +96,12 @@ class Semidefinite(Solver):
             return first
         budget.offer(first.permutation, problem.objective(first.permutation))
         return SemidefiniteRun(problem, budget, root_stages(first), arrays).run(self.rounds)
+
+
+def semidefinite_bytes(problem: QAP, low_rank: bool = True) -> int:
+    """What the matrices of the splitting take."""
+    few = problem.n**2 <= ALL_DIRECTIONS_UP_TO or not low_rank
+    return (_BYTES if few else _LOW_RANK_BYTES) * problem.n**4
 
 
 def root_stages(outcome: Outcome) -> tuple[Stage, ...]:

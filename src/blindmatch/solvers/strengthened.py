@@ -19,7 +19,7 @@ from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.semidefinite import ALL_DIRECTIONS_UP_TO, LOW_RANK_BYTES, SemidefiniteRun, root_stages
+from blindmatch.solvers.semidefinite import ALL_DIRECTIONS_UP_TO, SemidefiniteRun, root_stages, semidefinite_bytes
 from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import Symmetry
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
@@ -75,10 +75,14 @@ class Patience:
 Tree = Callable[[QAP, Budget, np.random.Generator, int | None, Patience | None], tuple[Outcome, bool]]
 
 
-def worth_a_try(problem: QAP, budget: Budget) -> bool:
-    """Whether there is time for enough steps of the splitting, and memory for the matrices of a large one."""
-    n = problem.n
-    if not _SMALLEST <= n <= _LARGEST or (n**2 > ALL_DIRECTIONS_UP_TO and LOW_RANK_BYTES * n**4 > available_bytes()):
+def strengthened_bytes(problem: QAP) -> int:
+    """What the splitting takes for problems of its sizes; 0 for others."""
+    return semidefinite_bytes(problem) if _SMALLEST <= problem.n <= _LARGEST else 0
+
+
+def worth_a_try(problem: QAP, budget: Budget, memory_limit: float = math.inf) -> bool:
+    """Whether there is time for enough steps of the splitting, and memory for its matrices."""
+    if not 0 < strengthened_bytes(problem) <= min(memory_limit, available_bytes()):
         return False
     return _STEPS * _step_seconds(problem) <= budget.remaining
 

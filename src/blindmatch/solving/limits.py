@@ -12,6 +12,8 @@ from blindmatch.machine import available_bytes
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.auto import Auto
 from blindmatch.solvers.base import Solver
+from blindmatch.solvers.branch_and_bound import BranchAndBound
+from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solving.result import Result
 from blindmatch.validation import positive
 
@@ -47,18 +49,25 @@ def note_limit(result: Result, limit: TimeLimit) -> Result:
 
 
 def fitting(problem: QAP, solver: Solver) -> tuple[Solver, str]:
-    """The solver and no note, or "auto" without branch and bound, and why, if memory is too short for that.
+    """The solver and no note, or a smaller one and why, if memory is too short.
 
-    Any other solver that would run out of memory is refused, by a ValueError with the figures and an alternative.
+    That is one without the bounds of n^4 numbers, or "auto" without branch and bound. Any other solver that would run
+    out of memory is refused, by a ValueError with the figures and an alternative.
     """
     needed, there = solver.memory(problem), available_bytes()
     if needed <= there:
         return solver, ""
+    smaller: dict[str, Solver] = {}
+    if isinstance(solver, Auto | BranchAndBound | DualAscent):
+        least = replace(solver, memory_limit=0)
+        smaller["a bound of n^4 numbers"] = replace(solver, memory_limit=max(0, there - least.memory(problem)))
     if isinstance(solver, Auto):
-        smaller = replace(solver, largest=max(1, min(problem.n - 1, int(problem.n * (there / needed) ** (1 / 3)))))
-        if smaller.memory(problem) <= there:
+        fits = int(problem.n * (there / replace(solver, memory_limit=0).memory(problem)) ** (1 / 3))
+        smaller["branch and bound"] = replace(solver, largest=max(1, min(problem.n - 1, fits)))
+    for part, without in smaller.items():
+        if without.memory(problem) <= there:
             figures = f"about {_gigabytes(needed)} of memory for n={problem.n}, and {_gigabytes(there)} is free"
-            return smaller, f"branch and bound needs {figures}"
+            return without, f"{part} needs {figures}"
     instead = (
         "solver='auto' or 'tabu', which need n^2 numbers" if solver.name not in ("auto", "tabu") else "fewer items"
     )
