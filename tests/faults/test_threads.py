@@ -56,7 +56,7 @@ def kinds_of_runs(threads: int) -> list[bm.Result]:
         bm.solve(unrelated(10), pool_size=4, **plain),
         bm.solve(unrelated(12), node_limit=5, **plain),
         bm.solve(unrelated(14), work_limit=0.05, **plain),
-        bm.solve(bm.QAP(K[0, :7, :7], K[1]), maximize=True, solution_limit=3, **plain),
+        bm.solve(bm.QAP(K[0, :7, :7], K[1]), maximize=True, **plain),
         bm.match(kernels=[(K[0], K[1]), (K[2], K[3])], weights=[1, 0.3], gap_limit=0.2, time_limit=None, **plain),
         bm.match(kernels=(K[0], K[1]), crossed=(K[4], K[5]), work_limit=0.01, time_limit=None, **plain),
         bm.match(X, Y[:11], unmatched_cost=5.0, work_limit=0.05, time_limit=None, **plain),

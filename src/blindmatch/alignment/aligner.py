@@ -154,10 +154,11 @@ class BlindAligner(NamedOutput, BaseEstimator):
         plan, metrics = self._plan(len(source), len(target)), as_coordinates(self.metric)
         scalings = None
         if self.scale == "none":
+            parts: list[tuple[str, FloatArray, None]] = []
             for name, side, points in (("X", X, source), ("Y", Y, target)):
                 some = np.asarray(points[:: math.ceil(len(points) / _ENOUGH)], dtype=np.float64)
-                parts = side.split(some) if isinstance(side, Views) else [some]
-                warn_of_units((name, part, None) for part in parts)
+                parts += [(name, part, None) for part in (side.split(some) if isinstance(side, Views) else [some])]
+            warn_of_units(parts)
         if self.scale != "none" or isinstance(X, Views) or isinstance(Y, Views):
             raw = source.astype(np.float64), target.astype(np.float64)
             first, second = ColumnScaling.pair(*raw, self.scale)

@@ -100,7 +100,8 @@ def solve(
     node_limit
         Stop after this many nodes of branch and bound, the root included.
     solution_limit
-        Stop after the solver has found a better match this often.
+        Stop after the solver has found a better match this often. A search tells only now and then what it has found,
+        so the count, and with it the result, may depend on the clock.
     work_limit
         Stop after this much work. A unit takes about a second on one core, and is the same work on every machine: the
         result does not depend on the clock.
