@@ -14,18 +14,19 @@ namespace blindmatch {
 // Flows between places on a grid that is three wide: integer costs, and a tree of some nodes from nine items on.
 inline Problem grid_problem(int n, std::uint64_t seed) {
     Random random(seed);
-    Factor factor{std::vector<double>(n * n, 0.0), std::vector<double>(n * n, 0.0)};
+    const Grid<double, 2> zero({n, n});
+    Factor factor{zero, zero};
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < i; ++k) {
             const double flow = random.uniform() < 0.6 ? random.below(10) : 0;
-            factor.source[i * n + k] = factor.source[k * n + i] = flow;
-            factor.target[i * n + k] = factor.target[k * n + i] = std::abs(i / 3 - k / 3) + std::abs(i % 3 - k % 3);
+            factor.source(i, k) = factor.source(k, i) = flow;
+            factor.target(i, k) = factor.target(k, i) = std::abs(i / 3 - k / 3) + std::abs(i % 3 - k % 3);
         }
     }
     Problem problem;
     problem.n = n;
     problem.factors = {factor};
-    problem.linear.assign(n * n, 0.0);
+    problem.linear = zero;
     return problem;
 }
 

@@ -26,8 +26,8 @@ TEST_CASE("duals of zero prove the bound by the smallest costs, of every pair") 
     // Two items: the pair costs 2 * 3 * 5 either way, and the linear term prefers the identity by 4.
     Problem problem;
     problem.n = 2;
-    problem.factors = {{{0, 3, 3, 0}, {0, 5, 5, 0}}};
-    problem.linear = {1, 3, 3, 1};
+    problem.factors = {{{{2, 2}, {0, 3, 3, 0}}, {{2, 2}, {0, 5, 5, 0}}}};
+    problem.linear = {{2, 2}, {1, 3, 3, 1}};
     problem.constant = 7;
     Stage stage{.n = 2, .u = std::vector<float>(8), .v = std::vector<float>(8), .beta = {}, .forbidden = {0, 0, 0, 0}};
     ThreadPool pool(1);

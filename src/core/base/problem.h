@@ -6,24 +6,24 @@
 #include <utility>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 
 namespace blindmatch {
 
 // cost(p) = constant + sum_i linear[i][p_i] + sum_{i != k} sum_f source_f[i][k] * target_f[p_i][p_k]
 //
-// Every matrix is n x n, row-major. The diagonals of the factors are zero (their products live in `linear`), and the
+// Every matrix is n x n. The diagonals of the factors are zero (their products live in `linear`), and the
 // two matrices of a factor pair are both symmetric or both antisymmetric. So the cost of the unordered pair {(i,j),
 // (k,l)} is 2 * sum_f source_f[i][k] * target_f[j][l], whichever of the two comes first.
 struct Factor {
-    std::vector<double> source, target;
+    Grid<double, 2> source, target;
 };
 
 // Of a matrix of a factor: it is symmetric or antisymmetric, so one entry tells.
-inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t k = i + 1; k < n; ++k) {
-            if (matrix[i * n + k] != 0) return (matrix[i * n + k] > 0) == (matrix[k * n + i] > 0);
+inline bool is_symmetric(const Grid<double, 2>& matrix, int n) {
+    for (int i = 0; i < n; ++i) {
+        for (int k = i + 1; k < n; ++k) {
+            if (matrix(i, k) != 0) return (matrix(i, k) > 0) == (matrix(k, i) > 0);
         }
     }
     return true;
@@ -32,17 +32,17 @@ inline bool is_symmetric(const std::vector<double>& matrix, std::size_t n) {
 struct Problem {
     int n = 0;
     std::vector<Factor> factors;
-    std::vector<double> linear;
+    Grid<double, 2> linear;
     double constant = 0.0;
     std::vector<std::uint8_t> forbidden;  // n x n, 1 = this pair may not be used; empty = everything is allowed
 
-    bool allowed(int i, int j) const { return forbidden.empty() || !forbidden[cell(i, j, n)]; }
+    bool allowed(int i, int j) const { return forbidden.empty() || !forbidden[linear.shape.place(i, j)]; }
 
     // Cost of the unordered pair {(i,j), (k,l)}, i != k and j != l.
     double pair_cost(int i, int j, int k, int l) const {
         double sum = 0.0;
         for (const Factor& f : factors) {
-            sum += f.source[cell(i, k, n)] * f.target[cell(j, l, n)];
+            sum += f.source(i, k) * f.target(j, l);
         }
         return 2.0 * sum;
     }
@@ -51,7 +51,7 @@ struct Problem {
         double sum = 0.0;
         for (int i = 0; i < n; ++i) {
             const int j = permutation[i];
-            sum += linear[cell(i, j, n)];
+            sum += linear(i, j);
             for (int k = i + 1; k < n; ++k) sum += pair_cost(i, j, k, permutation[k]);
         }
         return constant + sum;

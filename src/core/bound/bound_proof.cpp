@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/scaling.h"
 #include "base/simd.h"
 #include "base/thread_pool.h"
@@ -24,45 +24,43 @@ struct ProofInput {
         : n(problem.n),
           stride(padded(n)),
           factor_count(static_cast<int>(problem.factors.size())),
-          plane(area(n, stride)),
-          target(factor_count * plane, 0.0),
-          blocked(plane, kInfinity),
-          u(n * plane, 0.0f),
-          v(n * plane, 0.0f) {
+          source({factor_count, n, n}),
+          target({factor_count, n, stride}),
+          blocked({n, stride}, kInfinity),
+          u({n, n, stride}),
+          v(u) {
         for (int f = 0; f < factor_count; ++f) {
             const Factor& factor = problem.factors[f];
-            for (double x : factor.source) source.push_back(2.0 * x);
-            for (int j = 0; j < n; ++j) {
-                std::copy_n(factor.target.begin() + area(j, n), n, target.begin() + f * plane + area(j, stride));
+            for (int i = 0; i < n; ++i) {
+                for (int k = 0; k < n; ++k) source(f, i, k) = 2.0 * factor.source(i, k);
+                std::copy_n(factor.target.row(i), n, target.row(f, i));
             }
-            largest_cost += 2.0 * largest_magnitude(factor.source) * largest_magnitude(factor.target);
+            largest_cost += 2.0 * largest_magnitude(factor.source.values) * largest_magnitude(factor.target.values);
         }
-        const std::size_t pair_count = area(n, n);
+        const GridView<const float, 3> stage_u{stage.u.data(), {n, n, n}}, stage_v{stage.v.data(), {n, n, n}};
         for (int k = 0; k < n; ++k) {
             if (stop() && stop.interrupted()) return;
             for (int i = 0; i < n; ++i) {
-                const std::size_t row = area(i, n), wide = area(i, stride);
                 for (int j = 0; j < n; ++j) {
-                    if (stage.forbidden[row + j]) continue;
-                    blocked[wide + j] = 0.0;
-                    u[k * plane + wide + j] = stage.u[k * pair_count + row + j];
-                    v[k * plane + wide + j] = stage.v[k * pair_count + row + j];
+                    if (stage.forbidden[problem.linear.shape.place(i, j)]) continue;
+                    blocked(i, j) = 0.0;
+                    u(k, i, j) = stage_u(k, i, j);
+                    v(k, i, j) = stage_v(k, i, j);
                 }
             }
         }
-        largest_u = largest_magnitude(u);
-        largest_v = largest_magnitude(v);
+        largest_u = largest_magnitude(u.values);
+        largest_v = largest_magnitude(v.values);
     }
 
     // What pair (i,j) is worth with the `smallest` residuals of its rows, rounded down. Infinite if some row has no
     // partner left: the pair is impossible.
     double leader(double linear, int i, int j, const std::vector<double>& smallest) const {
         double sum = linear, magnitude = std::abs(sum);
-        const std::size_t own = cell(i, j, stride);
         for (int k = 0; k < n; ++k) {
             double part = 0.0;
-            if (k != i) part += u[k * plane + own] + 0.5 * smallest[k];
-            if (k != j) part += v[k * plane + own];
+            if (k != i) part += u(k, i, j) + 0.5 * smallest[k];
+            if (k != j) part += v(k, i, j);
             sum += part;
             magnitude += std::abs(part) + 2.0 * kRounding * (largest_u + largest_v + largest_cost);
         }
@@ -74,33 +72,29 @@ struct ProofInput {
     }
 
     int n, stride, factor_count;
-    std::size_t plane;
-    std::vector<double> source;   // factor x n x n
-    std::vector<double> target;   // factor x n x stride
-    std::vector<double> blocked;  // n x stride: 0 or infinity
-    std::vector<float> u, v;      // n x n x stride
+    Grid<double, 3> source;
+    Grid<double, 3> target;   // factor x n x stride
+    Grid<double, 2> blocked;  // n x stride: 0 or infinity
+    Grid<float, 3> u, v;      // n x n x stride
     double largest_cost = 0.0, largest_u = 0.0, largest_v = 0.0;
 };
 
 // For pair (i,j): smallest[k] = min_l R_ijkl over allowed l != j. Infinite where row k has no such l.
 BLINDMATCH_KERNEL void smallest_residuals(const ProofInput& d, int i, int j, double* column_part, double* smallest) {
     const int n = d.n, stride = d.stride;
-    const std::size_t plane = d.plane, own = cell(i, j, stride);
-    for (int l = 0; l < n; ++l) column_part[l] = d.v[l * plane + own];
+    for (int l = 0; l < n; ++l) column_part[l] = d.v(l, i, j);
     for (int l = n; l < stride; ++l) column_part[l] = -kInfinity;
     column_part[j] = -kInfinity;  // l = j is no partner
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
-        const double from_row = d.u[k * plane + own];
-        const float* u = d.u.data() + i * plane + area(k, stride);
-        const float* v = d.v.data() + j * plane + area(k, stride);
-        const double* blocked = d.blocked.data() + area(k, stride);
+        const double from_row = d.u(k, i, j);
+        const float *u = d.u.row(i, k), *v = d.v.row(j, k);
+        const double* blocked = d.blocked.row(k);
         Vector<double> lowest = broadcast(kInfinity);
         for (int l = 0; l < stride; l += 4) {
             Vector<double> w{};
             for (int f = 0; f < d.factor_count; ++f) {
-                const double a = d.source[(cell(f, i, n)) * n + k];
-                w += a * load(d.target.data() + cell(f, j, n) * stride + l);
+                w += d.source(f, i, k) * load(d.target.row(f, j) + l);
             }
             Vector<double> taken{};
             for (int t = 0; t < 4; ++t) taken[t] = static_cast<double>(u[l + t]) + static_cast<double>(v[l + t]);
@@ -117,10 +111,10 @@ void zero_unless_finite(std::vector<float>& duals) {
 }
 
 // The matrix leader' of all pairs; infinite where a pair is forbidden or impossible.
-std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& stage, const ProofInput& input,
-                                           ThreadPool& pool, Stop& stop) {
+std::optional<Grid<double, 2>> leaders(const Problem& problem, const Stage& stage, const ProofInput& input,
+                                       ThreadPool& pool, Stop& stop) {
     const int n = problem.n;
-    std::vector<double> leader(area(n, n), kInfinity);
+    Grid<double, 2> leader({n, n}, kInfinity);
     std::atomic<bool> given_up{false};
     pool.run(n, [&](int i, int) {
         // A proof that is nearly done when the time is up may end; it is what the time was spent for.
@@ -128,10 +122,9 @@ std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& 
         if (given_up) return;
         std::vector<double> column_part(input.stride), smallest(n);
         for (int j = 0; j < n; ++j) {
-            const std::size_t pair = cell(i, j, n);
-            if (stage.forbidden[pair]) continue;
+            if (stage.forbidden[leader.shape.place(i, j)]) continue;
             smallest_residuals(input, i, j, column_part.data(), smallest.data());
-            leader[pair] = input.leader(problem.linear[pair], i, j, smallest);
+            leader(i, j) = input.leader(problem.linear(i, j), i, j, smallest);
         }
     });
     if (given_up) return std::nullopt;
@@ -139,28 +132,28 @@ std::optional<std::vector<double>> leaders(const Problem& problem, const Stage& 
 }
 
 // What the column duals `beta` of the leaders' assignment problem prove, for all permutations and for each pair.
-Proof proof_of(double constant, const std::vector<double>& leader, const std::vector<double>& beta) {
+Proof proof_of(double constant, const Grid<double, 2>& leader, const std::vector<double>& beta) {
     const int n = static_cast<int>(beta.size());
     std::vector<double> alpha(n);
     double sum = constant, magnitude = std::abs(sum);
     for (int i = 0; i < n; ++i) {
         alpha[i] = kInfinity;
-        for (int j = 0; j < n; ++j) alpha[i] = std::min(alpha[i], leader[cell(i, j, n)] - beta[j]);
+        for (int j = 0; j < n; ++j) alpha[i] = std::min(alpha[i], leader(i, j) - beta[j]);
         sum += alpha[i] + beta[i];
         magnitude += std::abs(alpha[i]) + 2.0 * std::abs(beta[i]);
     }
     Proof proof;
     const double slack = 2.0 * (n + 4) * kRounding * magnitude;
     proof.bound = std::isfinite(sum) ? sum - slack : kInfinity;
-    proof.pair_bound.assign(leader.size(), kInfinity);
+    Grid<double, 2> pair_bound({n, n}, kInfinity);
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            const std::size_t pair = cell(i, j, n);
-            if (!std::isfinite(leader[pair])) continue;
-            const double reduced = leader[pair] - beta[j] - alpha[i];
-            proof.pair_bound[pair] = proof.bound + reduced * (1.0 - 4.0 * kRounding) - 4.0 * kRounding * magnitude;
+            if (!std::isfinite(leader(i, j))) continue;
+            const double reduced = leader(i, j) - beta[j] - alpha[i];
+            pair_bound(i, j) = proof.bound + reduced * (1.0 - 4.0 * kRounding) - 4.0 * kRounding * magnitude;
         }
     }
+    proof.pair_bound = std::move(pair_bound.values);
     return proof;
 }
 
@@ -170,9 +163,9 @@ std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& poo
     zero_unless_finite(stage.u);
     zero_unless_finite(stage.v);
     const ProofInput input(problem, stage, stop);
-    const std::optional<std::vector<double>> leader = leaders(problem, stage, input, pool, stop);
+    const std::optional<Grid<double, 2>> leader = leaders(problem, stage, input, pool, stop);
     if (!leader) return std::nullopt;
-    if (stage.beta.empty()) stage.beta = solve_leader(*leader, problem.n).beta;
+    if (stage.beta.empty()) stage.beta = solve_leader(leader->values, problem.n).beta;
     return proof_of(problem.constant, *leader, stage.beta);
 }
 

@@ -3,18 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/index.h"
+#include "base/grid.h"
 
 namespace blindmatch {
 namespace {
 
 Duals scaled_duals(const ScaledProblem& problem, const Stage& stage) {
-    Duals duals(problem.n);
     const int n = problem.n;
-    for (std::size_t line = 0; line < area(n, n); ++line) {
-        for (int j = 0; j < n; ++j) {
-            duals.u[line * problem.stride + j] = static_cast<float>(stage.u[line * n + j] * problem.scale);
-            duals.v[line * problem.stride + j] = static_cast<float>(stage.v[line * n + j] * problem.scale);
+    const GridView<const float, 3> u{stage.u.data(), {n, n, n}}, v{stage.v.data(), {n, n, n}};
+    Duals duals(n);
+    for (int k = 0; k < n; ++k) {
+        for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < n; ++j) {
+                duals.u(k, i, j) = static_cast<float>(u(k, i, j) * problem.scale);
+                duals.v(k, i, j) = static_cast<float>(v(k, i, j) * problem.scale);
+            }
         }
     }
     return duals;
@@ -99,7 +102,7 @@ int Bounder::prove_and_fix(double target, double share, Stop& stop) {
 
 double Bounder::pair_bound(int i, int j) const {
     double most = -kInfinity;
-    for (const ProvenStage& s : stages_) most = std::max(most, s.pair_bound[cell(i, j, problem_.n)]);
+    for (const ProvenStage& s : stages_) most = std::max(most, s.pair_bound[problem_.linear.shape.place(i, j)]);
     return most;
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "bound/bounder.h"
 #include "search/tabu.h"
 #include "search/two_opt.h"
@@ -71,7 +71,7 @@ class Ascent {
  private:
     static std::vector<std::uint8_t> all_forbidden(const Problem& problem) {
         if (!problem.forbidden.empty()) return problem.forbidden;
-        return std::vector<std::uint8_t>(area(problem.n, problem.n), 0);
+        return std::vector<std::uint8_t>(problem.linear.values.size(), 0);
     }
 
     double target() const { return target_.of(result_.cost); }

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/simd.h"
 
 namespace blindmatch {
@@ -40,19 +40,18 @@ class FactoredCosts final : public PairCosts {
     void gather(int i, int j, double* matrix) override {
         const int n = problem_.n;
         std::vector<double> own(n), base(n), row(n);
-        for (int l = 0; l < n; ++l) own[l] = duals_.v[duals_.at(l, i, j)];
+        for (int l = 0; l < n; ++l) own[l] = duals_.v(l, i, j);
         double* out = matrix;
         for (int k = 0; k < n; ++k) {
             if (k == i) continue;
-            const std::size_t ik = cell(i, k, n), j0 = area(j, n);
             const Factor& first = problem_.factors.front();
-            scale_row(base.data(), first.target.data() + j0, 2.0 * first.source[ik], n);
+            scale_row(base.data(), first.target.row(j), 2.0 * first.source(i, k), n);
             for (std::size_t f = 1; f < problem_.factors.size(); ++f) {
                 const Factor& factor = problem_.factors[f];
-                add_scaled_row(base.data(), factor.target.data() + j0, 2.0 * factor.source[ik], n);
+                add_scaled_row(base.data(), factor.target.row(j), 2.0 * factor.source(i, k), n);
             }
-            subtract_row(row.data(), base.data(), own.data(), duals_.u.data() + duals_.at(i, k, 0),
-                         duals_.v.data() + duals_.at(j, k, 0), duals_.u[duals_.at(k, i, j)], n);
+            subtract_row(row.data(), base.data(), own.data(), duals_.u.row(i, k), duals_.v.row(j, k), duals_.u(k, i, j),
+                         n);
             copy_without(row.data(), n, j, out);
             out += n - 1;
         }
@@ -69,15 +68,12 @@ class FactoredCosts final : public PairCosts {
 // Alg. 1: the tensor C_ijkl is kept and changed in place.
 class DenseCosts final : public PairCosts {
  public:
-    DenseCosts(const Problem& problem, const HahnGrantDuals& duals) : n_(problem.n) {
-        const auto square = area(n_, n_);
-        tensor_.resize(square * square);
+    DenseCosts(const Problem& problem, const HahnGrantDuals& duals) : n_(problem.n), at({n_, n_, n_, n_}) {
         for (int i = 0; i < n_; ++i)
             for (int j = 0; j < n_; ++j)
                 for (int k = 0; k < n_; ++k)
                     for (int l = 0; l < n_; ++l)
-                        at(i, j, k, l) = 0.5 * problem.pair_cost(i, j, k, l) - duals.u[duals.at(k, i, j)] -
-                                         duals.v[duals.at(l, i, j)];
+                        at(i, j, k, l) = 0.5 * problem.pair_cost(i, j, k, l) - duals.u(k, i, j) - duals.v(l, i, j);
     }
 
     // Alg. 1, l. 11-12: take the complementary costs over.
@@ -115,17 +111,15 @@ class DenseCosts final : public PairCosts {
     }
 
  private:
-    double& at(int i, int j, int k, int l) { return tensor_[((cell(i, j, n_)) * n_ + k) * n_ + l]; }
-
     int n_;
-    std::vector<double> tensor_;
+    Grid<double, 4> at;
 };
 
-double least_off_diagonal(const std::vector<double>& matrix, int n) {
+double least_off_diagonal(const Grid<double, 2>& matrix, int n) {
     double least = INFINITY;
     for (int i = 0; i < n; ++i)
         for (int k = 0; k < n; ++k)
-            if (i != k) least = std::min(least, matrix[cell(i, k, n)]);
+            if (i != k) least = std::min(least, matrix(i, k));
     return least;
 }
 
@@ -138,7 +132,7 @@ HahnGrant::HahnGrant(const Problem& problem, bool factorized, LapMethod method, 
       duals_(problem.n),
       leader_(problem_.linear),
       beta_(problem.n, 0.0),
-      warm_(HahnGrantDuals::cube(problem.n), -1),
+      warm_({problem.n, problem.n, problem.n}, -1),
       bound_(problem_.constant),
       pool_(factorized ? threads : 1),
       candidates_(problem.n) {
@@ -168,11 +162,11 @@ bool HahnGrant::shift_to_nonnegative() {
     for (int i = 0; i < n; ++i) {
         for (int m = 0; m < n; ++m) {
             if (i == m) continue;
-            const double row = b * (factor.source[cell(i, m, n)] - a) + a * b;
-            const double column = a * (factor.target[cell(i, m, n)] - b);
+            const double row = b * (factor.source(i, m) - a) + a * b;
+            const double column = a * (factor.target(i, m) - b);
             for (int other = 0; other < n; ++other) {
-                duals_.u[duals_.at(m, i, other)] = row;
-                duals_.v[duals_.at(m, other, i)] = column;
+                duals_.u(m, i, other) = row;
+                duals_.v(m, other, i) = column;
             }
             bound_ += row + column;
             beta_[i] += column;
@@ -211,14 +205,14 @@ void HahnGrant::solve_leader() {
     Lap& lap = workers_.front().lap;
     const int n = problem_.n;
     // Nothing is forbidden here, so an assignment exists.
-    static_cast<void>(lap.solve(leader_.data(), n, method_, epsilon_));
+    static_cast<void>(lap.solve(leader_.row(0), n, method_, epsilon_));
     offer(lap.row_to_col());  // Alg. 2, l. 7
     bound_ += lap.dual_sum();
     // The first sweep over costs of any sign leaves non-negative costs, but maybe negative leaders: those count from
     // here on.
     valid_ = nonnegative_ || sweeps_ > 0;
     for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j) leader_[cell(i, j, n)] -= lap.u()[i] + lap.v()[j];
+        for (int j = 0; j < n; ++j) leader_(i, j) -= lap.u()[i] + lap.v()[j];
     for (int j = 0; j < n; ++j) beta_[j] += lap.v()[j];
 }
 
@@ -227,10 +221,10 @@ void HahnGrant::redistribute_leader() {
     if (n == 1) return;
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            double& leader = leader_[cell(i, j, n)];
+            double& leader = leader_(i, j);
             const double share = leader / (n - 1);
             for (int k = 0; k < n; ++k)
-                if (k != i) duals_.u[duals_.at(k, i, j)] -= share;
+                if (k != i) duals_.u(k, i, j) -= share;
             costs_->raised(i, j, share);
             leader = 0.0;
         }
@@ -240,17 +234,17 @@ void HahnGrant::redistribute_leader() {
 void HahnGrant::solve_subproblem(int i, int j, int worker) {
     const int n = problem_.n, m = n - 1;
     Worker& w = workers_[worker];
-    costs_->gather(i, j, w.matrix.data());
-    int* warm = warm_.data() + cell(i, j, n) * n;
-    static_cast<void>(w.lap.solve(w.matrix.data(), m, method_, epsilon_, warm));  // Alg. 1, l. 13; Alg. 2, l. 13
+    costs_->gather(i, j, w.matrix.row(0));
+    int* warm = warm_.row(i, j);
+    static_cast<void>(w.lap.solve(w.matrix.row(0), m, method_, epsilon_, warm));  // Alg. 1, l. 13; Alg. 2, l. 13
     const double *u = w.lap.u(), *v = w.lap.v();
     std::copy(w.lap.row_to_col(), w.lap.row_to_col() + m, warm);
     for (int k = 0, row = 0; k < n; ++k)
-        if (k != i) duals_.u[duals_.at(k, i, j)] += u[row++];  // Alg. 2, l. 16
+        if (k != i) duals_.u(k, i, j) += u[row++];  // Alg. 2, l. 16
     for (int l = 0, column = 0; l < n; ++l)
-        if (l != j) duals_.v[duals_.at(l, i, j)] += v[column++];  // Alg. 2, l. 17
-    costs_->reduced(i, j, w.matrix.data(), u, v);
-    leader_[cell(i, j, n)] = w.lap.dual_sum();  // Alg. 1, l. 14; Alg. 2, l. 15
+        if (l != j) duals_.v(l, i, j) += v[column++];  // Alg. 2, l. 17
+    costs_->reduced(i, j, w.matrix.row(0), u, v);
+    leader_(i, j) = w.lap.dual_sum();  // Alg. 1, l. 14; Alg. 2, l. 15
 
     candidates_[j].cost = INFINITY;
     if (!evaluate_laps_) return;
@@ -275,7 +269,7 @@ void HahnGrant::offer(const int* permutation) {
 std::vector<double> HahnGrant::column_duals() {
     const int n = problem_.n;
     Lap& lap = workers_.front().lap;
-    static_cast<void>(lap.solve(leader_.data(), n));
+    static_cast<void>(lap.solve(leader_.row(0), n));
     std::vector<double> beta = beta_;
     for (int j = 0; j < n; ++j) beta[j] += lap.v()[j];
     return beta;

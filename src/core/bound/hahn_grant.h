@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/problem.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"
@@ -16,12 +16,8 @@ namespace blindmatch {
 // Dual variables of all subproblems. Transposed, so that one subproblem reads them contiguously:
 // u[k][i][j] = U_ij,k and v[l][i][j] = V_ij,l.
 struct HahnGrantDuals {
-    explicit HahnGrantDuals(int n) : n(n), u(cube(n), 0.0), v(cube(n), 0.0) {}
-    static std::size_t cube(int n) { return area(n, n) * n; }
-    std::size_t at(int m, int i, int j) const { return (cell(m, i, n)) * n + j; }
-
-    int n;
-    std::vector<double> u, v;
+    explicit HahnGrantDuals(int n) : u({n, n, n}), v(u) {}
+    Grid<double, 3> u, v;
 };
 
 // Where the costs of the subproblems live: this alone tells the two algorithms apart.
@@ -51,6 +47,7 @@ class HahnGrant {
     const std::vector<int>& permutation() const { return permutation_; }
     void offer(const int* permutation);
 
+    int size() const { return problem_.n; }
     HahnGrantDuals& duals() { return duals_; }
     // Column duals of the leaders, for a certificate. Solves the leader problem of what the last sweep left over.
     std::vector<double> column_duals();
@@ -66,8 +63,9 @@ class HahnGrant {
     bool evaluate_laps_, nonnegative_ = false, valid_ = false;
     HahnGrantDuals duals_;
     std::unique_ptr<PairCosts> costs_;
-    std::vector<double> leader_, beta_;
-    std::vector<int> warm_;  // last assignment of every subproblem
+    Grid<double, 2> leader_;
+    std::vector<double> beta_;
+    Grid<int, 3> warm_;  // last assignment of every subproblem
     double bound_, epsilon_ = 0.1;
     int sweeps_ = 0;
     double cost_ = INFINITY;
@@ -75,9 +73,9 @@ class HahnGrant {
 
     ThreadPool pool_;
     struct Worker {
-        explicit Worker(int n) : lap(n), matrix(area(n, n)), permutation(n) {}
+        explicit Worker(int n) : lap(n), matrix({n, n}), permutation(n) {}
         Lap lap;
-        std::vector<double> matrix;
+        Grid<double, 2> matrix;
         std::vector<int> permutation;
     };
     std::vector<Worker> workers_;

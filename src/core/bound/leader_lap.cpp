@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "lap/lap.h"
 
 namespace blindmatch {

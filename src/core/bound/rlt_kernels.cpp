@@ -1,6 +1,6 @@
 #include "bound/rlt_kernels.h"
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/simd.h"
 
 namespace blindmatch {
@@ -8,25 +8,25 @@ namespace {
 
 template <bool kDense>
 BLINDMATCH_INLINE double update_slots(const PairUpdate& p, float* gathered, float* reflected) {
+    const std::size_t plane = p.target.shape.place(1);
     double moved = 0.0;
     for (int row = 0; row < p.rows; ++row) {
         const int slot = p.active[row], j = p.row_columns[slot];
-        const float* v_i = p.v_i + area(slot, p.stride);
-        float* v_i_sum = p.v_i_sum + area(slot, p.stride);
-        const float* v_k = p.v_k + area(j, p.width);
-        float* v_k_sum = p.v_k_sum + area(j, p.width);
-        float* y = p.y + area(row, p.width);
-        const float* anchor = p.anchor + area(row, p.width);
+        const float* v_i = p.v_i.row(slot);
+        float* v_i_sum = p.v_i_sum.row(slot);
+        const float* v_k = p.v_k.row(j);
+        float* v_k_sum = p.v_k_sum.row(j);
+        float* y = p.y.row(row);
+        const float* anchor = p.anchor.row(row);
         if (!kDense) {
             for (int t = 0; t < p.width; ++t) gathered[t] = v_i[p.columns[t]];
         }
+        const float* target = p.target.row(0, j);
         const float own = p.u_i[slot];
         Vector<float> sum{}, move{};
         for (int l = 0; l < p.width; l += 8) {
-            Vector<float> cost = p.source[0] * load(p.target[0] + cell(j, l, p.width));
-            for (int f = 1; f < p.factor_count; ++f) {
-                cost += p.source[f] * load(p.target[f] + cell(j, l, p.width));
-            }
+            Vector<float> cost = p.source[0] * load(target + l);
+            for (int f = 1; f < p.factor_count; ++f) cost += p.source[f] * load(target + f * plane + l);
             const Vector<float> gradient =
                 cost - own - load(p.u_k + l) - load(kDense ? v_i + l : gathered + l) - load(v_k + l);
             const Vector<float> old = load(y + l);
@@ -84,11 +84,10 @@ BLINDMATCH_KERNEL double update_v(float* v, const float* anchor, float x, const 
     return update_duals<false, true>(v, anchor, &x, sum, step, keep, anchor_share, width);
 }
 
-BLINDMATCH_KERNEL double squared_distance(const float* x, const float* y, std::size_t count) {
+BLINDMATCH_KERNEL double squared_distance(const AlignedVector<float>& x, const AlignedVector<float>& y) {
     double total = 0.0;
-    std::size_t t = 0;
-    for (; t + 8 <= count; t += 8) {
-        const Vector<float> d = load(x + t) - load(y + t);
+    for (std::size_t t = 0; t + 8 <= x.size(); t += 8) {
+        const Vector<float> d = load(x.data() + t) - load(y.data() + t);
         total += sum_of_lanes<float>(d * d);
     }
     return total;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "bound/leader_lap.h"
 #include "bound/rlt_kernels.h"
 
@@ -43,16 +43,16 @@ std::vector<std::vector<std::pair<int, int>>> tournament(int blocks) {
 
 RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forbidden, ThreadPool& pool)
     : problem_(problem), pool_(pool), n_(problem.n), stride_(problem.stride), rows_(n_), rounds_(tournament(kBlocks)) {
-    const std::size_t plane = area(n_, stride_);
+    const GridView<const std::uint8_t, 2> is_forbidden{forbidden.data(), {n_, n_}};
     std::vector<int> column_count(n_, 0);
     for (int i = 0; i < n_; ++i) {
         Row& row = rows_[i];
         row.slot.assign(n_, -1);
         int count = 0;
-        for (int j = 0; j < n_; ++j) count += !forbidden[cell(i, j, n_)];
+        for (int j = 0; j < n_; ++j) count += !is_forbidden(i, j);
         row.dense = is_dense(count, n_);
         for (int j = 0; j < n_; ++j) {
-            const bool allowed = !forbidden[cell(i, j, n_)];
+            const bool allowed = !is_forbidden(i, j);
             if (allowed) {
                 row.slot[j] = static_cast<int>(row.column.size());
                 row.active.push_back(row.slot[j]);
@@ -62,46 +62,38 @@ RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forb
         }
         row.width = padded(static_cast<int>(row.column.size()));
         row.column.resize(row.width, 0);
-        const std::size_t tall = area(n_, row.width);
-        const std::size_t wide = area(row.width, stride_);
-        row.u.assign(tall, 0.0f);
-        row.u_sum = row.u;
-        row.v_transposed.assign(tall, kNoVariable);
-        row.v_transposed_sum = row.u;
-        row.v.assign(wide, 0.0f);
-        row.v_sum = row.v;
+        row.u = row.u_sum = row.v_transposed_sum = AlignedGrid<float, 2>({n_, row.width});
+        row.v_transposed = AlignedGrid<float, 2>({n_, row.width}, kNoVariable);
+        row.v = row.v_sum = AlignedGrid<float, 2>({row.width, stride_});
         row.x.assign(row.width, 0.0);
         row.x_reflected.assign(row.width, 0.0f);
-        row.target.assign(problem.factor_count * tall, 0.0f);
+        row.target = AlignedGrid<float, 3>({problem.factor_count, n_, row.width});
         for (int f = 0; f < problem.factor_count; ++f) {
             for (int j = 0; j < n_; ++j) {
-                for (int s : row.active) {
-                    row.target[f * tall + cell(j, s, row.width)] =
-                        problem.target[f * plane + area(j, stride_) + row.column[s]];
-                }
+                for (int s : row.active) row.target(f, j, s) = problem.target(f, j, row.column[s]);
             }
         }
     }
     column_step_.assign(stride_, 0.0f);
     for (int l = 0; l < n_; ++l) column_step_[l] = 1.0f / static_cast<float>(column_count[l] + 1);
-    y_offset_.assign(area(n_, n_), 0);
+    y_offset_ = Grid<std::size_t, 2>({n_, n_});
     std::size_t size = 0;
     for (int i = 0; i < n_; ++i) {
         for (int k = i + 1; k < n_; ++k) {
-            y_offset_[cell(i, k, n_)] = size;
-            size += area(rows_[i].count(), rows_[k].width);
+            y_offset_(i, k) = size;
+            size += Shape<2>(rows_[i].count(), rows_[k].width).size();
         }
     }
     y_.assign(size, 0.0f);
-    y_move_.assign(area(n_, n_), 0.0);
+    y_move_ = Grid<double, 2>({n_, n_});
     beta_.assign(n_, 0.0);
 }
 
 std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
     std::size_t size = 0, above = 0;
     for (int i = 0; i < n; ++i) {
-        int count = 0;
-        for (int j = 0; j < n; ++j) count += !forbidden[cell(i, j, n)];
+        const auto row = forbidden.begin() + static_cast<std::ptrdiff_t>(n) * i;
+        const int count = static_cast<int>(std::count(row, row + n, 0));
         size += above * padded(is_dense(count, n) ? n : count);
         above += count;
     }
@@ -109,26 +101,24 @@ std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
 }
 
 void RltLp::start(const Duals& duals, const std::vector<int>& permutation, double trust) {
-    const std::size_t plane = area(n_, stride_);
-    std::vector<double> leader(area(n_, n_), kInfinity);
+    Grid<double, 2> leader({n_, n_}, kInfinity);
     for (int i = 0; i < n_; ++i) {
         Row& row = rows_[i];
         for (int s : row.active) {
             const int j = row.column[s];
-            double sum = problem_.linear[cell(i, j, n_)];
-            const std::size_t own = cell(i, j, stride_);
+            double sum = problem_.linear(i, j);
             for (int k = 0; k < n_; ++k) {
-                if (k != i) sum += row.u[cell(k, s, row.width)] = duals.u[k * plane + own];
-                if (k != j) sum += row.v[cell(s, k, stride_)] = duals.v[k * plane + own];
+                if (k != i) sum += row.u(k, s) = duals.u(k, i, j);
+                if (k != j) sum += row.v(s, k) = duals.v(k, i, j);
             }
-            leader[cell(i, j, n_)] = sum;
+            leader(i, j) = sum;
         }
         for (std::size_t a = 0; a < row.active.size(); ++a) {
             const int s = row.active[a];
             row.x[s] = trust * (row.column[s] == permutation[i]) + (1.0 - trust) / row.count();
             for (int k = i + 1; k < n_; ++k) {
                 const Row& other = rows_[k];
-                float* y = y_of(i, k) + a * other.width;
+                float* y = part(y_, i, k).row(a);
                 for (int c : other.active) {
                     if (other.column[c] == row.column[s]) continue;
                     const bool used = row.column[s] == permutation[i] && other.column[c] == permutation[k];
@@ -138,7 +128,7 @@ void RltLp::start(const Duals& duals, const std::vector<int>& permutation, doubl
             }
         }
     }
-    const LeaderDuals leader_duals = solve_leader(leader, n_);
+    const LeaderDuals leader_duals = solve_leader(leader.values, n_);
     for (int i = 0; i < n_; ++i) rows_[i].alpha = leader_duals.alpha[i];
     beta_ = leader_duals.beta;
     prepare();
@@ -154,15 +144,13 @@ void RltLp::start(const RltLp& other) {
         for (std::size_t a = 0; a < row.active.size(); ++a) {
             const int s = row.active[a], t = old.slot[row.column[s]];
             row.x[s] = old.x[t];
-            for (int k = 0; k < n_; ++k) {
-                row.u[cell(k, s, row.width)] = old.u[cell(k, t, old.width)];
-            }
-            std::copy_n(&old.v[area(t, stride_)], stride_, &row.v[area(s, stride_)]);
+            for (int k = 0; k < n_; ++k) row.u(k, s) = old.u(k, t);
+            std::copy_n(old.v.row(t), stride_, row.v.row(s));
             for (int k = i + 1; k < n_; ++k) {
                 const Row &to = rows_[k], &from = other.rows_[k];
-                const float* old_y = other.y_.data() + other.y_offset_[cell(i, k, n_)];
-                float* y = y_of(i, k) + a * to.width;
-                for (int c : to.active) y[c] = old_y[rank[t] * from.width + from.slot[to.column[c]]];
+                const float* old_y = other.part(other.y_, i, k).row(rank[t]);
+                float* y = part(y_, i, k).row(a);
+                for (int c : to.active) y[c] = old_y[from.slot[to.column[c]]];
             }
         }
     }
@@ -180,49 +168,39 @@ void RltLp::prepare() {
 // The transposed copy of V, and empty sums for the next iteration.
 void RltLp::refresh_row(Row& row) {
     for (int s : row.active) {
-        const float* v = row.v.data() + area(s, stride_);
-        for (int l = 0; l < n_; ++l) row.v_transposed[cell(l, s, row.width)] = v[l];
-        row.v_transposed[cell(row.column[s], s, row.width)] = kNoVariable;
+        for (int l = 0; l < n_; ++l) row.v_transposed(l, s) = row.v(s, l);
+        row.v_transposed(row.column[s], s) = kNoVariable;
     }
-    std::fill(row.u_sum.begin(), row.u_sum.end(), 0.0f);
-    std::fill(row.v_sum.begin(), row.v_sum.end(), 0.0f);
-    std::fill(row.v_transposed_sum.begin(), row.v_transposed_sum.end(), 0.0f);
+    for (auto* sum : {&row.u_sum, &row.v_sum, &row.v_transposed_sum}) std::ranges::fill(sum->values, 0.0f);
 }
 
 void RltLp::update_pair(int i, int k, const Steps& steps) {
     Row &a = rows_[i], &b = rows_[k];
-    const std::size_t plane = area(n_, stride_);
     std::vector<float> source(problem_.factor_count);
-    std::vector<const float*> target(problem_.factor_count);
-    for (int f = 0; f < problem_.factor_count; ++f) {
-        source[f] = problem_.source[f * plane + cell(i, k, stride_)];
-        target[f] = b.target.data() + area(f, n_) * b.width;
-    }
-    const std::size_t offset = y_offset_[cell(i, k, n_)];
+    for (int f = 0; f < problem_.factor_count; ++f) source[f] = problem_.source(f, i, k);
     const PairUpdate update{a.count(),
                             b.width,
                             problem_.factor_count,
                             b.dense,
                             source.data(),
-                            target.data(),
+                            std::as_const(b.target).view(),
                             a.active.data(),
                             a.column.data(),
                             b.column.data(),
-                            a.u.data() + area(k, a.width),
-                            b.u.data() + area(i, b.width),
-                            a.v.data(),
-                            b.v_transposed.data(),
-                            y_.data() + offset,
-                            y_anchor_.data() + offset,
-                            a.u_sum.data() + area(k, a.width),
-                            b.u_sum.data() + area(i, b.width),
-                            a.v_sum.data(),
-                            b.v_transposed_sum.data(),
+                            a.u.row(k),
+                            b.u.row(i),
+                            std::as_const(a.v).view(),
+                            std::as_const(b.v_transposed).view(),
+                            part(y_, i, k),
+                            part(std::as_const(y_anchor_), i, k),
+                            a.u_sum.row(k),
+                            b.u_sum.row(i),
+                            a.v_sum.view(),
+                            b.v_transposed_sum.view(),
                             steps.y,
                             steps.keep,
-                            steps.anchor,
-                            stride_};
-    y_move_[cell(i, k, n_)] = update_y(update);
+                            steps.anchor};
+    y_move_(i, k) = update_y(update);
 }
 
 void RltLp::update_row(int i, const Steps& steps) {
@@ -230,13 +208,13 @@ void RltLp::update_row(int i, const Steps& steps) {
     row.primal_move = row.dual_move = 0.0;
     std::vector<double> gradient(row.width, 0.0);
     for (int k = 0; k < n_; ++k) {
-        for (int s = 0; s < row.width; ++s) gradient[s] += row.u[cell(k, s, row.width)];
+        for (int s = 0; s < row.width; ++s) gradient[s] += row.u(k, s);
     }
     double row_sum = 0.0;
     for (int s : row.active) {
         const int j = row.column[s];
-        double sum = gradient[s] + problem_.linear[cell(i, j, n_)] - row.alpha - beta_[j];
-        for (int l = 0; l < n_; ++l) sum += row.v[cell(s, l, stride_)];
+        double sum = gradient[s] + problem_.linear(i, j) - row.alpha - beta_[j];
+        for (int l = 0; l < n_; ++l) sum += row.v(s, l);
         const double old = row.x[s], next = std::max(0.0, old - steps.x * sum), move = next - old;
         row.primal_move += 2.0 * n_ * move * move;
         row.x[s] = steps.keep * (next + move) + steps.anchor * row.x_anchor[s];
@@ -246,20 +224,17 @@ void RltLp::update_row(int i, const Steps& steps) {
     for (int k = 0; k < n_; ++k) {
         if (k == i) continue;
         const float step = static_cast<float>(steps.dual / (rows_[k].count() + 1.0));
-        const std::size_t at = area(k, row.width);
-        row.dual_move += update_u(&row.u[at], &row.u_anchor[at], row.x_reflected.data(), &row.u_sum[at], step,
+        row.dual_move += update_u(row.u.row(k), row.u_anchor.row(k), row.x_reflected.data(), row.u_sum.row(k), step,
                                   steps.keep, steps.anchor, row.width);
     }
     AlignedVector<float> step(stride_, 0.0f);
     for (int l = 0; l < n_; ++l) step[l] = static_cast<float>(steps.dual) * column_step_[l];
     for (int l = 0; l < n_; ++l) {
-        const float* sums = row.v_transposed_sum.data() + area(l, row.width);
-        for (int s : row.active) row.v_sum[cell(s, l, stride_)] += sums[s];
+        for (int s : row.active) row.v_sum(s, l) += row.v_transposed_sum(l, s);
     }
     for (int s : row.active) {
-        const std::size_t at = area(s, stride_);
-        row.v_sum[at + row.column[s]] = row.x_reflected[s];  // V_ij,j does not exist: no move
-        row.dual_move += update_v(&row.v[at], &row.v_anchor[at], row.x_reflected[s], &row.v_sum[at], step.data(),
+        row.v_sum(s, row.column[s]) = row.x_reflected[s];  // V_ij,j does not exist: no move
+        row.dual_move += update_v(row.v.row(s), row.v_anchor.row(s), row.x_reflected[s], row.v_sum.row(s), step.data(),
                                   steps.keep, steps.anchor, stride_);
     }
     row.dual_move *= steps.dual;  // now the squared moves, each divided by its own step size
@@ -289,7 +264,7 @@ bool RltLp::iterate(int count, Stop& stop) {
             refresh_row(rows_[i]);
         });
         double primal = 0.0, dual = 0.0;
-        for (double move : y_move_) primal += 4.0 * move;
+        for (double move : y_move_.values) primal += 4.0 * move;
         std::vector<double> column_sum(n_, 0.0);
         for (const Row& row : rows_) {
             primal += row.primal_move;
@@ -318,11 +293,11 @@ bool RltLp::iterate(int count, Stop& stop) {
 
 void RltLp::restart() {
     if (!y_anchor_.empty()) {  // balance the moves of both sides since the last restart
-        double primal = 4.0 * squared_distance(y_.data(), y_anchor_.data(), y_.size()), dual = 0.0;
+        double primal = 4.0 * squared_distance(y_, y_anchor_), dual = 0.0;
         for (const Row& row : rows_) {
             for (int s : row.active) primal += 2.0 * n_ * (row.x[s] - row.x_anchor[s]) * (row.x[s] - row.x_anchor[s]);
-            dual += n_ * squared_distance(row.u.data(), row.u_anchor.data(), row.u.size());
-            dual += n_ * squared_distance(row.v.data(), row.v_anchor.data(), row.v.size());
+            dual += n_ * squared_distance(row.u.values, row.u_anchor.values);
+            dual += n_ * squared_distance(row.v.values, row.v_anchor.values);
         }
         if (primal > 1e-20 && dual > 1e-20 && std::isfinite(dual / primal)) {
             const double balanced = std::sqrt(weight_ * kMoveBalance * std::sqrt(dual / primal));
@@ -343,14 +318,12 @@ void RltLp::restart() {
 
 Duals RltLp::duals() const {
     Duals duals(n_);
-    const std::size_t plane = area(n_, stride_);
     for (int i = 0; i < n_; ++i) {
         const Row& row = rows_[i];
         for (int s : row.active) {
-            const std::size_t own = area(i, stride_) + row.column[s];
             for (int k = 0; k < n_; ++k) {
-                duals.u[k * plane + own] = row.u[cell(k, s, row.width)];
-                duals.v[k * plane + own] = row.v[cell(s, k, stride_)];
+                duals.u(k, i, row.column[s]) = row.u(k, s);
+                duals.v(k, i, row.column[s]) = row.v(s, k);
             }
         }
     }

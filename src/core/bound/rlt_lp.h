@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"
 #include "bound/scaled_problem.h"
@@ -39,16 +39,16 @@ class RltLp {
     // Everything of one source row i. A slot is a place in its vectors: all n columns while many are allowed, then the
     // allowed ones only (which costs gathering, so it pays late).
     struct Row {
-        std::vector<int> column;            // of a slot; the padding repeats some column
-        std::vector<int> slot;              // of an allowed column, or -1
-        std::vector<int> active;            // slots of the allowed columns, ascending
-        int width = 0;                      // slots, padded
-        bool dense = false;                 // slot == column
-        AlignedVector<float> u, u_anchor;   // n x width: U_ij,k at [k][slot of j]
-        AlignedVector<float> v, v_anchor;   // width x stride: V_ij,l at [slot of j][l]
-        AlignedVector<float> v_transposed;  // n x width: V_ij,l at [l][slot of j]; very negative where no y exists
-        AlignedVector<float> u_sum, v_sum, v_transposed_sum;
-        AlignedVector<float> target;  // factor x n x width: target[j][columns]
+        std::vector<int> column;             // of a slot; the padding repeats some column
+        std::vector<int> slot;               // of an allowed column, or -1
+        std::vector<int> active;             // slots of the allowed columns, ascending
+        int width = 0;                       // slots, padded
+        bool dense = false;                  // slot == column
+        AlignedGrid<float, 2> u, u_anchor;   // n x width: U_ij,k at (k, slot of j)
+        AlignedGrid<float, 2> v, v_anchor;   // width x stride: V_ij,l at (slot of j, l)
+        AlignedGrid<float, 2> v_transposed;  // n x width: V_ij,l at (l, slot of j); very negative where no y exists
+        AlignedGrid<float, 2> u_sum, v_sum, v_transposed_sum;
+        AlignedGrid<float, 3> target;  // factor x n x width: target(f, j, slot)
         AlignedVector<float> x_reflected;
         std::vector<double> x, x_anchor;
         double alpha = 0, alpha_anchor = 0;
@@ -60,7 +60,11 @@ class RltLp {
         double x, dual;
     };
 
-    float* y_of(int i, int k) { return y_.data() + y_offset_[cell(i, k, n_)]; }
+    // What rows i < k have of y, or of its anchor: active slots of i x width of k.
+    template <class Y>
+    auto part(Y& y, int i, int k) const {
+        return GridView{y.data() + y_offset_(i, k), Shape<2>{rows_[i].count(), rows_[k].width}};
+    }
     void prepare();
     void update_pair(int i, int k, const Steps& steps);
     void update_row(int i, const Steps& steps);
@@ -71,9 +75,9 @@ class RltLp {
     ThreadPool& pool_;
     int n_, stride_;
     std::vector<Row> rows_;
-    std::vector<std::size_t> y_offset_;
-    AlignedVector<float> y_, y_anchor_;  // for i < k: active slots of i x width_k
-    std::vector<double> y_move_;
+    Grid<std::size_t, 2> y_offset_;
+    AlignedVector<float> y_, y_anchor_;  // the parts of all i < k
+    Grid<double, 2> y_move_;
     std::vector<double> beta_, beta_anchor_;
     AlignedVector<float> column_step_;  // of V_ij,l: depends on how many rows may take l
     // Pairs of row blocks, in rounds: no two of a round share a row, so they can run at once.

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/simd.h"
 
 namespace blindmatch {
@@ -24,8 +24,7 @@ inline constexpr float kPadding = 1e30f;  // for the padding of rows: never chos
 inline constexpr float kTooLong = 1e29f;
 
 struct SubproblemLap {
-    explicit SubproblemLap(int n) : size(n), stride(padded(n)) {
-        matrix.assign(area(n, stride), 0.0f);
+    explicit SubproblemLap(int n) : size(n), stride(padded(n)), matrix({n, stride}) {
         row_dual.assign(stride, 0.0f);
         column_dual.assign(stride, 0.0f);
         distance.assign(stride, 0.0f);
@@ -39,7 +38,7 @@ struct SubproblemLap {
     }
 
     int size, stride;
-    AlignedVector<float> matrix;  // size x stride; the padding holds kPadding
+    AlignedGrid<float, 2> matrix;  // size x stride; the padding holds kPadding
     AlignedVector<float> row_dual, column_dual;
     std::vector<int> column_of, row_of;
     AlignedVector<float> distance, reached, column_minimum;  // reached: 0 or kPadding
@@ -79,7 +78,7 @@ BLINDMATCH_INLINE bool in_range(float x) {
 
 // The paths of one edge from the free row `start`: their lengths, and the nearest column with its distance `mu`.
 BLINDMATCH_INLINE int first_distances(SubproblemLap& w, int start, float& mu) {
-    const float* row = w.matrix.data() + area(start, w.stride);
+    const float* row = w.matrix.row(start);
     LaneMinimum nearest;
     for (int l = 0; l < w.stride; l += Simd<float>::width) {
         const Vector<float> d = load(row + l) - w.row_dual[start] - load(w.column_dual.data() + l);
@@ -93,7 +92,7 @@ BLINDMATCH_INLINE int first_distances(SubproblemLap& w, int start, float& mu) {
 
 // Paths that go on from row k, at distance `mu`; returns the nearest column not reached yet, and its distance in `mu`.
 BLINDMATCH_INLINE int relax(SubproblemLap& w, int k, float& mu) {
-    const float* row = w.matrix.data() + area(k, w.stride);
+    const float* row = w.matrix.row(k);
     const float base = mu - w.row_dual[k];
     const Vector<float> from = broadcast(static_cast<float>(k));
     LaneMinimum nearest;
@@ -149,7 +148,7 @@ struct TwoLowest {
 
 // The two smallest of row k less the column duals; leaves all of them in `distance`.
 BLINDMATCH_INLINE TwoLowest two_lowest(SubproblemLap& w, int k) {
-    const float* row = w.matrix.data() + area(k, w.stride);
+    const float* row = w.matrix.row(k);
     LaneMinimum low;
     Vector<float> next = broadcast(kPadding);
     for (int l = 0; l < w.stride; l += Simd<float>::width) {
@@ -233,7 +232,7 @@ BLINDMATCH_INLINE bool solve_subproblem(SubproblemLap& w, int excluded_row, int 
         if (k == excluded_row) continue;
         w.column_of[k] = -1;
         const int l = previous ? previous[k] : n;
-        if (l < n && w.row_of[l] < 0 && w.matrix[cell(k, l, stride)] - w.row_dual[k] <= tight) {
+        if (l < n && w.row_of[l] < 0 && w.matrix(k, l) - w.row_dual[k] <= tight) {
             w.column_of[k] = l;
             w.row_of[l] = k;
         } else {
@@ -254,17 +253,16 @@ BLINDMATCH_INLINE bool solve_subproblem(SubproblemLap& w, int excluded_row, int 
 BLINDMATCH_INLINE void centre_duals(SubproblemLap& w, int excluded_row, int passes) {
     constexpr int width = Simd<float>::width;
     const int n = w.size, stride = w.stride;
-    float* matrix = w.matrix.data();
     float* column_minimum = w.column_minimum.data();
     for (int k = 0; k < n; ++k) {
-        if (k != excluded_row) matrix[area(k, stride) + w.column_of[k]] = kPadding;
+        if (k != excluded_row) w.matrix(k, w.column_of[k]) = kPadding;
     }
     float* row_slack = w.distance.data();
     for (int pass = 0; pass < passes; ++pass) {
         for (int l = 0; l < stride; ++l) column_minimum[l] = kPadding;
         for (int k = 0; k < n; ++k) {
             if (k == excluded_row) continue;
-            const float* row = matrix + area(k, stride);
+            const float* row = w.matrix.row(k);
             const Vector<float> dual = broadcast(w.row_dual[k]);
             Vector<float> lowest = broadcast(kPadding);
             for (int l = 0; l < stride; l += width) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "bound/leader_lap.h"
 
 namespace blindmatch {
@@ -10,8 +10,7 @@ namespace {
 
 struct Visit {
     const ScaledProblem* problem;
-    const float* u;
-    const float* v;
+    const Duals* duals;
     std::uint16_t* previous;  // of this pair
     const int* batch;         // pairs that are visited at the same time, this one among them
     int batch_size;
@@ -24,13 +23,11 @@ constexpr int kCentring = 2;  // passes
 // vector at l. Returns the least.
 template <class Cost>
 BLINDMATCH_INLINE float build_row(const Visit& visit, int k, const float* own_v, float* row, const Cost& cost) {
-    const int n = visit.problem->n, stride = visit.problem->stride;
-    const std::size_t plane = area(n, stride);
-    const float* other_u = visit.u + visit.i * plane + area(k, stride);
-    const float* other_v = visit.v + visit.j * plane + area(k, stride);
-    const float own_u = visit.u[k * plane + cell(visit.i, visit.j, stride)];
+    const float* other_u = visit.duals->u.row(visit.i, k);
+    const float* other_v = visit.duals->v.row(visit.j, k);
+    const float own_u = visit.duals->u(k, visit.i, visit.j);
     Vector<float> lowest = broadcast(kPadding);
-    for (int l = 0; l < stride; l += 8) {
+    for (int l = 0; l < visit.problem->stride; l += 8) {
         const Vector<float> left = cost(l) - own_u - load(other_u + l) - load(other_v + l) - load(own_v + l);
         store(row + l, left);
         lowest = smaller(lowest, left);
@@ -40,33 +37,31 @@ BLINDMATCH_INLINE float build_row(const Visit& visit, int k, const float* own_v,
 
 // Where the problem holds every pair cost.
 BLINDMATCH_INLINE float build_dense_row(const Visit& visit, int k, const float* own_v, float* row) {
-    const ScaledProblem& p = *visit.problem;
-    const float* costs = p.pair_costs.data() + area(cell(visit.i, visit.j, p.n) * p.n + k, p.stride);
+    const float* costs = visit.problem->pair_costs.row(visit.i, visit.j, k);
     return build_row(visit, k, own_v, row, [costs](int l) { return load(costs + l); });
 }
 
 // Where the costs are sums of products.
 BLINDMATCH_INLINE float build_factored_row(const Visit& visit, int k, const float* own_v, float* row) {
     const ScaledProblem& p = *visit.problem;
-    const std::size_t plane = area(p.n, p.stride), own = cell(visit.i, k, p.stride);
-    const float* b = p.target.data() + area(visit.j, p.stride);
-    const float a = p.source[own];
-    return build_row(visit, k, own_v, row, [&](int l) {
-        Vector<float> cost = a * load(b + l);
-        for (int f = 1; f < p.factor_count; ++f) cost += p.source[f * plane + own] * load(b + f * plane + l);
+    const std::size_t plane = p.source.shape.place(1);
+    const float *a = p.source.row(0, visit.i, k), *b = p.target.row(0, visit.j);
+    const float first = *a;
+    return build_row(visit, k, own_v, row, [=, count = p.factor_count](int l) {
+        Vector<float> cost = first * load(b + l);
+        for (int f = 1; f < count; ++f) cost += a[f * plane] * load(b + f * plane + l);
         return cost;
     });
 }
 
 // Two pairs that are visited at the same time meet in one entry of each other's subproblems: each takes half of it.
 BLINDMATCH_INLINE void share_with_batch(const Visit& visit, SubproblemLap& w) {
-    const int n = visit.problem->n, stride = visit.problem->stride;
+    const int n = visit.problem->n;
     for (int other = 0; other < visit.batch_size; ++other) {
         const int k = visit.batch[other] / n, l = visit.batch[other] % n;
         if (k == visit.i || l == visit.j) continue;
-        float* row = w.matrix.data() + area(k, stride);
-        row[l] *= 0.5f;
-        w.row_dual[k] = row_minimum(row, stride);
+        w.matrix(k, l) *= 0.5f;
+        w.row_dual[k] = row_minimum(w.matrix.row(k), visit.problem->stride);
     }
 }
 
@@ -74,7 +69,7 @@ BLINDMATCH_INLINE void share_with_batch(const Visit& visit, SubproblemLap& w) {
 BLINDMATCH_INLINE float* own_column_duals(const Visit& visit, SubproblemLap& w) {
     const int n = visit.problem->n, stride = visit.problem->stride;
     float* own_v = w.reached.data();
-    for (int l = 0; l < n; ++l) own_v[l] = visit.v[l * area(n, stride) + cell(visit.i, visit.j, stride)];
+    for (int l = 0; l < n; ++l) own_v[l] = visit.duals->v(l, visit.i, visit.j);
     for (int l = n; l < stride; ++l) own_v[l] = -kPadding;
     own_v[visit.j] = -kPadding;
     return own_v;
@@ -82,18 +77,16 @@ BLINDMATCH_INLINE float* own_column_duals(const Visit& visit, SubproblemLap& w) 
 
 // What the pair holds itself, and half of the least residual of every other row.
 BLINDMATCH_KERNEL double charged_leader(const Visit& visit, SubproblemLap& w) {
-    const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
-    const std::size_t plane = area(n, stride);
-    const std::size_t own = cell(i, j, stride);
+    const int n = visit.problem->n, i = visit.i, j = visit.j;
     const float* own_v = own_column_duals(visit, w);
-    double sum = visit.problem->linear[cell(i, j, n)];
+    double sum = visit.problem->linear(i, j);
     for (int l = 0; l < n; ++l) {
         if (l != j) sum += own_v[l];
     }
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
-        const float least = build_dense_row(visit, k, own_v, w.matrix.data() + area(k, stride));
-        sum += visit.u[k * plane + own] + 0.5 * static_cast<double>(least);
+        const float least = build_dense_row(visit, k, own_v, w.matrix.row(k));
+        sum += visit.duals->u(k, i, j) + 0.5 * static_cast<double>(least);
     }
     return sum;
 }
@@ -101,12 +94,12 @@ BLINDMATCH_KERNEL double charged_leader(const Visit& visit, SubproblemLap& w) {
 // Solves the subproblem of one pair: its duals are left in `w`. Reads u and v, writes neither. Where the numbers are
 // out of range the duals are zero, so that the visit moves nothing.
 BLINDMATCH_KERNEL void solve_pair(const Visit& visit, SubproblemLap& w) {
-    const int n = visit.problem->n, stride = visit.problem->stride, i = visit.i, j = visit.j;
+    const int n = visit.problem->n, i = visit.i, j = visit.j;
     const float* own_v = own_column_duals(visit, w);
-    const bool dense = !visit.problem->pair_costs.empty();
+    const bool dense = !visit.problem->pair_costs.values.empty();
     for (int k = 0; k < n; ++k) {
         if (k == i) continue;
-        float* row = w.matrix.data() + area(k, stride);
+        float* row = w.matrix.row(k);
         w.row_dual[k] = dense ? build_dense_row(visit, k, own_v, row) : build_factored_row(visit, k, own_v, row);
     }
     if (visit.batch_size > 1) share_with_batch(visit, w);
@@ -126,42 +119,39 @@ BLINDMATCH_KERNEL void solve_pair(const Visit& visit, SubproblemLap& w) {
 Sweeps::Sweeps(const ScaledProblem& problem, std::vector<std::uint8_t> forbidden, ThreadPool& pool)
     : problem_(problem),
       n_(problem.n),
-      stride_(problem.stride),
       duals_(problem.n),
-      forbidden_(area(n_, n_), 0),
-      previous_(area(n_, n_) * n_, static_cast<std::uint16_t>(n_)),
+      forbidden_({n_, n_}),
+      previous_({n_, n_, n_}, static_cast<std::uint16_t>(n_)),
       leader_(problem.linear),
       assignment_(n_, -1),
       bound_(problem.constant),
       pool_(pool),
-      found_(area(batch_size(), 2) * n_),
+      found_({batch_size(), 2, n_}),
       workspaces_(pool.size(), SubproblemLap(n_)) {
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) {
-            if (forbidden[cell(i, j, n_)]) forbid(i, j);
+            if (forbidden[forbidden_.shape.place(i, j)]) forbid(i, j);
         }
     }
 }
 
 void Sweeps::forbid(int i, int j) {
-    forbidden_[cell(i, j, n_)] = 1;
-    const std::size_t plane = area(n_, stride_), own = cell(i, j, stride_);
+    forbidden_(i, j) = 1;
     // Every other subproblem now sees a blocked entry here, at no cost.
     for (int k = 0; k < n_; ++k) {
-        duals_.u[k * plane + own] = -kBlocked;
-        duals_.v[k * plane + own] = 0.0f;
+        duals_.u(k, i, j) = -kBlocked;
+        duals_.v(k, i, j) = 0.0f;
     }
 }
 
 bool Sweeps::start_from(Duals duals) {
-    for (const AlignedVector<float>* side : {&duals.u, &duals.v}) {
+    for (const auto* side : {&duals.u, &duals.v}) {
         bool usable = true;
-        for (float x : *side) usable &= x >= -kLargestDual && x <= kLargestDual;  // not NaN, either
+        for (float x : side->values) usable &= x >= -kLargestDual && x <= kLargestDual;  // not NaN, either
         if (!usable) return false;
     }
     duals_ = std::move(duals);
     bound_ = problem_.constant;
-    const std::size_t plane = area(n_, stride_);
     leader_ = problem_.linear;
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) {
@@ -171,39 +161,38 @@ bool Sweeps::start_from(Duals duals) {
             }
             double sum = 0.0;
             for (int k = 0; k < n_; ++k) {
-                if (k != i) sum += duals_.u[k * plane + cell(i, j, stride_)];
-                if (k != j) sum += duals_.v[k * plane + cell(i, j, stride_)];
+                if (k != i) sum += duals_.u(k, i, j);
+                if (k != j) sum += duals_.v(k, i, j);
             }
-            leader_[cell(i, j, n_)] += sum;
+            leader_(i, j) += sum;
         }
     }
     return true;
 }
 
 void Sweeps::start_by_sorting(Stop& stop) {
-    const std::size_t plane = area(n_, stride_);
     const int m = n_ - 1;
-    std::vector<int> columns_down(area(n_, m)), rows_up(m);
+    Grid<int, 2> columns_down({n_, m});
+    std::vector<int> rows_up(m);
     for (int j = 0; j < n_; ++j) {
-        int* order = columns_down.data() + area(j, m);
+        int* order = columns_down.row(j);
         for (int l = 0, t = 0; l < n_; ++l) {
             if (l != j) order[t++] = l;
         }
-        const float* b = problem_.target.data() + area(j, stride_);
+        const float* b = problem_.target.row(0, j);
         std::stable_sort(order, order + m, [b](int x, int y) { return b[x] > b[y]; });
     }
     std::vector<double> column_dual(m);
     for (int i = 0; i < n_ && !stop(); ++i) {  // cut short, the other rows start from zero: as valid, not as good
-        const float* a = problem_.source.data() + area(i, stride_);
+        const float* a = problem_.source.row(0, i);
         for (int k = 0, t = 0; k < n_; ++k) {
             if (k != i) rows_up[t++] = k;
         }
         std::stable_sort(rows_up.begin(), rows_up.end(), [a](int x, int y) { return a[x] < a[y]; });
         for (int j = 0; j < n_; ++j) {
-            const std::size_t pair = cell(i, j, n_);
-            if (forbidden_[pair]) continue;
-            const int* order = columns_down.data() + area(j, m);
-            const float* b = problem_.target.data() + area(j, stride_);
+            if (is_forbidden(i, j)) continue;
+            const int* order = columns_down.row(j);
+            const float* b = problem_.target.row(0, j);
             double mean = 0.0;
             for (int s = 0; s < m; ++s) {
                 // Between neighbours in the sorted order the dual may fall by a[s] or by a[s+1] times the step of b.
@@ -213,7 +202,7 @@ void Sweeps::start_by_sorting(Stop& stop) {
                                                       (static_cast<double>(b[order[s]]) - b[order[s - 1]]);
                 mean += column_dual[s] / m;
             }
-            std::uint16_t* previous = previous_.data() + pair * n_;
+            std::uint16_t* previous = previous_.row(i, j);
             previous[i] = static_cast<std::uint16_t>(j);
             double gain = 0.0;
             for (int s = 0; s < m; ++s) {
@@ -221,27 +210,25 @@ void Sweeps::start_by_sorting(Stop& stop) {
                 previous[k] = static_cast<std::uint16_t>(l);
                 const float v = static_cast<float>(column_dual[s] - mean);
                 const float u = static_cast<float>(0.5 * static_cast<double>(a[k]) * b[l] - v);
-                duals_.u[k * plane + cell(i, j, stride_)] = u;
-                duals_.v[l * plane + cell(i, j, stride_)] = v;
+                duals_.u(k, i, j) = u;
+                duals_.v(l, i, j) = v;
                 gain += static_cast<double>(u) + v;
             }
-            leader_[pair] += gain;
+            leader_(i, j) += gain;
         }
     }
 }
 
 void Sweeps::give_back_leaders() {
     if (n_ == 1) return;
-    const std::size_t plane = area(n_, stride_);
     for (int i = 0; i < n_; ++i) {
         for (int j = 0; j < n_; ++j) {
-            const std::size_t pair = cell(i, j, n_);
-            if (forbidden_[pair]) continue;
-            const float share = static_cast<float>(leader_[pair] / (n_ - 1));
+            if (is_forbidden(i, j)) continue;
+            const float share = static_cast<float>(leader_(i, j) / (n_ - 1));
             for (int k = 0; k < n_; ++k) {
-                if (k != i) duals_.u[k * plane + cell(i, j, stride_)] -= share;
+                if (k != i) duals_.u(k, i, j) -= share;
             }
-            leader_[pair] = 0.0;
+            leader_(i, j) = 0.0;
         }
     }
 }
@@ -249,10 +236,11 @@ void Sweeps::give_back_leaders() {
 bool Sweeps::sweep(Stop& stop, bool redistribute) {
     order_.clear();
     for (int pair = 0; pair < n_ * n_; ++pair) {
-        if (!forbidden_[pair]) order_.push_back(pair);
+        if (!forbidden()[pair]) order_.push_back(pair);
     }
     // Pairs with a small leader need the costs that they share with others most, so they choose first.
-    std::stable_sort(order_.begin(), order_.end(), [this](int x, int y) { return leader_[x] < leader_[y]; });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&leader = reduced_leader()](int x, int y) { return leader[x] < leader[y]; });
     if (redistribute) give_back_leaders();
     const int step = batch_size();
     for (std::size_t first = 0; first < order_.size(); first += step) {
@@ -265,69 +253,57 @@ bool Sweeps::sweep(Stop& stop, bool redistribute) {
 bool Sweeps::visit(const int* batch, int count, Stop& stop) {
     pool_.run(count, [&](int index, int worker) {
         if (stop()) return;
-        const int pair = batch[index];
+        const int i = batch[index] / n_, j = batch[index] % n_;
         SubproblemLap& w = workspaces_[worker];
-        solve_pair({&problem_, duals_.u.data(), duals_.v.data(), previous_.data() + area(pair, n_), batch, count,
-                    pair / n_, pair % n_},
-                   w);
-        float* found = found_.data() + area(index, 2) * n_;
-        w.row_dual[pair / n_] = w.column_dual[pair % n_] = 0.0f;
-        for (int k = 0; k < n_; ++k) {
-            found[k] = w.row_dual[k];
-            found[n_ + k] = w.column_dual[k];
-        }
+        solve_pair({&problem_, &duals_, previous_.row(i, j), batch, count, i, j}, w);
+        w.row_dual[i] = w.column_dual[j] = 0.0f;
+        std::copy_n(w.row_dual.begin(), n_, found_.row(index, 0));
+        std::copy_n(w.column_dual.begin(), n_, found_.row(index, 1));
     });
     if (stop()) return false;
-    const std::size_t plane = area(n_, stride_);
     pool_.run(count, [&](int index, int) {
-        const int pair = batch[index];
-        const std::size_t own = cell(pair / n_, pair % n_, stride_);
-        const float* found = found_.data() + area(index, 2) * n_;
+        const int i = batch[index] / n_, j = batch[index] % n_;
+        const float *u = found_.row(index, 0), *v = found_.row(index, 1);
         double gain = 0.0;
         for (int k = 0; k < n_; ++k) {
-            duals_.u[k * plane + own] += found[k];
-            duals_.v[k * plane + own] += found[n_ + k];
-            gain += static_cast<double>(found[k]) + found[n_ + k];
+            duals_.u(k, i, j) += u[k];
+            duals_.v(k, i, j) += v[k];
+            gain += static_cast<double>(u[k]) + v[k];
         }
-        leader_[pair] += gain;
+        leader_(i, j) += gain;
     });
     return true;
 }
 
 std::vector<double> Sweeps::charged_leaders() {
-    std::vector<double> leaders(area(n_, n_), kInfinity);
+    Grid<double, 2> leaders({n_, n_}, kInfinity);
     pool_.run(n_, [&](int i, int worker) {
         for (int j = 0; j < n_; ++j) {
-            const std::size_t pair = cell(i, j, n_);
-            if (forbidden_[pair]) continue;
-            leaders[pair] = charged_leader({&problem_, duals_.u.data(), duals_.v.data(), nullptr, nullptr, 0, i, j},
-                                           workspaces_[worker]);
+            if (is_forbidden(i, j)) continue;
+            leaders(i, j) = charged_leader({&problem_, &duals_, nullptr, nullptr, 0, i, j}, workspaces_[worker]);
         }
     });
-    return leaders;
+    return leaders.values;
 }
 
 Stage Sweeps::stage(float factor) const {
-    const std::size_t pairs = area(n_, n_);
-    Stage stage{.n = n_,
-                .u = std::vector<float>(pairs * n_, 0.0f),
-                .v = std::vector<float>(pairs * n_, 0.0f),
-                .beta = {},
-                .forbidden = forbidden_};
-    for (std::size_t line = 0; line < pairs; ++line) {
-        for (int j = 0; j < n_; ++j) {
-            if (is_forbidden(static_cast<int>(line % n_), j)) continue;
-            stage.u[line * n_ + j] = duals_.u[line * stride_ + j] * factor;
-            stage.v[line * n_ + j] = duals_.v[line * stride_ + j] * factor;
+    Grid<float, 3> u({n_, n_, n_}), v(u);
+    for (int k = 0; k < n_; ++k) {
+        for (int i = 0; i < n_; ++i) {
+            for (int j = 0; j < n_; ++j) {
+                if (is_forbidden(i, j)) continue;
+                u(k, i, j) = duals_.u(k, i, j) * factor;
+                v(k, i, j) = duals_.v(k, i, j) * factor;
+            }
         }
     }
-    return stage;
+    return {.n = n_, .u = std::move(u.values), .v = std::move(v.values), .beta = {}, .forbidden = forbidden()};
 }
 
 void Sweeps::close() {
-    std::vector<double> leader = leader_;
+    std::vector<double> leader = reduced_leader();
     for (std::size_t pair = 0; pair < leader.size(); ++pair) {
-        if (forbidden_[pair]) leader[pair] = kInfinity;
+        if (forbidden()[pair]) leader[pair] = kInfinity;
     }
     const LeaderDuals duals = solve_leader(std::move(leader), n_);
     assignment_ = duals.assignment;
@@ -338,7 +314,7 @@ void Sweeps::close() {
         if (is_forbidden(i, assignment_[i])) return;
     }
     for (int i = 0; i < n_; ++i) {
-        for (int j = 0; j < n_; ++j) leader_[cell(i, j, n_)] -= duals.alpha[i] + duals.beta[j];
+        for (int j = 0; j < n_; ++j) leader_(i, j) -= duals.alpha[i] + duals.beta[j];
     }
 }
 

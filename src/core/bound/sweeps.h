@@ -40,20 +40,20 @@ class Sweeps {
     std::vector<double> charged_leaders();
 
     void forbid(int i, int j);
-    bool is_forbidden(int i, int j) const { return forbidden_[cell(i, j, n_)]; }
+    bool is_forbidden(int i, int j) const { return forbidden_(i, j); }
 
     // The duals, times a factor, for `prove`; zero where a pair is forbidden.
     Stage stage(float factor) const;
 
     double bound() const { return bound_; }
-    const std::vector<double>& reduced_leader() const { return leader_; }  // after close(): pair bound - bound
+    const std::vector<double>& reduced_leader() const { return leader_.values; }  // after close(): pair bound - bound
     const std::vector<int>& leader_assignment() const { return assignment_; }
     const Duals& duals() const { return duals_; }
-    const std::vector<std::uint8_t>& forbidden() const { return forbidden_; }
+    const std::vector<std::uint8_t>& forbidden() const { return forbidden_.values; }
     // The assignment found in the subproblem of every pair at its last visit, n x n x n: the columns to try first.
     // Entries of n mean none.
-    const std::vector<std::uint16_t>& assignments() const { return previous_; }
-    void start_assignments(std::vector<std::uint16_t> assignments) { previous_ = std::move(assignments); }
+    const std::vector<std::uint16_t>& assignments() const { return previous_.values; }
+    void start_assignments(std::vector<std::uint16_t> assignments) { previous_.values = std::move(assignments); }
 
  private:
     void give_back_leaders();
@@ -63,15 +63,15 @@ class Sweeps {
     int batch_size() const { return n_ < 64 ? 1 : 16; }
 
     const ScaledProblem& problem_;
-    int n_, stride_;
+    int n_;
     Duals duals_;
-    std::vector<std::uint8_t> forbidden_;
-    std::vector<std::uint16_t> previous_;
-    std::vector<double> leader_;
+    Grid<std::uint8_t, 2> forbidden_;
+    Grid<std::uint16_t, 3> previous_;
+    Grid<double, 2> leader_;
     std::vector<int> assignment_, order_;
     double bound_;
     ThreadPool& pool_;
-    std::vector<float> found_;               // duals of a batch
+    Grid<float, 3> found_;                   // duals of a batch: of the rows, of the columns
     std::vector<SubproblemLap> workspaces_;  // one a worker
 };
 

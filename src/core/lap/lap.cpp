@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {

@@ -1,7 +1,7 @@
 // Shortest augmenting paths by Dijkstra's method on the reduced costs (Jonker & Volgenant 1987, section 3).
 #include <algorithm>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {

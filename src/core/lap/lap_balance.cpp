@@ -3,7 +3,7 @@
 // middle.
 #include <algorithm>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {

@@ -2,7 +2,7 @@
 // baseline of the paper. The duals move at every step of the search, as in the textbooks.
 #include <algorithm>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "lap/lap_work.h"
 
 namespace blindmatch {

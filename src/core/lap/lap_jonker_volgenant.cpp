@@ -1,7 +1,7 @@
 // Jonker & Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment problems", 1987.
 #include <algorithm>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/simd.h"
 #include "lap/lap_work.h"
 

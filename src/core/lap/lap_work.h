@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 
 namespace blindmatch {
 
@@ -13,7 +13,7 @@ struct LapMatrix {
     const double* data;
     int n;
 
-    const double* row(int i) const { return data + area(i, n); }
+    const double* row(int i) const { return data + static_cast<std::size_t>(i) * n; }
     double operator()(int i, int j) const { return row(i)[j]; }
 };
 

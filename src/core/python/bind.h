@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 
 namespace blindmatch {}
 namespace nb = nanobind;

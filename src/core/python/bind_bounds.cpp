@@ -179,7 +179,7 @@ void bind_bounds(nb::module_& m) {
            CoreBudget budget) {
             const int n = in_range("n", static_cast<int>(linear.shape(0)), 1);
             thread_count(threads);
-            const std::size_t side = area(n, n);
+            const std::size_t side = Shape<2>(n, n).size();
             if (linear.shape(1) != linear.shape(0) || forbidden.shape(0) != linear.shape(0) ||
                 forbidden.shape(1) != linear.shape(0) || pairs.shape(0) != side || pairs.shape(1) != side)
                 throw nb::value_error("pairs, linear and forbidden do not fit each other");
@@ -235,9 +235,8 @@ void bind_bounds(nb::module_& m) {
             in_range("count", count, 0, 10'000);  // nothing stops it
             nb::gil_scoped_release release;
             ThreadPool pool(1);
-            const auto all = area(problem.n, problem.n);
             Stop total;
-            Bounder bounder(problem, std::vector<std::uint8_t>(all, 0), nullptr, pool, total);
+            Bounder bounder(problem, std::vector<std::uint8_t>(problem.linear.values.size()), nullptr, pool, total);
             std::vector<double> seconds;
             const std::clock_t start = std::clock();
             for (int sweep = 0; sweep < count && bounder.sweep(total); ++sweep) {

@@ -21,15 +21,15 @@
 namespace {
 
 template <class T, class Array>
-std::vector<T> copy_of(const Array& matrix, int n, const char* name) {
+Grid<T, 2> copy_of(const Array& matrix, int n, const char* name) {
     if (matrix.shape(0) != static_cast<std::size_t>(n) || matrix.shape(1) != matrix.shape(0))
         throw std::invalid_argument(std::string(name) + ": expected a square matrix, all of one size");
-    return {matrix.data(), matrix.data() + matrix.size()};
+    return {{n, n}, {matrix.data(), matrix.data() + matrix.size()}};
 }
 
-double largest(const std::vector<double>& values) {
+double largest(const Grid<double, 2>& matrix) {
     double most = 0.0;
-    for (const double x : values) most = std::isnan(x) ? INFINITY : std::max(most, std::abs(x));
+    for (const double x : matrix.values) most = std::isnan(x) ? INFINITY : std::max(most, std::abs(x));
     return most;
 }
 
@@ -66,7 +66,7 @@ void bind_problem(nb::module_& m) {
                         {copy_of<double>(source, n, "source"), copy_of<double>(target, n, "target")});
                 problem.linear = copy_of<double>(linear, n, "linear");
                 problem.constant = constant;
-                if (forbidden) problem.forbidden = copy_of<std::uint8_t>(*forbidden, n, "forbidden");
+                if (forbidden) problem.forbidden = copy_of<std::uint8_t>(*forbidden, n, "forbidden").values;
                 refuse_huge(problem);
                 new (self) Problem(std::move(problem));
             },
@@ -108,7 +108,7 @@ void bind_lap(nb::module_& m) {
 }
 
 void refuse_taken(HahnGrant& ascent) {
-    if (ascent.duals().u.empty()) throw std::invalid_argument("the duals were taken, which ended the ascent");
+    if (ascent.duals().u.values.empty()) throw std::invalid_argument("the duals were taken, which ended the ascent");
 }
 
 void bind_hahn_grant(nb::module_& m) {
@@ -132,7 +132,7 @@ void bind_hahn_grant(nb::module_& m) {
             "offer",
             [](HahnGrant& self, const Indices& permutation) {
                 Problem any;  // every pair is allowed
-                any.n = self.duals().n;
+                any.n = self.size();
                 if (!is_feasible(any, to_vector(permutation)))
                     throw std::invalid_argument("permutation: expected a permutation of the problem's size");
                 self.offer(permutation.data());
@@ -148,9 +148,9 @@ void bind_hahn_grant(nb::module_& m) {
             "take_duals",
             [](HahnGrant& self) {
                 refuse_taken(self);
-                const int n = self.duals().n;
-                return HahnGrantStage{n, std::move(self.duals().u), std::move(self.duals().v), self.column_duals(),
-                                      std::vector<std::uint8_t>(area(n, n), 0)};
+                auto& [u, v] = self.duals();
+                return HahnGrantStage{self.size(), std::move(u.values), std::move(v.values), self.column_duals(),
+                                      std::vector<std::uint8_t>(Shape<2>(self.size(), self.size()).size())};
             },
             "The duals, without a copy: the ascent ends with this.");
 }

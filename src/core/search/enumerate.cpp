@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/index.h"
+#include "base/grid.h"
 
 namespace blindmatch {
 namespace {
@@ -22,18 +22,19 @@ double rounding_margin(const Problem& problem) {
         return most;
     };
     const double n = problem.n;
-    double scale = largest(&problem.constant, 1) + n * largest(problem.linear.data(), problem.linear.size());
+    double scale = largest(&problem.constant, 1) + n * largest(problem.linear.row(0), problem.linear.values.size());
     for (const Factor& f : problem.factors) {
-        scale += n * n * largest(f.source.data(), f.source.size()) * largest(f.target.data(), f.target.size());
+        scale +=
+            n * n * largest(f.source.row(0), f.source.values.size()) * largest(f.target.row(0), f.target.values.size());
     }
     return exact && 4 * scale < 0x1p53 ? 0.0 : 1e-13 * scale;
 }
 
 // rest[d][i][j]: at most half of what (i, j) and the rows from d on, except i, can cost one another, whatever their
 // columns. Half, because each of the two rows counts its part.
-std::vector<std::vector<double>> rest_bounds(const Problem& problem) {
+Grid<double, 3> rest_bounds(const Problem& problem) {
     const int n = problem.n;
-    std::vector<std::vector<double>> rest(n + 1, std::vector<double>(area(n, n), 0.0));
+    Grid<double, 3> rest({n + 1, n, n});
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
             for (int d = n - 1; d >= 0; --d) {
@@ -41,7 +42,7 @@ std::vector<std::vector<double>> rest_bounds(const Problem& problem) {
                 for (int l = 0; l < n && d != i; ++l) {
                     if (l != j && problem.allowed(d, l)) least = std::min(least, problem.pair_cost(i, j, d, l) / 2);
                 }
-                rest[d][i * n + j] = rest[d + 1][i * n + j] + least;
+                rest(d, i, j) = rest(d + 1, i, j) + least;
             }
         }
     }
@@ -51,7 +52,7 @@ std::vector<std::vector<double>> rest_bounds(const Problem& problem) {
 struct Shared {
     const Problem& problem;
     const double margin;
-    const std::vector<std::vector<double>> rest;
+    const Grid<double, 3> rest;
     Stop& stop;
     Incumbent incumbent;
 };
@@ -66,8 +67,8 @@ class Search {
           task_(task),
           permutation_(n_),
           used_(n_, 0),
-          own_(n_ + 1, std::vector<double>(area(n_, n_))) {
-        own_[0] = problem_.linear;
+          own_({n_ + 1, n_, n_}) {
+        std::ranges::copy(problem_.linear.values, own_.row(0));
     }
 
     // False if the clock cut it short.
@@ -86,20 +87,22 @@ class Search {
         permutation_[d] = j;
         used_[j] = 1;
         for (int i = d + 1; i < n_; ++i) {
+            const double* before = own_.row(d, i);
+            double* after = own_.row(d + 1, i);
             for (int l = 0; l < n_; ++l) {
-                if (!used_[l]) own_[d + 1][i * n_ + l] = own_[d][i * n_ + l] + problem_.pair_cost(d, j, i, l);
+                if (!used_[l]) after[l] = before[l] + problem_.pair_cost(d, j, i, l);
             }
         }
-        return cost + own_[d][d * n_ + j];
+        return cost + own_(d, d, j);
     }
 
     // No completion costs less than this: each row from d on takes its best free column, without regard to the others.
     double bound(int d, double cost) const {
         for (int i = d; i < n_; ++i) {
+            const double *own = own_.row(d, i), *rest = shared_.rest.row(d, i);
             double least = INFINITY;
             for (int j = 0; j < n_; ++j) {
-                if (used_[j] || !problem_.allowed(i, j)) continue;
-                least = std::min(least, own_[d][i * n_ + j] + shared_.rest[d][i * n_ + j]);
+                if (!used_[j] && problem_.allowed(i, j)) least = std::min(least, own[j] + rest[j]);
             }
             cost += least;
         }
@@ -136,7 +139,7 @@ class Search {
     const std::int64_t task_;
     std::vector<int> permutation_;
     std::vector<char> used_;
-    std::vector<std::vector<double>> own_;
+    Grid<double, 3> own_;
     std::int64_t nodes_ = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/problem.h"
 #include "base/simd.h"
 #include "base/stop.h"
@@ -58,7 +58,7 @@ BLINDMATCH_INLINE void accumulate_body(Real* row, Real scale, const Real* weight
     constexpr int width = Simd<Real>::width;
     for (int s = 0; s < stride; s += width) {
         Vector<Real> sum = {};
-        for (int k = 0; k < n; ++k) sum += weight[k] * load(matrix + cell(k, s, stride));
+        for (int k = 0; k < n; ++k) sum += weight[k] * load(matrix + static_cast<std::size_t>(k) * stride + s);
         store(row + s, load(row + s) + scale * sum);
     }
 }
@@ -87,7 +87,7 @@ BLINDMATCH_INLINE Swap<Real> best_body(const Real* delta, const Real* expiry, Re
     for (int s = 0; s < stride; s += width) {
         Vector<Real> value = infinity, row = {}, index = {};
         for (int r = 0; r < std::min(n, s + width) - 1; ++r, index += Real(1)) {
-            const std::size_t at = cell(r, s, stride);
+            const std::size_t at = static_cast<std::size_t>(r) * stride + s;
             Vector<Real> v = load(delta + at);
             if (expiry) v = v < aspiration ? v : (load(expiry + at) <= tick ? v : infinity);
             row = v < value ? index : row;
@@ -121,51 +121,44 @@ class SwapTable {
  public:
     explicit SwapTable(const Problem& problem)
         : problem_(&problem), n_(problem.n), stride_(padded(problem.n)), permutation_(n_), exact_(exact(problem)) {
-        const std::size_t size = area(n_, stride_);
+        const AlignedGrid<Real, 2> empty({n_, stride_});
         for (const Factor& factor : problem.factors) {
-            Pair pair{is_symmetric(factor.source, n_), AlignedVector<Real>(size), AlignedVector<Real>(size)};
-            for (int i = 0; i < n_; ++i) {
-                std::copy_n(factor.source.data() + area(i, n_), n_, pair.source.data() + at(i, 0));
-            }
-            pairs_.push_back(std::move(pair));
+            pairs_.push_back({is_symmetric(factor.source, n_), empty, empty});
+            for (int i = 0; i < n_; ++i) std::copy_n(factor.source.row(i), n_, pairs_.back().source.row(i));
         }
-        gain_.assign(size, 0);
-        delta_.assign(size, std::numeric_limits<Real>::infinity());
+        gain_ = empty;
+        delta_ = AlignedGrid<Real, 2>({n_, stride_}, std::numeric_limits<Real>::infinity());
         diagonal_.assign(stride_, 0);
-        a_.assign(area(static_cast<int>(pairs_.size()), stride_), 0);
-        b_.assign(a_.size(), 0);
+        a_.assign(pairs_.size() * stride_, 0);
+        b_ = a_;
     }
 
     // O(n^3). False if `stop` cut it short: the table is then not usable.
     bool reset(const std::vector<int>& permutation, Stop& stop) {
         permutation_ = permutation;
         for (std::size_t f = 0; f < pairs_.size(); ++f) {
-            const std::vector<double>& target = problem_->factors[f].target;
             for (int q = 0; q < n_; ++q) {
                 if ((q & 63) == 0 && stop()) return false;
-                const double* row = target.data() + area(permutation_[q], n_);
-                for (int k = 0; k < n_; ++k) pairs_[f].target[at(q, k)] = static_cast<Real>(row[permutation_[k]]);
+                const double* row = problem_->factors[f].target.row(permutation_[q]);
+                for (int k = 0; k < n_; ++k) pairs_[f].target(q, k) = static_cast<Real>(row[permutation_[k]]);
             }
         }
         for (int r = 0; r < n_; ++r) {
             if ((r & 15) == 0 && stop()) return false;
-            Real* gain = gain_.data() + at(r, 0);
-            for (int q = 0; q < n_; ++q) {
-                gain[q] = static_cast<Real>(problem_->linear[area(r, n_) + permutation_[q]]);
-            }
+            Real* gain = gain_.row(r);
+            for (int q = 0; q < n_; ++q) gain[q] = static_cast<Real>(problem_->linear(r, permutation_[q]));
             for (const Pair& pair : pairs_) {
                 // Rows k of the target instead of columns k: the sign differs where it is antisymmetric.
-                const Real* source = pair.source.data() + at(r, 0);
-                swap_delta::accumulate(gain, pair.symmetric ? Real(2) : Real(-2), source, pair.target.data(), n_,
-                                       stride_);
+                const Real scale = pair.symmetric ? Real(2) : Real(-2);
+                swap_delta::accumulate(gain, scale, pair.source.row(r), pair.target.row(0), n_, stride_);
             }
         }
-        for (int r = 0; r < n_; ++r) diagonal_[r] = gain_[at(r, r)];
+        for (int r = 0; r < n_; ++r) diagonal_[r] = gain_(r, r);
         for (int r = 0; r < n_; ++r) refresh(r);
         if (!exact_) {
             // Products of denormal numbers are off by half of the smallest number each, whatever their size.
             noise_ = 8 * (n_ + 1) * static_cast<Real>(pairs_.size()) * std::numeric_limits<Real>::denorm_min();
-            for (const Real x : gain_)
+            for (const Real x : gain_.values)
                 noise_ = std::max(noise_, 64 * std::numeric_limits<Real>::epsilon() * std::abs(x));
         }
         return true;
@@ -175,20 +168,20 @@ class SwapTable {
     void swap(int u, int v) {
         Real *a = a_.data(), *b = b_.data();
         for (Pair& pair : pairs_) {
-            const Real *su = pair.source.data() + at(u, 0), *sv = pair.source.data() + at(v, 0);
-            Real *tu = pair.target.data() + at(u, 0), *tv = pair.target.data() + at(v, 0);
+            const Real *su = pair.source.row(u), *sv = pair.source.row(v);
+            Real *tu = pair.target.row(u), *tv = pair.target.row(v);
             for (int k = 0; k < stride_; ++k) a[k] = 2 * (su[k] - sv[k]), b[k] = tv[k] - tu[k];
             for (int k = 0; k < stride_; ++k) diagonal_[k] += a[k] * b[k];
             std::swap_ranges(tu, tu + stride_, tv);
-            for (int k = 0; k < n_; ++k) std::swap(pair.target[at(k, u)], pair.target[at(k, v)]);
+            for (int k = 0; k < n_; ++k) std::swap(pair.target(k, u), pair.target(k, v));
             a += stride_, b += stride_;
         }
         const int rows = static_cast<int>(pairs_.size());
-        swap_delta::update(gain_.data(), delta_.data(), a_.data(), b_.data(), rows, n_, stride_);
-        for (int r = 0; r < n_; ++r) std::swap(gain_[at(r, u)], gain_[at(r, v)]);
+        swap_delta::update(gain_.row(0), delta_.row(0), a_.data(), b_.data(), rows, n_, stride_);
+        for (int r = 0; r < n_; ++r) std::swap(gain_(r, u), gain_(r, v));
         std::swap(permutation_[u], permutation_[v]);
-        diagonal_[u] = gain_[at(u, u)];
-        diagonal_[v] = gain_[at(v, v)];
+        diagonal_[u] = gain_(u, u);
+        diagonal_[v] = gain_(v, v);
         refresh(u);
         refresh(v);
     }
@@ -199,7 +192,7 @@ class SwapTable {
 
     // The best swap among those that are not tabu (expiry <= tick, laid out as the deltas) or that beat `aspiration`.
     swap_delta::Swap<Real> best(const Real* expiry = nullptr, Real tick = 0, Real aspiration = 0) const {
-        return swap_delta::best(delta_.data(), expiry, tick, aspiration, n_, stride_);
+        return swap_delta::best(delta_.row(0), expiry, tick, aspiration, n_, stride_);
     }
 
     // Differences of cost up to this are rounding; zero where the arithmetic is exact.
@@ -213,43 +206,43 @@ class SwapTable {
             for (const double x : values) most = std::max(most, 2 * x == std::rint(2 * x) ? std::abs(x) : INFINITY);
             return most;
         };
-        double bound = 4 * largest(problem.linear);
-        for (const Factor& f : problem.factors) bound += 8.0 * (problem.n + 1) * largest(f.source) * largest(f.target);
+        double bound = 4 * largest(problem.linear.values);
+        for (const Factor& f : problem.factors)
+            bound += 8.0 * (problem.n + 1) * largest(f.source.values) * largest(f.target.values);
         return 4 * bound < std::ldexp(1.0, std::numeric_limits<Real>::digits);
     }
 
  private:
     struct Pair {
         bool symmetric;
-        AlignedVector<Real> source, target;  // target is kept permuted: target[q][k] = target_f[p_q][p_k]
+        AlignedGrid<Real, 2> source, target;  // target is kept permuted: target(q, k) = target_f(p_q, p_k)
     };
-
-    std::size_t at(int r, int s) const { return cell(r, s, stride_); }
 
     // delta(r, .) and delta(., r) from the gains
     void refresh(int r) {
-        const Real own = gain_[at(r, r)];
-        for (int k = 0; k < n_; ++k) a_[k] = gain_[at(r, k)] + gain_[at(k, r)] - own - diagonal_[k];
+        const Real own = gain_(r, r);
+        for (int k = 0; k < n_; ++k) a_[k] = gain_(r, k) + gain_(k, r) - own - diagonal_[k];
         for (const Pair& pair : pairs_) {
             if (!pair.symmetric) continue;
-            const Real *source = pair.source.data() + at(r, 0), *target = pair.target.data() + at(r, 0);
+            const Real *source = pair.source.row(r), *target = pair.target.row(r);
             for (int k = 0; k < n_; ++k) a_[k] += 4 * source[k] * target[k];
         }
         for (int k = 0; k < n_ && !problem_->forbidden.empty(); ++k) {
             const bool ok = problem_->allowed(r, permutation_[k]) && problem_->allowed(k, permutation_[r]);
             if (!ok) a_[k] = std::numeric_limits<Real>::infinity();
         }
-        for (int k = 0; k < r; ++k) delta_[at(k, r)] = a_[k];
-        std::copy(a_.begin() + r + 1, a_.begin() + n_, delta_.begin() + static_cast<std::ptrdiff_t>(at(r, r + 1)));
+        for (int k = 0; k < r; ++k) delta_(k, r) = a_[k];
+        std::copy(a_.begin() + r + 1, a_.begin() + n_, delta_.row(r) + r + 1);
     }
 
     const Problem* problem_;
     int n_, stride_;
     std::vector<int> permutation_;
     std::vector<Pair> pairs_;
-    AlignedVector<Real> gain_, diagonal_, a_, b_;  // diagonal = that of gain; a, b are scratch, a row a pair
+    AlignedGrid<Real, 2> gain_;
+    AlignedVector<Real> diagonal_, a_, b_;  // diagonal = that of gain; a, b are scratch, a row a pair
     // delta(r, s) for r < s < n; +infinity elsewhere and where the swap would use a forbidden pair.
-    AlignedVector<Real> delta_;
+    AlignedGrid<Real, 2> delta_;
     Real noise_ = 0;
     bool exact_;
 };

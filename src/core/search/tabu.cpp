@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "search/swap_delta.h"
 
 namespace blindmatch {
@@ -39,8 +39,8 @@ class Stream {
           index_(index),
           random_(shared.options.seed, static_cast<std::uint64_t>(index)),
           table_(problem_),
-          tabu_(area(n_, n_)),
-          expiry_(area(n_, table_.stride())) {}
+          tabu_({n_, n_}),
+          expiry_({n_, table_.stride()}) {}
 
     SearchResult run() {
         evolve();
@@ -88,19 +88,17 @@ class Stream {
 
     void move(int u, int v) {
         const std::vector<int>& p = table_.permutation();
-        const auto tabu = [&](int i, int j) -> Real& { return tabu_[cell(i, j, n_)]; };
         // Cubed, as in Taillard's own code: mostly short tenures, sometimes very long ones.
         const auto until = [&] {
             const double x = random_.uniform();
             return tick_ + 2 + static_cast<Real>(std::floor(x * x * x * kTenure * n_));
         };
-        tabu(u, p[u]) = until();
-        tabu(v, p[v]) = until();
+        tabu_(u, p[u]) = until();
+        tabu_(v, p[v]) = until();
         table_.swap(u, v);
         for (const int r : {u, v}) {
             for (int k = 0; k < n_; ++k) {
-                const std::size_t at = cell(std::min(r, k), std::max(r, k), table_.stride());
-                expiry_[at] = std::min(tabu(r, p[k]), tabu(k, p[r]));
+                expiry_(std::min(r, k), std::max(r, k)) = std::min(tabu_(r, p[k]), tabu_(k, p[r]));
             }
         }
     }
@@ -111,13 +109,13 @@ class Stream {
         save();
         completed_ = completed_ && usable;
         if (!usable) return false;
-        std::fill(tabu_.begin(), tabu_.end(), Real(0));
-        std::fill(expiry_.begin(), expiry_.end(), Real(0));
+        std::ranges::fill(tabu_.values, Real(0));
+        std::ranges::fill(expiry_.values, Real(0));
         tick_ = 0;
         double cost = local_.cost, lowest = cost;
         bool unsaved = false, go_on = true;
         for (int since = 0; since < kTabuPatience * n_ && (go_on = may_continue()); ++since) {
-            const auto swap = table_.best(expiry_.data(), tick_, static_cast<Real>(lowest - cost) - table_.noise());
+            const auto swap = table_.best(expiry_.row(0), tick_, static_cast<Real>(lowest - cost) - table_.noise());
             if (unsaved && !(swap.delta < 0)) {  // a local optimum: saving it on the way down would be in vain
                 save();
                 cost = lowest = local_.cost;
@@ -228,10 +226,10 @@ class Stream {
     const std::int64_t index_;
     Random random_;
     SwapTable<Real> table_;
-    Real tick_ = 0;               // swaps since the last start, exact in float32 as well
-    std::vector<Real> tabu_;      // tabu[i][j]: i may not return to j before this tick
-    AlignedVector<Real> expiry_;  // expiry[r][s], r < s: the swap is tabu before this tick; laid out as the deltas
-    Member local_;                // the best since the last start
+    Real tick_ = 0;                // swaps since the last start, exact in float32 as well
+    Grid<Real, 2> tabu_;           // tabu(i, j): i may not return to j before this tick
+    AlignedGrid<Real, 2> expiry_;  // expiry(r, s), r < s: the swap is tabu before this tick; laid out as the deltas
+    Member local_;                 // the best since the last start
     std::vector<Member> population_;
     SearchResult best_;
     double strength_ = 0.0;  // of the next renewal: the share of the rows that it moves

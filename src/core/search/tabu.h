@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/problem.h"
 #include "base/stop.h"
 #include "search/two_opt.h"

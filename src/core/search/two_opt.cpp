@@ -128,38 +128,39 @@ std::vector<int> perturbed(const Problem& problem, std::vector<int> permutation,
 }
 
 std::vector<int> gilmore_lawler_start(const Problem& problem, Random& random, Stop& stop) {
-    const std::size_t n = problem.n;
+    const int n = problem.n;
     std::vector<int> columns(n);  // in random order, so that the ties of the assignment favour nobody
     std::iota(columns.begin(), columns.end(), 0);
     random.shuffle(columns);
-    std::vector<double> cost(n * n), row(n), turned(n * n);
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t c = 0; c < n; ++c) {
-            cost[i * n + c] = problem.allowed(i, columns[c]) ? problem.linear[i * n + columns[c]] : INFINITY;
+    Grid<double, 2> cost({n, n}), turned(cost);
+    std::vector<double> row(n);
+    for (int i = 0; i < n; ++i) {
+        for (int c = 0; c < n; ++c) {
+            cost(i, c) = problem.allowed(i, columns[c]) ? problem.linear(i, columns[c]) : INFINITY;
         }
     }
-    const auto sorted_row = [&](const std::vector<double>& matrix, std::size_t i, auto order) {
-        std::copy_n(matrix.begin() + i * n, n, row.begin());
+    const auto sorted_row = [&](const Grid<double, 2>& matrix, int i, auto order) {
+        std::copy_n(matrix.row(i), n, row.begin());
         std::swap(row[i], row[n - 1]);  // the diagonal does not take part
         std::sort(row.begin(), row.end() - 1, order);
     };
     for (const Factor& factor : problem.factors) {
-        for (std::size_t c = 0; c < n; ++c) {
+        for (int c = 0; c < n; ++c) {
             sorted_row(factor.target, columns[c], std::greater<>());
-            for (std::size_t k = 0; k + 1 < n; ++k) turned[k * n + c] = row[k];
+            for (int k = 0; k + 1 < n; ++k) turned(k, c) = row[k];
         }
-        for (std::size_t i = 0; i < n; ++i) {
+        for (int i = 0; i < n; ++i) {
             if (i % 16 == 0 && stop()) return {};
             sorted_row(factor.source, i, std::less<>());
-            for (std::size_t k = 0; k + 1 < n; ++k) {
-                for (std::size_t c = 0; c < n; ++c) cost[i * n + c] += row[k] * turned[k * n + c];
+            for (int k = 0; k + 1 < n; ++k) {
+                for (int c = 0; c < n; ++c) cost(i, c) += row[k] * turned(k, c);
             }
         }
     }
     Lap lap(problem.n);
-    if (!lap.solve(cost.data(), problem.n)) return {};
+    if (!lap.solve(cost.row(0), n)) return {};
     std::vector<int> permutation(n);
-    for (std::size_t i = 0; i < n; ++i) permutation[i] = columns[lap.row_to_col()[i]];
+    for (int i = 0; i < n; ++i) permutation[i] = columns[lap.row_to_col()[i]];
     return permutation;
 }
 

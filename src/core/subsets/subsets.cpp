@@ -7,22 +7,22 @@
 #include <mutex>
 #include <numeric>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/random.h"
 
 namespace blindmatch {
 
-SubsetProblem::SubsetProblem(const double* cost, int n_, int size_) : n(n_), size(size_), stride(padded(n_)) {
-    pair.assign(area(n, stride), 0.0);
-    single.resize(n);
+SubsetProblem::SubsetProblem(const double* cost, int n_, int size_)
+    : n(n_), size(size_), stride(padded(n_)), pair({n, stride}), single(n) {
+    const GridView<const double, 2> given{cost, {n, n}};
     Random random(0x5eed);
     for (int i = 0; i < n; ++i) keys.push_back(random.next());
     for (int i = 0; i < n; ++i) {
-        single[i] = cost[cell(i, i, n)];
+        single[i] = given(i, i);
         largest_single = std::max(largest_single, std::abs(single[i]));
         for (int j = 0; j < i; ++j) {
-            const double both = cost[cell(i, j, n)] + cost[cell(j, i, n)];
-            pair[cell(i, j, stride)] = pair[cell(j, i, stride)] = both;
+            const double both = given(i, j) + given(j, i);
+            pair(i, j) = pair(j, i) = both;
             largest_pair = std::max(largest_pair, std::abs(both));
         }
     }

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/simd.h"
 #include "base/stop.h"
 
@@ -23,11 +23,11 @@ struct SubsetProblem {
     std::uint64_t hash(const Subset& subset) const;  // Zobrist: the exclusive or of the members' keys
     SubsetProblem complement() const;  // the n - size items left out instead; its costs are lower by total()
     double total() const;              // the cost of all n items
-    const double* row(int i) const { return pair.data() + area(i, stride); }
+    const double* row(int i) const { return pair.row(i); }
 
     int n, size, stride;
-    AlignedVector<double> pair;  // cost[i][j] + cost[j][i]; zero diagonal and padding
-    std::vector<double> single;  // cost[i][i]
+    AlignedGrid<double, 2> pair;  // n x stride: cost[i][j] + cost[j][i]; zero diagonal and padding
+    std::vector<double> single;   // cost[i][i]
     std::vector<double> row_largest;
     std::vector<std::uint64_t> keys;
     double largest_pair = 0.0, largest_single = 0.0;

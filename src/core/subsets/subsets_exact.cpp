@@ -12,7 +12,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/scaling.h"
 #include "subsets/subsets.h"
 
@@ -29,10 +29,9 @@ struct Node {
 class SubsetTree {
  public:
     SubsetTree(const SubsetProblem& problem, std::size_t k, const std::vector<Subset>& known)
-        : problem_(problem), n_(problem.n), pool_(k), share_(problem.pair.size()), gain_(n_), value_(n_) {
+        : problem_(problem), n_(problem.n), pool_(k), share_(problem.pair), order_({n_, n_}), gain_(n_), value_(n_) {
         for (const Subset& subset : known) offer(subset);
-        for (std::size_t c = 0; c < share_.size(); ++c) share_[c] = problem.pair[c] / 2;
-        order_.resize(area(n_, n_));
+        for (double& share : share_.values) share /= 2;
     }
 
     SubsetResult run(Stop& stop) {
@@ -84,11 +83,9 @@ class SubsetTree {
         pool_.offer(problem_, subset);
     }
 
-    double* share(int i) { return share_.data() + area(i, problem_.stride); }
-
     // An upper bound on the rounding error of any bound or cost below: depth of the sums times the sum of magnitudes.
     void set_rounding() {
-        const double largest = std::max(problem_.largest_pair, largest_magnitude(share_));
+        const double largest = std::max(problem_.largest_pair, largest_magnitude(share_.values));
         const double p = problem_.size;
         rounding_ = 8 * (p + 4) * std::numeric_limits<double>::epsilon() * p * (problem_.largest_single + p * largest);
     }
@@ -97,18 +94,18 @@ class SubsetTree {
     void improve_split(Stop& stop) {
         const int p = problem_.size;
         set_rounding();
-        AlignedVector<double> best = share_;
+        AlignedGrid<double, 2> best = share_;
         double best_bound = -INFINITY, step = 1.0;
         std::vector<std::vector<int>> chosen(n_);
         std::vector<int> row(n_), items(n_);
-        std::vector<char> picked(area(n_, n_));
+        Grid<char, 2> picked({n_, n_});
         for (int t = 0, stalled = 0; t < subgradient_steps && step > 1e-3 && !stop(); ++t) {
             for (int i = 0; i < n_; ++i) {
                 row.clear();
                 for (int j = 0; j < n_; ++j) {
                     if (j != i) row.push_back(j);
                 }
-                const double* s = share(i);
+                const double* s = share_.row(i);
                 std::nth_element(row.begin(), row.begin() + (p - 2), row.end(),
                                  [s](int a, int b) { return s[a] < s[b]; });
                 chosen[i].assign(row.begin(), row.begin() + (p - 1));
@@ -127,23 +124,23 @@ class SubsetTree {
             if (bound > best_bound) best_bound = bound, best = share_;
             if (bound >= pool_.worst() - rounding_) break;
 
-            std::fill(picked.begin(), picked.end(), 0);
+            std::ranges::fill(picked.values, 0);
             for (int s = 0; s < p; ++s) {
-                for (const int j : chosen[items[s]]) picked[cell(items[s], j, n_)] = 1;
+                for (const int j : chosen[items[s]]) picked(items[s], j) = 1;
             }
             std::int64_t norm = 0;
             for (int i = 0; i < n_; ++i) {
-                for (int j = 0; j < i; ++j) norm += picked[i * n_ + j] != picked[j * n_ + i];
+                for (int j = 0; j < i; ++j) norm += picked(i, j) != picked(j, i);
             }
             if (norm == 0) break;  // the choices agree: this is an optimal subset, and the bound is its cost
             const double target = std::isfinite(pool_.worst()) ? pool_.worst() : bound + problem_.largest_pair;
             const double length = step * (target - bound) / static_cast<double>(norm);
             for (int i = 0; i < n_; ++i) {
                 for (int j = 0; j < i; ++j) {
-                    const int sign = picked[i * n_ + j] - picked[j * n_ + i];
+                    const int sign = picked(i, j) - picked(j, i);
                     if (sign == 0) continue;
-                    share(i)[j] += sign * length;
-                    share(j)[i] = problem_.row(i)[j] - share(i)[j];
+                    share_(i, j) += sign * length;
+                    share_(j, i) = problem_.pair(i, j) - share_(i, j);
                 }
             }
         }
@@ -153,9 +150,9 @@ class SubsetTree {
     void sort_rows() {
         set_rounding();
         for (int i = 0; i < n_; ++i) {
-            int* order = order_.data() + area(i, n_);
+            int* order = order_.row(i);
             std::iota(order, order + n_, 0);
-            const double* s = share(i);
+            const double* s = share_.row(i);
             std::sort(order, order + n_, [s](int a, int b) { return s[a] < s[b]; });
         }
     }
@@ -210,8 +207,8 @@ class SubsetTree {
     }
 
     double cheapest(int i, int count, const std::vector<char>& state) const {
-        const int* order = order_.data() + area(i, n_);
-        const double* s = share_.data() + area(i, problem_.stride);
+        const int* order = order_.row(i);
+        const double* s = share_.row(i);
         double sum = 0.0;
         for (int t = 0; count > 0; ++t) {
             const int j = order[t];
@@ -251,8 +248,8 @@ class SubsetTree {
     const SubsetProblem& problem_;
     const int n_;
     SubsetPool pool_;
-    AlignedVector<double> share_;
-    std::vector<int> order_;  // row i: the other items by ascending share[i][.]
+    AlignedGrid<double, 2> share_;
+    Grid<int, 2> order_;  // row i: the other items by ascending share[i][.]
     std::vector<double> gain_, value_;
     std::vector<int> in_, open_;
     std::vector<Node> heap_;  // best bound first

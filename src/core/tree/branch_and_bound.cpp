@@ -13,7 +13,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/thread_pool.h"
 #include "tree/tree_node.h"
 
@@ -178,7 +178,7 @@ class Tree {
         const std::shared_ptr<const BranchedNode> parent(counted, &counted->node);
         for (int other = 0; other < n; ++other) {
             const int i = is_row ? line : other, j = is_row ? other : line;
-            const double b = pair_bound[cell(i, j, n)];
+            const double b = pair_bound[static_cast<std::size_t>(i) * n + j];
             const int original = is_row ? parent->columns[other] : parent->rows[other];
             const bool skip = std::any_of(skipped.begin(), skipped.end(),
                                           [original](const SkippedChild& child) { return child.skipped == original; });

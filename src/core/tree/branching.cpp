@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/scaling.h"
 
 namespace blindmatch {
@@ -15,16 +15,16 @@ constexpr double kSidePower = 4.0;
 constexpr double kEqual = 1e-3;  // relative difference of scores that means nothing
 
 // How uneven the costs of one side are: standard deviation over mean, counted from the smallest entry.
-double unevenness(const std::vector<double>& matrix, int n) {
+double unevenness(const Grid<double, 2>& matrix, int n) {
     double smallest = kInfinity, sum = 0.0, squares = 0.0;
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < n; ++k) {
-            if (i != k) smallest = std::min(smallest, matrix[cell(i, k, n)]);
+            if (i != k) smallest = std::min(smallest, matrix(i, k));
         }
     }
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < n; ++k) {
-            const double x = i != k ? matrix[cell(i, k, n)] - smallest : 0.0;
+            const double x = i != k ? matrix(i, k) - smallest : 0.0;
             sum += x;
             squares += x * x;
         }
@@ -52,8 +52,7 @@ class SymmetrySearch {
             std::vector<double> line;
             for (const Factor& f : problem.factors) {
                 const std::size_t begin = line.size();
-                const std::vector<double>& matrix = side(f);
-                line.insert(line.end(), matrix.begin() + area(i, n_), matrix.begin() + area(i + 1, n_));
+                line.insert(line.end(), side(f).row(i), side(f).row(i) + n_);
                 std::sort(line.begin() + begin, line.end());
             }
             sorted_.push_back(std::move(line));
@@ -71,7 +70,7 @@ class SymmetrySearch {
     }
 
  private:
-    const std::vector<double>& side(const Factor& f) const { return of_rows_ ? f.source : f.target; }
+    const Grid<double, 2>& side(const Factor& f) const { return of_rows_ ? f.source : f.target; }
 
     // Finds symmetries that keep `fixed` and move the first point of an orbit; returns these points.
     std::vector<int> moved_points(const std::vector<int>& fixed) {
@@ -114,10 +113,10 @@ class SymmetrySearch {
     bool same_line(int i, int to) const {
         if (sorted_[i] != sorted_[to]) return false;
         for (int other = 0; other < n_; ++other) {
-            const std::size_t a = of_rows_ ? cell(i, other, n_) : cell(other, i, n_);
-            const std::size_t b = of_rows_ ? cell(to, other, n_) : cell(other, to, n_);
-            if (problem_.linear[a] != problem_.linear[b]) return false;
-            if (!problem_.forbidden.empty() && problem_.forbidden[a] != problem_.forbidden[b]) return false;
+            const auto [row, column] = of_rows_ ? std::pair(i, other) : std::pair(other, i);
+            const auto [to_row, to_column] = of_rows_ ? std::pair(to, other) : std::pair(other, to);
+            if (problem_.linear(row, column) != problem_.linear(to_row, to_column)) return false;
+            if (problem_.allowed(row, column) != problem_.allowed(to_row, to_column)) return false;
         }
         return true;
     }
@@ -128,7 +127,7 @@ class SymmetrySearch {
         for (const Factor& f : problem_.factors) {
             for (int before = 0; before < at; ++before) {
                 const int k = order_[before];
-                if (side(f)[cell(i, k, n_)] != side(f)[cell(to, image_[k], n_)]) return false;
+                if (side(f)(i, k) != side(f)(to, image_[k])) return false;
             }
         }
         return same_line(i, to);
@@ -172,9 +171,11 @@ Branching::Branching(const Problem& problem, const std::vector<Symmetry>& symmet
     : symmetries_(symmetries), n_(problem.n) {
     for (std::vector<std::uint8_t>& busy : busy_) busy.assign(n_, 0);
     for (const Factor& f : problem.factors) {
-        for (std::size_t at = 0; at < f.source.size(); ++at) {
-            if (f.source[at] != 0.0) busy_[0][at / n_] = 1;
-            if (f.target[at] != 0.0) busy_[1][at / n_] = 1;
+        for (int i = 0; i < n_; ++i) {
+            for (int k = 0; k < n_; ++k) {
+                if (f.source(i, k) != 0.0) busy_[0][i] = 1;
+                if (f.target(i, k) != 0.0) busy_[1][i] = 1;
+            }
         }
     }
     // Fixing members of the more uneven side, one after the other, raises the bounds most: switching sides can cost a
@@ -216,6 +217,7 @@ std::vector<SkippedChild> Branching::find_skipped(const BranchedNode& node, bool
 std::pair<int, bool> Branching::choose_line(const BranchedNode& node, const std::vector<double>& pair_bound,
                                             double bound, double target) const {
     const int n = static_cast<int>(node.rows.size());
+    const GridView<const double, 2> bounds{pair_bound.data(), {n, n}};
     std::pair<int, bool> best{0, true};
     double best_score = kInfinity;
     bool best_busy = false;
@@ -227,7 +229,7 @@ std::pair<int, bool> Branching::choose_line(const BranchedNode& node, const std:
             double score = 0.0;
             for (int y = 0; y < n; ++y) {
                 if (!needed[side == 0 ? node.columns[y] : node.rows[y]]) continue;
-                const double b = pair_bound[side == 0 ? cell(x, y, n) : cell(y, x, n)];
+                const double b = side == 0 ? bounds(x, y) : bounds(y, x);
                 if (b < target) score += weight((target - b) / gap);
             }
             score *= side_penalty_[side];

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "bound/bounder.h"
 #include "search/two_opt.h"
 
@@ -17,13 +17,14 @@ std::vector<int> without(const std::vector<int>& values, int position) {
 
 // Drops plane `drop`, row `row` and column `column` of an n x n x n array.
 std::vector<float> without_pair(const std::vector<float>& values, int n, int drop, int row, int column) {
+    const GridView<const float, 3> lines{values.data(), {n, n, n}};
     std::vector<float> rest;
-    rest.reserve(area(n - 1, n - 1) * (n - 1));
+    rest.reserve(values.size());
     for (int k = 0; k < n; ++k) {
         if (k == drop) continue;
         for (int i = 0; i < n; ++i) {
             if (i == row) continue;
-            const float* line = values.data() + cell(k, i, n) * n;
+            const float* line = lines.row(k, i);
             rest.insert(rest.end(), line, line + column);
             rest.insert(rest.end(), line + column + 1, line + n);
         }
@@ -33,12 +34,13 @@ std::vector<float> without_pair(const std::vector<float>& values, int n, int dro
 
 // The assignments without row `row` and column `column`. Whoever held that column takes what the row held.
 std::vector<std::uint16_t> without_pair(const std::vector<std::uint16_t>& assignments, int n, int row, int column) {
+    const GridView<const std::uint16_t, 3> lines{assignments.data(), {n, n, n}};
     std::vector<std::uint16_t> rest;
-    rest.reserve(area(n - 1, n - 1) * (n - 1));
+    rest.reserve(assignments.size());
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
             if (i == row || j == column) continue;
-            const std::uint16_t* old = assignments.data() + cell(i, j, n) * n;
+            const std::uint16_t* old = lines.row(i, j);
             for (int k = 0; k < n; ++k) {
                 if (k == row) continue;
                 const int l = old[k] == column ? old[row] : old[k];
@@ -47,6 +49,14 @@ std::vector<std::uint16_t> without_pair(const std::vector<std::uint16_t>& assign
         }
     }
     return rest;
+}
+
+Grid<double, 2> part(const Grid<double, 2>& matrix, const std::vector<int>& rows, const std::vector<int>& columns) {
+    Grid<double, 2> picked({rows.size(), columns.size()});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (std::size_t j = 0; j < columns.size(); ++j) picked(i, j) = matrix(rows[i], columns[j]);
+    }
+    return picked;
 }
 
 }  // namespace
@@ -59,9 +69,10 @@ BranchedNode make_child(const OpenNode& open) {
     child.columns = without(parent.columns, open.column);
     child.fixed = parent.fixed;
     child.fixed.emplace_back(parent.rows[open.row], parent.columns[open.column]);
+    const GridView<const std::uint8_t, 2> forbidden{parent.forbidden.data(), {n, n}};
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            if (i != open.row && j != open.column) child.forbidden.push_back(parent.forbidden[cell(i, j, n)]);
+            if (i != open.row && j != open.column) child.forbidden.push_back(forbidden(i, j));
         }
     }
     child.duals.n = n - 1;
@@ -76,29 +87,21 @@ Problem reduced_problem(const Problem& problem, const BranchedNode& node) {
     Problem reduced;
     reduced.n = n;
     reduced.constant = problem.constant;
-    const auto at = [&problem](int i, int j) { return cell(i, j, problem.n); };
     for (std::size_t s = 0; s < node.fixed.size(); ++s) {
         const auto [i, j] = node.fixed[s];
-        reduced.constant += problem.linear[at(i, j)];
+        reduced.constant += problem.linear(i, j);
         for (std::size_t t = s + 1; t < node.fixed.size(); ++t) {
             reduced.constant += problem.pair_cost(i, j, node.fixed[t].first, node.fixed[t].second);
         }
     }
     for (const Factor& f : problem.factors) {
-        Factor part;
-        for (int i : node.rows) {
-            for (int k : node.rows) part.source.push_back(f.source[at(i, k)]);
-        }
-        for (int j : node.columns) {
-            for (int l : node.columns) part.target.push_back(f.target[at(j, l)]);
-        }
-        reduced.factors.push_back(std::move(part));
+        reduced.factors.push_back({part(f.source, node.rows, node.rows), part(f.target, node.columns, node.columns)});
     }
-    for (int i : node.rows) {
-        for (int j : node.columns) {
-            double cost = problem.linear[at(i, j)];
-            for (const auto& [k, l] : node.fixed) cost += problem.pair_cost(i, j, k, l);
-            reduced.linear.push_back(cost);
+    reduced.linear = part(problem.linear, node.rows, node.columns);
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) {
+            double& cost = reduced.linear(i, j);
+            for (const auto& [k, l] : node.fixed) cost += problem.pair_cost(node.rows[i], node.columns[j], k, l);
         }
     }
     reduced.forbidden = node.forbidden;

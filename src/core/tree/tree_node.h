@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/problem.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"

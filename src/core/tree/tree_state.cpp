@@ -207,8 +207,8 @@ std::uint64_t fingerprint(const Problem& problem, const Target& target) {
         return hash_bytes(values.data(), values.size() * sizeof(values[0]), hash);
     };
     std::uint64_t hash = hash_bytes(&problem.n, sizeof problem.n);
-    for (const Factor& factor : problem.factors) hash = add(factor.target, add(factor.source, hash));
-    hash = add(problem.forbidden, add(problem.linear, hash));
+    for (const Factor& factor : problem.factors) hash = add(factor.target.values, add(factor.source.values, hash));
+    hash = add(problem.forbidden, add(problem.linear.values, hash));
     hash = hash_bytes(&problem.constant, sizeof problem.constant, hash);
     hash = hash_bytes(&target.granularity, sizeof target.granularity, hash);
     hash = hash_bytes(&target.tolerance, sizeof target.tolerance, hash);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/index.h"
+#include "base/grid.h"
 #include "base/problem.h"
 #include "bound/bound_proof.h"
 #include "tree/branching.h"
