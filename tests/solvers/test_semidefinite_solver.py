@@ -20,7 +20,7 @@ from blindmatch.solvers.splitting import Splitting
 def test_the_basis_of_the_face(share):
     rng = rng_of(0)
     allowed = (rng.random((6, 6)) >= share) | np.eye(6, dtype=bool)
-    face = Face(allowed, np.float64)
+    face = Face(Equations(allowed), np.float64)
     rows, columns = np.nonzero(allowed)
     equations = np.zeros((12, len(rows) + 1))
     equations[:, 0] = -1
@@ -39,12 +39,13 @@ def test_the_multipliers_of_the_equations(share):
     rng = rng_of(1)
     allowed = (rng.random((6, 6)) >= share) | np.eye(6, dtype=bool)
     equations = Equations(allowed)
-    L = equations.times(np.eye(12))
+    L = equations.L.toarray()
     S = rng.standard_normal((len(L), len(L)))
     S += S.T
     assert np.allclose(equations.sums(S), S @ L)
     D = equations.multipliers(S @ L, 0.7)
-    V = Face(allowed, np.float64).extend(np.eye(Face(allowed, np.float64).dimension))
+    face = Face(equations, np.float64)
+    V = face.extend(np.eye(face.dimension))
     rest = S - 0.7 * np.eye(len(S))
     assert np.allclose(L @ D.T + D @ L.T, rest - V @ (V.T @ rest @ V) @ V.T)
 
@@ -212,7 +213,7 @@ def test_a_low_rank_projection_is_exact_for_its_directions():
     splitting.project()
     dual = splitting.dual()
     equations = Equations(allowed)
-    L = equations.times(np.eye(14))
+    L = equations.L.toarray()
     P = splitting.s.astype(float) - splitting.level * np.eye(len(L)) + (dual.F @ dual.F.T) / splitting.beta
     P -= (L @ dual.D.T + dual.D @ L.T) / splitting.beta
     assert np.allclose(P @ L, 0, atol=1e-4)

@@ -1,8 +1,7 @@
 """Eigenvalues and eigenvectors of symmetric matrices; Ctrl-C and other threads do not wait for LAPACK.
 
 numpy always computes in float64, which takes twice as long as float32, and scipy's functions hold the GIL. So this
-module calls LAPACK's drivers through the pointers that scipy offers to compiled code: divide and conquer for the whole
-spectrum, MRRR for a part of it.
+module calls LAPACK's driver (divide and conquer) through the pointer that scipy offers to compiled code.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ from blindmatch.errors import pip_install
 from blindmatch.solvers.base import Dependency
 
 _SLOW = 1800  # from this size on, LAPACK runs in another thread, so that Ctrl-C need not wait for it
-_WORK, _INTEGER_WORK = 70, 10  # size of the workspaces, divided by n: enough for LAPACK's block sizes
-# The start of each driver's signature, and its number of arguments.
-_SIGNATURES = {"syevr": (b"void (char *, char *, char *, int *, ", 21), "syevd": (b"void (char *, char *, int *, ", 11)}
+_SIGNATURE, _ARGUMENTS = b"void (char *, char *, int *, ", 11  # of the driver: its start, and their number
 
 Floats = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
@@ -36,14 +33,6 @@ Spectrum = tuple[Floats, Floats]  # eigenvalues, ascending, and the eigenvectors
 def whole_spectrum(A: Floats) -> Spectrum:
     """All eigenvalues and eigenvectors."""
     return responsively(lambda: _all_of(A), len(A))
-
-
-def upper_spectrum(A: Floats, cut: float) -> Spectrum | None:
-    """The eigenvalues above `cut` and their eigenvectors.
-
-    None if a number is not finite or, very rarely, if LAPACK fails.
-    """
-    return responsively(lambda: _above(A, cut), len(A))
 
 
 def responsively(work: Callable[[], Result], size: int) -> Result:
@@ -66,7 +55,7 @@ def responsively(work: Callable[[], Result], size: int) -> Result:
 
 
 def _all_of(A: Floats) -> Spectrum:
-    driver = _driver(A.dtype.char, "syevd")
+    driver = _driver(A.dtype.char)
     found = None if driver is None or not np.isfinite(A).all() else _divide_and_conquer(driver, A)
     if found is not None:
         return found
@@ -87,44 +76,18 @@ def _divide_and_conquer(driver: Any, A: Floats) -> Spectrum | None:
     return (values, vectors.T) if info.value == 0 else None
 
 
-def _above(A: Floats, cut: float) -> Spectrum | None:
-    if not np.isfinite(A).all():  # LAPACK would complain on stderr, or return nonsense
-        return None
-    driver = _driver(A.dtype.char, "syevr")
-    if driver is None:
-        try:
-            values, vectors = scipy.linalg.eigh(A, driver="evr", subset_by_value=(cut, np.inf), check_finite=False)
-        except np.linalg.LinAlgError:
-            return None
-        return values, vectors
-    d = len(A)
-    real: Any = ctypes.c_float if A.dtype.char == "f" else ctypes.c_double
-    matrix = A.copy()  # LAPACK overwrites it; it is symmetric, so row order and column order are the same
-    values, vectors = np.empty(d, A.dtype), np.empty((d, d), A.dtype)  # row by row: the transpose of what LAPACK fills
-    work, support = np.empty(_WORK * d, A.dtype), np.empty(2 * d, np.intc)
-    integers = np.empty(_INTEGER_WORK * d, np.intc)
-    size, room, integer_room = ctypes.c_int(d), ctypes.c_int(len(work)), ctypes.c_int(len(integers))
-    least, most, tolerance = real(cut), real(np.inf), real(0.0)
-    unused, found, info = ctypes.c_int(0), ctypes.c_int(0), ctypes.c_int(0)
-    arguments = [b"V", b"V", b"L", size, matrix, size, least, most, unused, unused, tolerance, found, values, vectors]
-    arguments += [size, support, work, room, integers, integer_room, info]
-    driver(*map(_address, arguments))
-    return (values[: found.value], vectors[: found.value].T) if info.value == 0 else None
-
-
 @cache
-def _driver(kind: str, name: str) -> Any:
-    """A LAPACK driver as a function that releases the GIL; None if its signature in scipy is not the expected one."""
-    capsule = cython_lapack.__pyx_capi__[{"f": "s", "d": "d"}[kind] + name]
-    beginning, count = _SIGNATURES[name]
+def _driver(kind: str) -> Any:
+    """LAPACK's driver as a function that releases the GIL; None if its signature in scipy is not the expected one."""
+    capsule = cython_lapack.__pyx_capi__[{"f": "ssyevd", "d": "dsyevd"}[kind]]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     signature = api.PyCapsule_GetName(capsule)
-    if not signature.startswith(beginning) or signature.count(b",") + 1 != count:
+    if not signature.startswith(_SIGNATURE) or signature.count(b",") + 1 != _ARGUMENTS:
         return None
-    return ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * count))(api.PyCapsule_GetPointer(capsule, signature))
+    return ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * _ARGUMENTS))(api.PyCapsule_GetPointer(capsule, signature))
 
 
 def _address(argument: Any) -> Any:
@@ -152,10 +115,6 @@ class Arrays:
     def whole_spectrum(self, A: Any) -> Spectrum:
         """All eigenvalues, ascending, as an array of numpy, and the eigenvectors."""
         return whole_spectrum(A)
-
-    def upper_spectrum(self, A: Any, cut: float) -> Spectrum | None:
-        """The eigenvalues above `cut` and their eigenvectors; None if only the whole spectrum can be computed."""
-        return upper_spectrum(A, cut)
 
 
 class TorchArrays(Arrays):
@@ -186,10 +145,6 @@ class TorchArrays(Arrays):
             return self.get(values), vectors
 
         return responsively(solve, len(A))
-
-    def upper_spectrum(self, A: Any, cut: float) -> Spectrum | None:
-        """None: torch cannot compute a part of the spectrum."""
-        return None
 
 
 NUMPY = Arrays()

@@ -6,9 +6,35 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 
 from blindmatch.solvers.eigen import NUMPY, Arrays, Floats
 from blindmatch.validation import BoolArray, FloatArray
+
+
+class Equations:
+    """The equations of the face, L'y = 0: a column of L has -1 for the 1, and 1 for each pair of a row or a column."""
+
+    def __init__(self, allowed: BoolArray) -> None:
+        n = len(allowed)
+        self.rows, self.columns = np.nonzero(allowed)
+        p = len(self.rows)
+        pairs = np.arange(1, p + 1)
+        line = np.concatenate([np.zeros(2 * n, np.intp), pairs, pairs])
+        equation = np.concatenate([np.arange(2 * n), self.rows, n + self.columns])
+        self.L = scipy.sparse.csr_array((np.repeat([-1.0, 1.0], [2 * n, 2 * p]), (line, equation)))
+        self.Lt = self.L.T.tocsr()
+        self.G = np.linalg.pinv((self.Lt @ self.L).toarray(), hermitian=True)  # the projection onto it is I - LGL'
+
+    def sums(self, M: Floats) -> FloatArray:
+        """ML, for a matrix with as many columns as y has entries."""
+        return np.asarray((self.Lt @ M.T).T)
+
+    def multipliers(self, sums: FloatArray, level: float) -> FloatArray:
+        """D with LD' + DL' = S - QSQ for S = s - level, where Q projects onto the face; `sums` are sL."""
+        M = sums - level * self.L
+        inner = (self.Lt @ M) @ self.G  # L'SLG
+        return np.asarray(M @ self.G - 0.5 * (self.L @ (self.G @ inner)))
 
 
 class Face:
@@ -18,14 +44,9 @@ class Face:
     with V takes O(n) operations per entry, not O(n^2).
     """
 
-    def __init__(self, allowed: BoolArray, dtype: type[np.floating[Any]], arrays: Arrays = NUMPY) -> None:
-        n = len(allowed)
-        rows, columns = np.nonzero(allowed)
-        p = len(rows)
-        equations = np.zeros((p + 1, 2 * n))
-        equations[0] = -1.0
-        equations[1 + np.arange(p), rows] = equations[1 + np.arange(p), n + columns] = 1.0
-        (reflectors, tau), R, _ = scipy.linalg.qr(equations, mode="raw", pivoting=True, check_finite=False)
+    def __init__(self, equations: Equations, dtype: type[np.floating[Any]], arrays: Arrays = NUMPY) -> None:
+        L = equations.L.toarray()
+        (reflectors, tau), R, _ = scipy.linalg.qr(L, mode="raw", pivoting=True, check_finite=False)
         size = np.abs(np.diag(R))
         k = int((size > 1e-9 * size[0]).sum())
         U = np.tril(reflectors[:, :k], -1)
@@ -35,7 +56,7 @@ class Face:
             S[:j, j] = -tau[j] * (S[:j, :j] @ (U[:, :j].T @ U[:, j]))
             S[j, j] = tau[j]
         self.rank = k
-        self.dimension = p + 1 - k
+        self.dimension = len(L) - k
         self.U: Floats = arrays.put(U, dtype)
         self.S: Floats = arrays.put(S, dtype)
         self.US: Floats = arrays.put(U @ S, dtype)
@@ -54,33 +75,3 @@ class Face:
         result: Floats = -self.US @ (self.U[k:].T @ F)
         result[k:] += F
         return result
-
-
-class Equations:
-    """The equations of the face, L'y = 0: a column of L has -1 for the 1, and 1 for each pair of a row or a column."""
-
-    def __init__(self, allowed: BoolArray) -> None:
-        self.n = len(allowed)
-        self.rows, self.columns = np.nonzero(allowed)
-        square = 1.0 + np.diag(np.concatenate([allowed.sum(axis=1), allowed.sum(axis=0)]).astype(np.float64))
-        square[: self.n, self.n :] += allowed
-        square[self.n :, : self.n] += allowed.T
-        self.G = np.linalg.pinv(square, hermitian=True)  # of L'L: the projection onto the face is I - LGL'
-
-    def sums(self, M: Floats) -> FloatArray:
-        """ML, for a matrix with as many columns as y has entries."""
-        of_rows = np.add.reduceat(M[:, 1:], np.searchsorted(self.rows, np.arange(self.n)), axis=1, dtype=np.float64)
-        order = np.argsort(self.columns, kind="stable")
-        starts = np.searchsorted(self.columns[order], np.arange(self.n))
-        of_columns = np.add.reduceat(M[:, 1 + order], starts, axis=1, dtype=np.float64)
-        return np.hstack([of_rows, of_columns]) - M[:, :1]
-
-    def times(self, X: Floats) -> Floats:
-        """LX, for a matrix with a row for each equation."""
-        return np.vstack([-X.sum(axis=0), X[self.rows] + X[self.n + self.columns]])
-
-    def multipliers(self, sums: FloatArray, level: float) -> FloatArray:
-        """D with LD' + DL' = S - QSQ for S = s - level, where Q projects onto the face; `sums` are sL."""
-        M = sums - level * self.times(np.eye(2 * self.n))
-        inner = self.sums(M.T).T @ self.G  # L'SLG
-        return np.asarray(M @ self.G - 0.5 * self.times(self.G @ inner))

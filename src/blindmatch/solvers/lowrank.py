@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 from numpy.typing import NDArray
 
 from blindmatch import _core
@@ -55,18 +54,8 @@ class LowRankSplitting(Splitting):
         self.allowed, self._equations = allowed, Equations(allowed)
         rows, columns = self._equations.rows, self._equations.columns
         self._rows, self._columns = rows.astype(np.intc), columns.astype(np.intc)
-        p, n = len(rows), len(allowed)
-        ones = np.ones(p, np.float32)
-        self._L = scipy.sparse.csr_array(
-            (
-                np.concatenate([-np.ones(2 * n, np.float32), ones, ones]),
-                (
-                    np.concatenate([np.zeros(2 * n, np.intp), 1 + np.arange(p), 1 + np.arange(p)]),
-                    np.concatenate([np.arange(2 * n), rows, n + columns]),
-                ),
-            )
-        )
-        self._Lt = self._L.T.tocsr()
+        p = len(rows)
+        self._L, self._Lt = self._equations.L.astype(np.float32), self._equations.Lt.astype(np.float32)
         self._G = self._equations.G.astype(np.float32)
         self.dimension = 1 + p - int(np.linalg.matrix_rank(self._equations.G, hermitian=True))
         self._cost = np.zeros((p + 1, p + 1), np.float32)

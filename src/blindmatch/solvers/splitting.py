@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from blindmatch.solvers.eigen import NUMPY, Arrays, Floats, Spectrum
+from blindmatch.solvers.eigen import NUMPY, Arrays, Floats
 from blindmatch.solvers.face import Equations, Face
 from blindmatch.solvers.semidefinite_stage import SlackDual
 from blindmatch.validation import BoolArray, FloatArray, IntArray
@@ -32,8 +32,6 @@ _SOFTEN, HARDEN = 0.15, 0.08  # the penalty falls if the ratio of the residuals 
 _SOFTEST = 0.1  # the smallest penalty
 _LEAST_WEIGHT = 1e-3  # of a pair that is fixed: its line of Y is divided by its weight
 _NEVER = 1e6  # cost of two pairs that exclude each other: far above all others, so that the box sets them to zero
-_FEW, _LARGE = 0.2, 500  # computing a part of the spectrum is faster up to this share of it, from this size on
-_LEAST_MARGIN, _MARGIN = 3e-4, 0.05  # of the cut below the last level, as shares of it: at least, and at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +98,7 @@ class Splitting:
         self.s: Floats = arrays.put(start, dtype)
         self.Y: Floats = arrays.put(start, dtype)
         self.projection: Floats = self.s
-        self.level, self._drift = 0.0, np.inf  # the drift is the change of the level in the last step
+        self.level = 0.0
         self.residual, self.movement = np.inf, np.inf
 
     @classmethod
@@ -113,12 +111,10 @@ class Splitting:
 
     def _set(self, cost: Floats, allowed: BoolArray) -> None:
         self.allowed = allowed
-        self.face = Face(allowed, self.dtype, self.arrays)
         self._equations = Equations(allowed)
-        self._spectrum: Spectrum | None = None  # of the last projection, if all of it was computed
+        self.face = Face(self._equations, self.dtype, self.arrays)
         self._excluded = self.arrays.put(_excluded(allowed), bool)
         self._diagonal = self.arrays.put(np.arange(1, len(cost)), np.int64)
-        self.share = 1.0  # share of the eigenvalues that the projection keeps
         self._cost: Floats = self.arrays.put(cost, self.dtype)
         self._scale_cost()
 
@@ -128,36 +124,14 @@ class Splitting:
 
     def project(self) -> None:
         """P(s). Until `advance` is called, `dual` gives the dual matrix of this step."""
-        A = self.face.restrict(self.s)
-        self._spectrum, part = None, self._upper_part(A)
-        if part is None:
-            self._spectrum = part = self.arrays.whole_spectrum(A)
-        values, vectors = part
-        level = self._level_of(values)
-        self.level, self._drift = level, abs(level - self.level)
+        self._spectrum = values, vectors = self.arrays.whole_spectrum(self.face.restrict(self.s))
+        self.level = _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
         first = int(np.searchsorted(values, self.level, side="right"))  # that is kept
-        weights = self.arrays.put(np.sqrt(values[first:] - self.level), self.dtype)
-        F = self.face.extend(vectors[:, first:] * weights)
-        self.share = F.shape[1] / len(A)
+        F = self.face.extend(vectors[:, first:] * self.arrays.put(np.sqrt(values[first:] - self.level), self.dtype))
         self.projection = F @ F.T
-
-    def _upper_part(self, A: Floats) -> Spectrum | None:
-        """The eigenvalues above a cut just below the last level; None if the new level may be below the cut."""
-        size = max(1.0, abs(self.level))
-        margin = max(2 * self._drift, _LEAST_MARGIN * size)
-        if self.share > _FEW or margin > _MARGIN * size or len(A) < _LARGE:
-            return None
-        cut = self.level - margin
-        found = self.arrays.upper_spectrum(A, cut)
-        return found if found is not None and len(found[0]) and self._level_of(found[0]) > cut else None
-
-    def _level_of(self, values: Floats) -> float:
-        return _simplex_level(values[::-1].astype(np.float64), self.n + 1.0)
 
     def dual(self) -> SlackDual:
         """The dual of this step: Z = level + LD' + DL' - FF', where F has the eigenvectors that P drops."""
-        if self._spectrum is None:
-            self._spectrum = self.arrays.whole_spectrum(self.face.restrict(self.s))
         values, vectors = self._spectrum
         dropped = int(np.searchsorted(values, self.level))
         weights = self.arrays.put(np.sqrt(self.beta * (self.level - values[:dropped])), self.dtype)
