@@ -56,7 +56,7 @@ def measure(data, seed, options):
     X, Y, A, B = data
     chosen = {name: value for name, value in vars(options).items() if name.startswith("n_") and value is not None}
     cpu, wall = time.process_time(), time.perf_counter()
-    aligner = bm.BlindAligner(random_state=seed, threads=options.threads, **chosen).fit(X, Y)
+    aligner = bm.BlindAligner(random_state=seed, n_jobs=options.threads, **chosen).fit(X, Y)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     right = aligner.kneighbors(A, 10, candidates=B)[1] == np.arange(len(A))[:, None]
     result = aligner.result_
@@ -107,7 +107,7 @@ def beside(options):
         X, Y = (rng.permutation(points) for points in rows[:2])
         order = rng.permutation(len(rows[2]))
         (PX, A), (PY, B) = (np.split(points[order], [known]) for points in rows[2:])
-        ours = bm.BlindAligner(random_state=seed, threads=options.threads)
+        ours = bm.BlindAligner(random_state=seed, n_jobs=options.threads)
         for method, title in ((ours, "BlindAligner"), (Peer(seed, options.threads), "peer")):
             cpu = time.process_time()
             method.fit(X, Y, known=(PX, PY) if known else None)

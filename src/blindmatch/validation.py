@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from blindmatch.errors import shown
+from blindmatch.machine import usable_cores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -173,6 +174,15 @@ def at_least(value: object, least: int, name: str, most: float = math.inf) -> in
     if value > most:
         raise ValueError(f"{name}={shown(value)}; expected an integer of at most {most}")
     return int(value)
+
+
+def as_threads(n_jobs: int | None) -> int | None:
+    """The number of threads that scikit-learn's `n_jobs` stands for: None and -1 are all, -2 is all but one."""
+    if n_jobs is None or n_jobs == -1:
+        return None
+    if isinstance(n_jobs, int | np.integer) and n_jobs < 0:
+        return max(usable_cores() + 1 + int(n_jobs), 1)
+    return at_least(n_jobs, 1, "n_jobs")
 
 
 def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:

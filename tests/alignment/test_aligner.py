@@ -101,7 +101,7 @@ def test_maps_between_sets_without_a_common_shape_have_no_support(data):
 
 def test_the_same_seed_gives_the_same_map_and_inputs_stay(data, aligner):
     copies = [side.copy() for side in data]
-    again = clone(aligner).set_params(threads=1).fit(*data)
+    again = clone(aligner).set_params(n_jobs=1).fit(*data)
     np.testing.assert_allclose(again.alignment_.rotation, aligner.alignment_.rotation, atol=1e-5)
     assert again.best_ == aligner.best_
     for side, copy in zip(data, copies, strict=True):
@@ -163,7 +163,7 @@ def test_damaged_files_are_refused_by_name(aligner, tmp_path, change, message):
         ({"n_iterations": 1.5}, "n_iterations=1.5"),
         ({"sample_size": 5}, "sample_size=5"),
         ({"time_limit": -1}, "time_limit=-1"),
-        ({"threads": 0}, "threads=0"),
+        ({"n_jobs": 0}, "n_jobs=0"),
         ({"solver": "tabou"}, "tabou"),
     ],
 )

@@ -70,6 +70,17 @@ def test_the_matcher_is_bm_match():
     assert matcher.result_.status == "optimal"
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, -1, -2, -9])
+def test_the_number_of_jobs_changes_nothing_but_time(n_jobs):
+    X, Y = embeddings(0, 8)
+    found = bm.BlindMatcher(random_state=3, n_jobs=n_jobs, metric="geodesic", n_neighbors=3).fit(X, Y)
+    result = bm.match(X, Y, rng=3, metric="geodesic", neighbors=3)
+    assert (found.permutation_.tolist(), found.cost_) == (result.permutation.tolist(), result.cost)
+    for wrong in (0, 1.5, "all"):
+        with pytest.raises(ValueError, match="n_jobs="):
+            clone(found).set_params(n_jobs=wrong).fit(X, Y)
+
+
 def test_hints_reach_the_match():
     X, Y = embeddings(5, 7, noise=1.0)
     free = bm.BlindMatcher(random_state=0).fit(X, Y).permutation_

@@ -48,7 +48,7 @@ def test_proof_assessment_and_estimator_use_the_metric() -> None:
     quick = {"rng": 0, "draws": 9, "resamples": 2, "regret": False, "time_limit": None}
     plain = replace(result, task=bm.Task(rolled, straight))
     assert result.assess(**quick).z != plain.assess(**quick).z
-    matcher = bm.BlindMatcher(random_state=0, **options).fit(rolled, straight)
+    matcher = bm.BlindMatcher(random_state=0, metric=options["metric"], n_neighbors=2).fit(rolled, straight)
     assert matcher.cost_ == pytest.approx(result.cost)
 
 

@@ -24,7 +24,7 @@ from blindmatch.geometry.views import Views
 from blindmatch.problem.known import Known
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
-from blindmatch.validation import FloatArray, IntArray, as_generator, at_least, positive
+from blindmatch.validation import FloatArray, IntArray, as_generator, as_threads, at_least, positive
 
 _COMPONENTS = 256  # default dimension of the common space
 _LEAST, _POINTS = 32, 40  # small sets get one dimension per _POINTS points, and at least _LEAST
@@ -72,8 +72,8 @@ class BlindAligner(NamedOutput, BaseEstimator):
         Points on each side that the last rounds use.
     random_state
         Seed. The same seed gives the same map, unless the time limit stops a match early.
-    threads
-        Number of threads; all cores by default.
+    n_jobs
+        Number of threads. None and -1: all processors; -2: all but one.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class BlindAligner(NamedOutput, BaseEstimator):
     n_iterations: int = 20
     sample_size: int = 5000
     random_state: int | None = None
-    threads: int | None = None
+    n_jobs: int | None = None
 
     def fit(
         self,
@@ -166,7 +166,7 @@ class BlindAligner(NamedOutput, BaseEstimator):
             source, target = scalings[0].transform(raw[0]), scalings[1].transform(raw[1])
         source, target = embedded(source, metrics[0], "X"), embedded(target, metrics[1], "Y")
         report = callback or (lambda step, done, total: None)
-        with threadpool_limits(self.threads):
+        with threadpool_limits(plan.threads):
             few = max(_LEAST, min(len(source), len(target)) // _POINTS)
             wanted = min(_COMPONENTS, few) if self.n_components is None else self.n_components
             frames = fit_frames(source, target, wanted, report)
@@ -301,7 +301,7 @@ class BlindAligner(NamedOutput, BaseEstimator):
             None if self.time_limit is None else positive(self.time_limit, "time_limit"),
             at_least(self.n_iterations, 1, "n_iterations"),
             at_least(self.sample_size, 10, "sample_size"),
-            None if self.threads is None else at_least(self.threads, 1, "threads"),
+            as_threads(self.n_jobs),
         )
 
 

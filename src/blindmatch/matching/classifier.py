@@ -36,7 +36,7 @@ from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.tabu import Tabu
 from blindmatch.solving.limits import TimeLimit, as_seconds, keep_what_is_done
-from blindmatch.validation import FloatArray, IntArray, at_least, boolean
+from blindmatch.validation import FloatArray, IntArray, as_threads, at_least, boolean
 
 _AFTER_INTERRUPT = 1.0  # seconds for the match if Ctrl-C ended the clustering
 _WIDE = 16  # columns from which embeddings are compared by their directions; tables of numbers have fewer
@@ -93,8 +93,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         subtracted before that, if both sides have at least 16 columns. False: take the numbers as they are.
     scale
         As in ``bm.match``, for the columns of the images and those of the classes; before `normalize`.
-    distortion, solver, standardize, metric, neighbors, time_limit, threads
-        As in ``bm.match``. The clusters are found by Euclidean distances; the metric compares their centres.
+    distortion, solver, standardize, metric, n_neighbors, time_limit, n_jobs
+        As in ``bm.match`` and ``BlindMatcher``. Clusters are found by Euclidean distances; the metric compares centres.
     random_state
         Seed.
 
@@ -132,10 +132,10 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
     solver: str | Solver = "auto"
     standardize: bool = True
     metric: str | tuple[str, str] = "euclidean"
-    neighbors: int | tuple[int, int] | None = None
+    n_neighbors: int | tuple[int, int] | None = None
     time_limit: TimeLimit = "auto"
     random_state: int | None = None
-    threads: int | None = None
+    n_jobs: int | None = None
 
     def fit(
         self,
@@ -159,7 +159,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         the best match, or the best clustering, which is then matched within a second.
         """
         # Errors in these are reported before the clustering.
-        distortion = as_distortion(self.distortion, self.standardize, self.metric, self.neighbors)
+        threads = as_threads(self.n_jobs)
+        distortion = as_distortion(self.distortion, self.standardize, self.metric, self.n_neighbors)
         images, texts = self._fitted_set(X), self._second_set(Y)
         if self.scale == "none":
             warn_of_units([("images", images, None), ("classes", texts, None)])
@@ -201,7 +202,7 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
                 limit = min(_AFTER_INTERRUPT, as_seconds(limit) or math.inf)
         report("matching", 0, 1)
         self._place(images, members, texts, distortion, known)
-        options = SolveOptions(self.solver, limit, self.random_state, match_callback, self.threads)
+        options = SolveOptions(self.solver, limit, self.random_state, match_callback, threads)
         self.result_ = replace(match_task(self.task_, options), voted=voted)
         self.cluster_class_ = adopted(self.centres_, self.result_.permutation)
         return self

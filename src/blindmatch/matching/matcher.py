@@ -27,7 +27,7 @@ from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.limits import TimeLimit
-from blindmatch.validation import FloatArray, IntArray, as_array, at_least, plain
+from blindmatch.validation import FloatArray, IntArray, as_array, as_threads, at_least, plain
 
 _FLOATS = [np.float64, np.float32]  # float32 is kept: k-means on it takes half the time and memory
 
@@ -74,9 +74,10 @@ class BlindMatcher(NamedOutput, TwoSetEstimator):
 
     Parameters
     ----------
-    distortion, solver, standardize, scale, metric, neighbors, similarity_weight, unmatched_cost, max_unmatched,
-    time_limit, threads
+    distortion, solver, standardize, scale, metric, similarity_weight, unmatched_cost, max_unmatched, time_limit
         As in ``bm.match``.
+    n_neighbors, n_jobs
+        `neighbors` and `threads` of ``bm.match``. None and -1: all processors; -2: all but one.
     kernel
         "embeddings": X and Y hold one point per row, and the distortion computes its kernel. "precomputed": they are
         the square kernels themselves, and the X of `predict` and `transform` holds the relations of new points (rows)
@@ -119,7 +120,7 @@ class BlindMatcher(NamedOutput, TwoSetEstimator):
     standardize: bool = True
     scale: str = "none"
     metric: str | tuple[str, str] = "euclidean"
-    neighbors: int | tuple[int, int] | None = None
+    n_neighbors: int | tuple[int, int] | None = None
     similarity_weight: float = 1.0
     unmatched_cost: float | Literal["auto"] | None = None
     max_unmatched: int | None = None
@@ -127,7 +128,7 @@ class BlindMatcher(NamedOutput, TwoSetEstimator):
     alternatives: int = 0
     time_limit: TimeLimit = "auto"
     random_state: int | None = None
-    threads: int | None = None
+    n_jobs: int | None = None
 
     def fit(
         self,
@@ -157,7 +158,7 @@ class BlindMatcher(NamedOutput, TwoSetEstimator):
             standardize=self.standardize,
             scale=self.scale,
             metric=self.metric,
-            neighbors=self.neighbors,
+            neighbors=self.n_neighbors,
             known_pairs=known_pairs,
             known=known,
             forbidden_pairs=forbidden_pairs,
@@ -167,14 +168,15 @@ class BlindMatcher(NamedOutput, TwoSetEstimator):
             max_unmatched=self.max_unmatched,
         )
         task.warn_of_units()
-        options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=self.threads)
+        threads = as_threads(self.n_jobs)
+        options = SolveOptions(self.solver, self.time_limit, self.random_state, threads=threads)
         self.result_ = match_task(task, options)
         assert isinstance(self.result_.task, Task)
         self.task_ = self.result_.task
         self.permutation_ = self.result_.permutation
         self.cost_ = self.result_.cost
         self.lower_bound_ = self.result_.lower_bound
-        matches = similar_matches(self.result_, self.task_, descents, rng=self.random_state, threads=self.threads)
+        matches = similar_matches(self.result_, self.task_, descents, rng=self.random_state, threads=threads)
         self._matched, self._ends = mean_partners(matches, self.target_)
         self.partners_ = 1
         if self.partners != 1 and len(self._matched):

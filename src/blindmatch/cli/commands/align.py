@@ -26,13 +26,14 @@ from blindmatch.validation import FloatArray
 
 _PARAMETERS = (
     *("n_components", "n_clusters", "n_clusterings", "n_candidates", "n_iterations", "scale", "random_state"),
-    *("solver", "time_limit", "threads"),
+    *("solver", "time_limit"),
 )
 
 
 def align(given: Given) -> None:
     """Map one embedding space to another without a pair."""
-    aligner = BlindAligner(metric=metric_names(given.metric), **{name: getattr(given, name) for name in _PARAMETERS})
+    chosen = {name: getattr(given, name) for name in _PARAMETERS}
+    aligner = BlindAligner(metric=metric_names(given.metric), n_jobs=given.threads, **chosen)
     source, target, out, to = given.source, given.target, given.out, given.to
     if (given.transform is None) != (to is None):
         raise ValueError("--transform and --to belong together: what to map, and where to write it")

@@ -42,10 +42,13 @@ def classify(given: Given) -> None:
         raise ValueError("--vote and --assess do not go together: the votes choose the clusters by how well they match")
     check_outputs(given, [images, classes])
     as_solver(given.solver)  # an unknown name is refused before the clustering
-    same = ("n_init", "normalize", "scale", "distortion", "standardize", "solver", "time_limit", "threads")
+    same = ("n_init", "normalize", "scale", "distortion", "standardize", "solver", "time_limit")
+    shape = relation(given)
     model = BlindClassifier(
         **{name: getattr(given, name) for name in same},
-        **relation(given),
+        metric=shape["metric"],
+        n_neighbors=shape["neighbors"],
+        n_jobs=given.threads,
         vote=vote,
         n_clusters=_clusters(given.n_clusters),
         random_state=given.seed,
