@@ -28,7 +28,7 @@ def as_floats(values: ArrayLike, name: str, ndim: int = 2, *, finite: bool = Tru
     ValueError: X holds nan at [1, 1]; every value must be finite
     """
     raw = as_array(values, name)
-    if raw.dtype.kind not in "biuf":
+    if raw.dtype.kind not in "biuf" and not np.can_cast(raw.dtype, np.float64):  # JAX has bfloat16
         raise ValueError(f"{name} {_contents(raw)}; expected real numbers")
     if raw.ndim != ndim:
         prompts = " (are these prompts? bm.prompt_means averages them)" if (raw.ndim, ndim) == (3, 2) else ""

@@ -145,28 +145,45 @@ def test_precomputed_kernels(distortion):
         bm.BlindMatcher(kernel="linear").fit(X, Y)
 
 
+class Exported:
+    """An array of a library that numpy does not know, which exports it by DLPack."""
+
+    def __init__(self, array):
+        self.__dlpack__, self._array = array.copy().__dlpack__, array
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
 def frames(kind, array):
+    if kind == "dlpack":
+        return Exported(array)
     module = pytest.importorskip(kind)
     if kind == "torch":
         return module.tensor(array, requires_grad=True)
+    if kind == "jax.numpy":
+        return module.asarray(array)
     return module.DataFrame(
         array, **({"schema": ["a", "b", "c", "d"]} if kind == "polars" else {"columns": list("abcd")})
     )
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "torch"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "torch", "jax.numpy", "dlpack"])
 def test_frames_and_tensors_are_taken(kind):
-    X, Y = embeddings(3, 8)
+    X, Y = (side.astype(np.float32) for side in embeddings(3, 8))  # JAX has no other numbers by default
     given = frames(kind, X), frames(kind, Y)
     result = bm.match(X, Y, rng=0)
     assert bm.match(*given, rng=0).permutation.tolist() == result.permutation.tolist()
     matcher = bm.BlindMatcher(random_state=0).fit(*given)
     assert matcher.permutation_.tolist() == result.permutation.tolist()
     assert matcher.predict(given[0]).tolist() == result.permutation.tolist()
-    if kind != "torch":
+    if kind in ("pandas", "polars"):
         assert matcher.feature_names_in_.tolist() == list("abcd")
     model = bm.BlindClassifier(n_init=2, random_state=0).fit(given[0], given[1])
     assert len(model.predict(given[0])) == 8
+    pairs = frames(kind, X[4:]), frames(kind, Y[4:])
+    known = bm.match(frames(kind, X[:4]), frames(kind, Y[:4]), known=pairs, rng=0)
+    assert known.cost == bm.match(X[:4], Y[:4], known=(X[4:], Y[4:]), rng=0).cost
 
 
 def test_half_precision_tensors_are_taken():
@@ -175,6 +192,13 @@ def test_half_precision_tensors_are_taken():
     low = torch.tensor(X).bfloat16(), torch.tensor(Y).half()
     rounded = [tensor.double().numpy() for tensor in low]
     assert bm.match(*low, rng=0).cost == bm.match(*rounded, rng=0).cost
+
+
+def test_half_precision_of_jax_is_taken():
+    jax = pytest.importorskip("jax.numpy")
+    X, Y = embeddings(3, 8)
+    low = [jax.asarray(side, dtype=jax.bfloat16) for side in (X, Y)]
+    assert bm.match(*low, rng=0).cost == bm.match(*(np.asarray(side, dtype=float) for side in low), rng=0).cost
 
 
 def test_bad_input():
