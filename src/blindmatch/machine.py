@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,24 @@ def one_blas_thread() -> AbstractContextManager[object]:
     """Keep BLAS and LAPACK to one thread: two take many times as long where other programs use the cores."""
     limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
     return limited
+
+
+@contextmanager
+def repeating(call: Callable[[], object], seconds: float) -> Iterator[None]:
+    """Call a function every so many seconds, from a thread of its own."""
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(seconds):
+            call()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @cache

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import TextIO
 
 from blindmatch.errors import shown
-from blindmatch.machine import usable_cores
+from blindmatch.machine import repeating, usable_cores
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Callback, Solver
 from blindmatch.solvers.progress import Limits, Progress
@@ -41,24 +40,14 @@ class RunLog:
         self._written = -_LEAST
         self._phases: dict[str, float] = {}  # seconds of each
 
-    @contextmanager
-    def ticking(self) -> Iterator[None]:
+    def ticking(self) -> AbstractContextManager[None]:
         """Write a line every few seconds, whether anything is heard or not."""
-        done = threading.Event()
+        return repeating(self._tick, _PERIOD / 5)
 
-        def tick() -> None:
-            while not done.wait(_PERIOD / 5):
-                with self._lock:
-                    if self._now is not None and self._seconds - self._written >= _PERIOD:
-                        self._line(self._now)
-
-        thread = threading.Thread(target=tick, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
+    def _tick(self) -> None:
+        with self._lock:
+            if self._now is not None and self._seconds - self._written >= _PERIOD:
+                self._line(self._now)
 
     def begin(
         self, problem: QAP, solver: Solver, threads: int | None, time_limit: float | None, limits: Limits

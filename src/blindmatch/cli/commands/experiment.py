@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -13,7 +15,7 @@ from blindmatch import experiments
 from blindmatch.cli.answers import command_line
 from blindmatch.cli.console import complain, echo_json, interrupted, plain
 from blindmatch.cli.options import Given, make_engine
-from blindmatch.cli.progress import ProgressLine, clock, watched
+from blindmatch.cli.progress import ProgressLine, watched
 from blindmatch.experiments.executors import Engine
 from blindmatch.experiments.protocol import parse_assignments, read_config
 from blindmatch.experiments.result_tables import as_text, table_json
@@ -96,8 +98,9 @@ def _shown_on(line: ProgressLine) -> Callable[[Moment], None]:
 
     def show(moment: Moment) -> None:
         ended = moment.done + moment.failed
-        left = "" if moment.seconds_left is None else f"about {clock(moment.seconds_left)} left"
+        left = math.inf if moment.seconds_left is None else moment.seconds_left
         failed = f", {moment.failed} failed" if moment.failed else ""
-        line.show(f"{ended} of {moment.total} runs{failed}", lambda: left, ended / moment.total)
+        text = f"{ended} of {moment.total} runs{failed}"
+        line.show(text, time.monotonic() + left, "about {} left", ended / moment.total)
 
     return show
