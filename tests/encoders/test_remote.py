@@ -97,7 +97,7 @@ def test_slurm_jobs_get_several_shards(photos, expected, tmp_path):
     with Counting(1) as pool:
         from blindmatch.encoders.extract import extract
 
-        extract(remote.Place({}, pool, tasks=2).work("pixels", photos), tmp_path / "x.npz", 4, False, None)
+        extract([remote.Place({}, pool, tasks=2).work("pixels", photos)], tmp_path / "x.npz", 4, False, None)
         assert pool.tasks == 2
     assert written(tmp_path, "x.npz") == expected
 

@@ -18,7 +18,7 @@ from blindmatch.experiments import ablation
 from blindmatch.experiments.executors import Local
 from blindmatch.experiments.protocol import Trial
 from blindmatch.experiments.store import Store
-from blindmatch.experiments.sweeps import compute, missing, plan, report, select, status, stored, sweep
+from blindmatch.experiments.sweeps import compute, missing, plan, report, select, status, stored
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()", "experiment", "ablation")
 OPTIONS = ("--sizes", "14", "--seeds", "40", "--time-limit", "60", "--solver", "+ Jonker-Volgenant", "--chunk", "4")
@@ -182,7 +182,7 @@ def test_workers_that_keep_dying_end_the_sweep_with_a_word(tmp_path):
 def test_progress_counts_to_the_end_and_guesses_the_time_left(tmp_path):
     what = plan("ablation", {**SMALL, "seeds": 30})
     moments = []
-    sweep(what.runs, Store(tmp_path), InProcess(), chunk=1, watch=moments.append)
+    compute(what, tmp_path, engine=InProcess(), chunk=1, watch=moments.append)
     assert moments[0].done == 0
     assert moments[0].seconds_left is None
     assert all(moment.total == 30 for moment in moments)

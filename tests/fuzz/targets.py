@@ -66,7 +66,7 @@ def read_certificate(path: Path) -> float:
 
 
 def read_settings(path: Path) -> Settings:
-    values = read_config(path, "small-scale", ("small-scale", "larger-scale"))
+    values = read_config(path, "small-scale")
     try:
         return make_settings(Settings, values)
     except ValueError as error:

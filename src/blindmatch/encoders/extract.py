@@ -96,7 +96,7 @@ def embed_images(
     if means and chosen.class_names is None:
         raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
     works = [place.work(one, chosen, strict) for one in as_models(model)]
-    return extract_views(works, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(works, None if out is None else Path(out), batch_size, means, progress).embeddings
 
 
 def embed_texts(
@@ -126,7 +126,7 @@ def embed_texts(
     place, rest = _place(options)
     chosen = texts if isinstance(texts, TextSet) else load_texts(texts, **rest)
     works = [place.work(one, chosen) for one in as_models(model)]
-    return extract_views(works, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(works, None if out is None else Path(out), batch_size, means, progress).embeddings
 
 
 def _place(options: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
@@ -145,29 +145,49 @@ def as_models(given: Any) -> list[Any]:
     return models
 
 
-def extract_views(
+def extract(
     works: Sequence[Work], out: Path | None, batch_size: int, means: bool, progress: OnProgress | None
 ) -> Extracted:
-    """Run works on the same items and write their results to one file, as views; of one model, its embeddings."""
-    if len(works) == 1:
-        return extract(works[0], out, batch_size, means, progress)
-    _check_request(out, batch_size)
-    digest = hashlib.sha256(json.dumps([_plan_digest(_plan(work, batch_size), means) for work in works]).encode())
-    finished = None if out is None else _read_finished(out, digest.hexdigest())
+    """Run works on the same items in shards, here or on workers, and write their results; of several, as views.
+
+    Finished shards, and a finished file of the same plan, are only read.
+    """
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
+    if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
+        raise ValueError(f"out={str(out)!r}; expected a file {' or '.join(SUFFIXES)} in a folder that exists")
+    plans = [_plan(work, batch_size) for work in works]
+    digests = [_digest(json.dumps([plan, means], sort_keys=True)) for plan in plans]
+    digest = digests[0] if len(works) == 1 else _digest(json.dumps(digests))
+    finished = None if out is None else _read_finished(out, digest)
     if finished is not None:
         return finished
-    found = []
-    for at, work in enumerate(works):  # each keeps its own file until the end, so a killed run resumes
-        own = None if out is None else out.with_name(f"{out.stem}.view{at}{out.suffix}")
-        found.append(extract(work, own, batch_size, means, progress))
-    joined = _side_by_side(works, found)
-    if out is not None:
-        _write(out, joined, digest.hexdigest())
-        for at in range(len(works)):
-            own = out.with_name(f"{out.stem}.view{at}{out.suffix}")
-            own.unlink()
-            manifest_path(own).unlink()
-    return joined
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = Path(scratch) / "x.npz" if out is None else out
+        if len(works) == 1:
+            store = ShardStore(kept.with_name(f"{kept.name}.parts"), plans[0])
+            if works[0].workers is not None:
+                works[0].workers.compute(works[0], store, batch_size, progress)
+            found = _assemble(works[0], stream(works[0], store, batch_size, progress), batch_size)
+            if means and "labels" in found.arrays:
+                found = average_classes(found)
+            remove = [store.remove]
+        else:  # each keeps its own file until the end, so a killed run resumes
+            views = [kept.with_name(f"{kept.stem}.view{at}{kept.suffix}") for at in range(len(works))]
+            each = zip(works, views, strict=True)
+            found = _side_by_side(works, [extract([work], view, batch_size, means, progress) for work, view in each])
+            remove = [path.unlink for view in views for path in (view, manifest_path(view))]
+        if out is not None:
+            write_arrays(out, found.arrays)
+            text = json.dumps(found.manifest | {"plan_sha256": digest, "sha256": file_digest(out)}, indent=1) + "\n"
+            write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
+            for done_with in remove:
+                done_with()
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _side_by_side(works: Sequence[Work], found: Sequence[Extracted]) -> Extracted:
@@ -182,50 +202,10 @@ def _side_by_side(works: Sequence[Work], found: Sequence[Extracted]) -> Extracte
     return Extracted(arrays, manifest)
 
 
-def extract(work: Work, out: Path | None, batch_size: int, means: bool, progress: OnProgress | None) -> Extracted:
-    """Run a work in shards, here or on workers, and write its result; finished shards are only read."""
-    _check_request(out, batch_size)
-    plan = _plan(work, batch_size)
-    digest = _plan_digest(plan, means)
-    finished = None if out is None else _read_finished(out, digest)
-    if finished is not None:
-        return finished
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "shards" if out is None else out.with_name(f"{out.name}.parts")
-        store = ShardStore(folder, plan)
-        if work.workers is not None:
-            work.workers.compute(work, store, batch_size, progress)
-        found = _assemble(work, stream(work, store, batch_size, progress), batch_size)
-        if means and "labels" in found.arrays:
-            found = average_classes(found)
-        if out is not None:
-            _write(out, found, digest)
-            store.remove()
-    return found
-
-
-def _check_request(out: Path | None, batch_size: int) -> None:
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
-    if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
-        raise ValueError(f"out={str(out)!r}; expected a file {' or '.join(SUFFIXES)} in a folder that exists")
-
-
-def _write(out: Path, found: Extracted, digest: str) -> None:
-    """Write the arrays, and the manifest beside them."""
-    write_arrays(out, found.arrays)
-    text = json.dumps(found.manifest | {"plan_sha256": digest, "sha256": file_digest(out)}, indent=1) + "\n"
-    write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
-
-
 def _plan(work: Work, batch_size: int) -> dict[str, Any]:
     """Everything that decides the result."""
     items = [work.items.name, len(work.items), work.items.fingerprint()]
     return {"model": work.encoder.description, "set": items, "batch_size": batch_size}
-
-
-def _plan_digest(plan: dict[str, Any], means: bool) -> str:
-    return hashlib.sha256(json.dumps([plan, means], sort_keys=True).encode()).hexdigest()
 
 
 def _read_finished(out: Path, digest: str) -> Extracted | None:
@@ -263,7 +243,10 @@ def _assemble(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
         name = names[int(rows[np.argmin(finite)])]
         raise ValueError(f"{name}: the model returns numbers that are not finite; try precision='float32'")
     arrays = {"embeddings": values} | work.about_rows(rows.tolist())
-    _check_classes(work, arrays)
+    lost = sorted(set(range(len(arrays.get("class_names", ())))) - set(arrays.get("labels", np.array([])).tolist()))
+    if lost:
+        gone = str(arrays["class_names"][lost[0]])
+        raise ValueError(f"{work.items.name}: no readable image is left of class {gone!r}")
     if work.encoder.model.parameters is not None:
         arrays["parameters"] = np.array(work.encoder.model.parameters, dtype=np.int64)
     digests = "\n".join(digest for shard in filled for digest in shard.digests)
@@ -274,7 +257,7 @@ def _assemble(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
             "name": work.items.name,
             **work.items.about,
             "items": len(rows),
-            "content_sha256": hashlib.sha256(digests.encode()).hexdigest(),
+            "content_sha256": _digest(digests),
         },
         "batch_size": batch_size,
         "embeddings": {"shape": list(values.shape), "dtype": "float32", "rows": "items"},
@@ -282,16 +265,6 @@ def _assemble(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
         "ignored_files": list(getattr(work.items, "ignored", ())),
     }
     return Extracted(arrays, manifest)
-
-
-def _check_classes(work: Work, arrays: Arrays) -> None:
-    if "labels" not in arrays:
-        return
-    lost = sorted(set(range(len(arrays["class_names"]))) - set(arrays["labels"].tolist()))
-    if lost:
-        raise ValueError(
-            f"{work.items.name}: no readable image is left of class {str(arrays['class_names'][lost[0]])!r}"
-        )
 
 
 def average_classes(found: Extracted) -> Extracted:

@@ -9,25 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.experiments import TABLES
+from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue
-from blindmatch.experiments.matching_runs import (
-    KNOWN,
-    LINEUP,
-    PAPER_NAMES,
-    PairExperiment,
-    by_pair,
-    installed_solvers,
-    label,
-    match_pair,
-    missing_note,
-    paper_dataset,
-    paper_model,
-    paper_value,
-    prototypes,
-    seeded_pairs,
-)
+from blindmatch.experiments.matching_runs import PAIR, paper_dataset, paper_model, paper_value
 from blindmatch.experiments.protocol import Experiment, Row, Trial
-from blindmatch.experiments.result_tables import Cell, Spread, Table, described, mean, spread
+from blindmatch.experiments.result_tables import Cell, Table, described, grouped, mean, percent, proved, spread
 from blindmatch.problem.distortions import InnerProduct
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
@@ -143,64 +129,58 @@ _CLOSE = 1e-9  # relative difference between two sums of the same terms in diffe
 
 
 @dataclass(frozen=True)
-class SolversSmall(PairExperiment):
+class SolversSmall(runs.PairExperiment):
     """Solvers on small problems, against the enumerated optimum."""
 
     name = "solvers-small"
     # names of ``bm.SOLVERS``, and "faq-published". Enumeration is added to check whether an optimum is global.
-    solvers: tuple[str, ...] = LINEUP
+    solvers: tuple[str, ...] = runs.LINEUP
     time_limit: float = 5400.0
-    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": runs.KNOWN}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each problem."""
-        solvers = dict.fromkeys([REFERENCE, *installed_solvers(self.solvers)])
+        solvers = dict.fromkeys([REFERENCE, *runs.installed_solvers(self.solvers)])
         return [
             pair.trial(self, solver=solver, seed=seed, **self.common)
-            for pair, seed in seeded_pairs(self, catalogue)
+            for pair, seed in runs.seeded_pairs(self, catalogue)
             for solver in solvers
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match the classes."""
-        return match_pair(*prototypes(run), run.parameters)
+        return runs.match_pair(*runs.prototypes(run), run.parameters)
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """All problems together in the layout of Table 1, then each pair of models as in Table 7."""
-        note = missing_note(self.solvers)
+        note = runs.missing_note(self.solvers)
         optima = {_problem(row): row["cost"] for row in rows if row["solver"] == REFERENCE}
-        lines = [[*line, *_paper(line[0])] for line in _lines(self.solvers, rows, optima)]
-        first = described("table-1", [[label(str(line[0])), *line[1:]] for line in lines], note)
+        lines: list[list[Cell]] = []
+        for solver, *line in _lines(self.solvers, rows, optima):
+            name = runs.PAPER_NAMES.get(str(solver), "")
+            paper = [paper_value("table-1", column, solver=name) for column in ("accuracy", "cost", "global")]
+            lines.append([runs.label(str(solver)), *line, *paper])
+        first = described("table-1", lines, note)
         each: list[list[Cell]] = []
-        for (dataset, vision, language), of in sorted(by_pair(rows).items()):
+        for (dataset, vision, language), of in sorted(grouped(rows, *PAIR).items()):
             for line in _lines(self.solvers, of, optima):
                 where = {"dataset": paper_dataset(dataset), "vision": paper_model(vision)}
-                paper = PAPER_NAMES.get(str(line[0]), "")
-                value = paper_value("table-7", "accuracy", language=paper_model(language), solver=paper, **where)
+                where |= {"language": paper_model(language), "solver": runs.PAPER_NAMES.get(str(line[0]), "")}
+                value = paper_value("table-7", "accuracy", **where)
                 each.append([paper_dataset(dataset), vision, language, *line, value])
         return [first, described("table-7", each, note)]
 
 
 def _problem(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("dataset", "vision", "language", "seed"))
+    return tuple(row[name] for name in (*PAIR, "seed"))
 
 
 def _lines(solvers: Sequence[str], rows: Sequence[Row], optima: Mapping[tuple[Any, ...], float]) -> list[list[Cell]]:
     lines: list[list[Cell]] = []
     for solver in solvers:
         of = [row for row in rows if row["solver"] == solver]
-        found = [
-            100.0 * (row["cost"] <= optima[_problem(row)] + _CLOSE * abs(row["cost"]))
-            for row in of
-            if _problem(row) in optima
-        ]
-        proved = mean(100.0 * (row["status"] == "optimal") for row in of)
-        seconds = mean(row["cpu_seconds"] for row in of)
-        accuracy, cost = spread(100 * row["accuracy"] for row in of), spread(row["cost"] for row in of)
-        lines.append([solver, accuracy, cost, spread(found), proved, seconds, len(of)])
+        known = [(row["cost"], optima[_problem(row)]) for row in of if _problem(row) in optima]
+        optimal = spread(100.0 * (cost <= least + _CLOSE * abs(cost)) for cost, least in known)
+        seconds, cost = mean(row["cpu_seconds"] for row in of), spread(row["cost"] for row in of)
+        lines.append([solver, percent(of), cost, optimal, proved(of), seconds, len(of)])
     return lines
-
-
-def _paper(solver: Cell) -> list[float | Spread | None]:
-    name = PAPER_NAMES.get(str(solver), "")
-    return [paper_value("table-1", column, solver=name) for column in ("accuracy", "cost", "global")]

@@ -9,47 +9,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue, Source, class_texts, images
-from blindmatch.experiments.matching_runs import (
-    KNOWN,
-    PAPER_NAMES,
-    PairExperiment,
-    by_pair,
-    installed_solvers,
-    label,
-    lineup_solver,
-    missing_note,
-    paper_dataset,
-    paper_model,
-    paper_value,
-    seeded_pairs,
-)
+from blindmatch.experiments.matching_runs import PAIR, paper_dataset, paper_model, paper_value
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Cell, Table, described, spread
+from blindmatch.experiments.result_tables import Cell, Table, described, grouped, percent
 from blindmatch.matching.classifier import BlindClassifier
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
 from blindmatch.matching.match import match
 from blindmatch.validation import FloatArray, IntArray
 
 TRUTH = "ground truth"
-_SOLVERS = (*(name for name in PAPER_NAMES if name != "gurobi"), "branch-and-bound")
+_SOLVERS = (*(name for name in runs.PAPER_NAMES if name != "gurobi"), "branch-and-bound")
 
 
 @dataclass(frozen=True)
-class Classification(PairExperiment):
+class Classification(runs.PairExperiment):
     """Classify images without labels."""
 
     name = "classification"
     starts: int = 100  # number of k-means initialisations
     solvers: tuple[str, ...] = _SOLVERS  # names of ``bm.SOLVERS``, and "faq-published". Table 2 shows the last one.
-    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": runs.KNOWN}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each clustering; runs of one clustering are adjacent, so that a worker computes it once."""
         return [
             pair.trial(self, solver=solver, seed=seed, starts=self.starts, **self.common)
-            for pair, seed in seeded_pairs(self, catalogue)
-            for solver in installed_solvers(self.solvers)
+            for pair, seed in runs.seeded_pairs(self, catalogue)
+            for solver in runs.installed_solvers(self.solvers)
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
@@ -58,7 +46,7 @@ class Classification(PairExperiment):
         vision = run.files["vision"]
         centres, clusters, labels = clustering(vision, p["seed"], p["fraction"], p["starts"])
         Y = class_texts(vision, run.files["language"])
-        solver = lineup_solver(p["solver"])
+        solver = runs.lineup_solver(p["solver"])
         result = match(centres, Y, solver=solver, time_limit=p["time_limit"], rng=p["seed"], threads=1)
         best = cluster_assignment(labels.tolist(), clusters.tolist())
         right = [int(result.permutation[cluster]) == name for cluster, name in best.items()]
@@ -92,18 +80,15 @@ def clustering(source: Source, seed: int, fraction: float, starts: int) -> tuple
 
 
 def _by_models(study: Classification, rows: Sequence[Row]) -> Table:
-    solver = installed_solvers(study.solvers)[-1]
+    solver = runs.installed_solvers(study.solvers)[-1]
     lines = []
-    for pair, found in sorted(by_pair(rows).items()):
+    for pair, found in sorted(grouped(rows, *PAIR).items()):
         of = [row for row in found if row["solver"] == solver]
         paper = None
         if paper_dataset(pair[0]) == "CIFAR-10":
             paper = paper_value("table-2", "accuracy", vision=paper_model(pair[1]), language=paper_model(pair[2]))
-        lines.append(
-            [paper_dataset(pair[0]), *pair[1:], spread(100 * row["accuracy"] for row in of),
-             spread(100 * row["matching_accuracy"] for row in of), spread(100 * row["ceiling"] for row in of),
-             len(of), paper]
-        )  # fmt: skip
+        shares = [percent(of, name) for name in ("accuracy", "matching_accuracy", "ceiling")]
+        lines.append([paper_dataset(pair[0]), *pair[1:], *shares, len(of), paper])
     return described("table-2", lines, solver=solver)
 
 
@@ -112,9 +97,8 @@ def _by_solvers(study: Classification, rows: Sequence[Row]) -> Table:
     columns = ("accuracy", "matching_accuracy")
     for solver in study.solvers:
         of = [row for row in rows if row["solver"] == solver]
-        paper = [paper_value("table-6", column, solver=PAPER_NAMES.get(solver, "")) for column in columns]
-        lines.append([label(solver), *(spread(100 * row[column] for row in of) for column in columns), *paper])
-    ceiling = spread(100 * row["ceiling"] for row in rows)
+        paper = [paper_value("table-6", column, solver=runs.PAPER_NAMES.get(solver, "")) for column in columns]
+        lines.append([runs.label(solver), *(percent(of, column) for column in columns), *paper])
     truth = [paper_value("table-6", column, solver="GT") for column in columns]
-    lines.append([TRUTH, ceiling, 100.0 if rows else None, *truth])
-    return described("table-6", lines, missing_note(study.solvers))
+    lines.append([TRUTH, percent(rows, "ceiling"), 100.0 if rows else None, *truth])
+    return described("table-6", lines, runs.missing_note(study.solvers))

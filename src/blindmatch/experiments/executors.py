@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-_POLL_SECONDS = 1.0
+_POLL_SECONDS = 0.25
 
 
 class ArrayExecutor(Executor):
@@ -227,7 +228,7 @@ class ArrayExecutor(Executor):
         own = {"name": "blindmatch", "cpus_per_task": 1, "tasks_per_node": 1, "slurm_array_parallelism": parallel}
         self._executor.update_parameters(**{**own, **options})
         self._parallel = parallel if cluster != "slurm" else None  # Slurm enforces the limit itself
-        self._waiting: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
+        self._waiting: list[tuple[Future[Any], Callable[[], Any]]] = []
         self._jobs: dict[Any, Future[Any]] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -236,13 +237,11 @@ class ArrayExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Queue a call; it becomes a task of the next array."""
-        if kwargs:
-            raise TypeError("keyword arguments are not passed on")
         future: Future[Any] = Future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("cannot submit after shutdown")
-            self._waiting.append((future, fn, args))
+            self._waiting.append((future, partial(fn, *args, **kwargs)))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -250,43 +249,35 @@ class ArrayExecutor(Executor):
         with self._lock:
             self._closed = True
             if cancel_futures:
-                for future, _, _ in self._waiting:
+                for future, _ in self._waiting:
                     future.cancel()
-                self._waiting.clear()
                 for job in self._jobs:
                     job.cancel()
-                self._jobs.clear()
+                self._waiting, self._jobs = [], {}
         if wait:
             self._watcher.join()
 
     def _watch(self) -> None:
-        while True:
-            time.sleep(_POLL_SECONDS / 4)
+        finished = False
+        while not finished:
+            time.sleep(_POLL_SECONDS)
             with self._lock:
                 self._start_waiting()
-                ended = [job for job in self._jobs if job.done()]
-                futures = [(job, self._jobs.pop(job)) for job in ended]
+                ended = [(job, self._jobs.pop(job)) for job in list(self._jobs) if job.done()]
                 finished = self._closed and not self._jobs and not self._waiting
-            for job, future in futures:
-                _settle(job, future)
-            if finished:
-                return
+            for job, future in ended:
+                error = job.exception()
+                if error is None:
+                    future.set_result(job.result())
+                else:
+                    future.set_exception(error)
 
     def _start_waiting(self) -> None:
         """Submit the collected calls as one array; unless Slurm enforces the limit, only as many as may run at once."""
-        free = len(self._waiting) if self._parallel is None else self._parallel - len(self._jobs)
-        batch, self._waiting = self._waiting[: max(free, 0)], self._waiting[max(free, 0) :]
-        started = [(future, fn, args) for future, fn, args in batch if future.set_running_or_notify_cancel()]
-        if not started:
-            return
-        with self._executor.batch():
-            jobs = [self._executor.submit(fn, *args) for _, fn, args in started]
-        self._jobs.update(zip(jobs, (future for future, _, _ in started), strict=True))
-
-
-def _settle(job: Any, future: Future[Any]) -> None:
-    error = job.exception()
-    if error is None:
-        future.set_result(job.result())
-    else:
-        future.set_exception(error)
+        free = len(self._waiting) if self._parallel is None else max(self._parallel - len(self._jobs), 0)
+        batch, self._waiting = self._waiting[:free], self._waiting[free:]
+        started = [(future, call) for future, call in batch if future.set_running_or_notify_cancel()]
+        if started:
+            with self._executor.batch():
+                jobs = [self._executor.submit(call) for _, call in started]
+            self._jobs.update(zip(jobs, (future for future, _ in started), strict=True))

@@ -13,8 +13,8 @@ from blindmatch.experiments.data import Catalogue, Source, class_count, class_te
 from blindmatch.experiments.matching_runs import (
     KNOWN,
     LINEUP,
+    PAIR,
     PairExperiment,
-    by_pair,
     installed_solvers,
     match_pair,
     missing_note,
@@ -22,7 +22,7 @@ from blindmatch.experiments.matching_runs import (
     prototypes,
 )
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Table, described, mean, spread
+from blindmatch.experiments.result_tables import Table, described, grouped, mean, percent, proved, spread
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.matching.subsets import best_subsets
 from blindmatch.solvers import SOLVERS
@@ -59,17 +59,13 @@ class LargerScale(PairExperiment):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves."""
         shown = []
-        for pair, of in by_pair(rows).items():
-            for size in sorted({row["size"] for row in of}):
-                part = [row for row in of if row["size"] == size]
+        for pair, of in grouped(rows, *PAIR).items():
+            for (size,), part in sorted(grouped(of, "size").items()):
                 gaps = [(row["cost"] - row["bound"]) / abs(row["cost"]) for row in part if row["bound"] is not None]
-                shown.append(
-                    [*pair, size, spread(100 * row["accuracy"] for row in part),
-                     spread(row["cost"] for row in part), mean(100 * gap for gap in gaps),
-                     mean(100.0 * (row["status"] == "optimal") for row in part),
-                     mean(100.0 * (row["cost"] < row["true_cost"] - 1e-12) for row in part),
-                     mean(row["cpu_seconds"] for row in part), len(part)]
-                )  # fmt: skip
+                gap, cost = mean(100 * gap for gap in gaps), spread(row["cost"] for row in part)
+                below = mean(100.0 * (row["cost"] < row["true_cost"] - 1e-12) for row in part)
+                seconds = mean(row["cpu_seconds"] for row in part)
+                shown.append([*pair, size, percent(part), cost, gap, proved(part), below, seconds, len(part)])
         return [described("figure-5", shown)]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
@@ -100,12 +96,9 @@ def match_subset(run: Trial) -> dict[str, Any]:
 def _draw_accuracy(canvas: Any, rows: Sequence[Row]) -> None:
     axes = canvas.subplots()
     series = {}
-    for (dataset, vision, language), of in by_pair(rows).items():
-        points = []
-        for size in sorted({row["size"] for row in of}):
-            value = spread(100 * row["accuracy"] for row in of if row["size"] == size)
-            if value is not None:
-                points.append((float(size), value.mean, value.deviation))
+    for (dataset, vision, language), of in grouped(rows, *PAIR).items():
+        values = [(float(size), percent(part)) for (size,), part in sorted(grouped(of, "size").items())]
+        points = [(size, value.mean, value.deviation) for size, value in values if value is not None]
         series[f"{vision}, {language} ({dataset})"] = points
     draw_lines(axes, series)
     sizes = sorted({row["size"] for row in rows})
@@ -147,15 +140,14 @@ class SolversLarge(PairExperiment):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves, and the best solvers."""
         shown = []
-        for pair, of in sorted(by_pair(rows).items()):
-            for size, solver in product(sorted({row["size"] for row in of}), self.solvers):
-                part = [row for row in of if (row["size"], row["solver"]) == (size, solver)]
+        for pair, of in sorted(grouped(rows, *PAIR).items()):
+            parts = grouped(of, "size", "solver")
+            for size, solver in product(sorted({size for size, _ in parts}), self.solvers):
+                part = parts.get((size, solver), [])
+                means = [mean(row[name] for row in part) for name in ("cost", "bound", "accuracy", "cpu_seconds")]
                 if part:
-                    shown.append(
-                        [*pair, size, solver, mean(row["cost"] for row in part), mean(row["bound"] for row in part),
-                         part[0]["status"], mean(100 * row["accuracy"] for row in part),
-                         mean(row["cpu_seconds"] for row in part)]
-                    )  # fmt: skip
+                    accuracy = None if means[2] is None else 100 * means[2]
+                    shown.append([*pair, size, solver, *means[:2], part[0]["status"], accuracy, means[3]])
         return [described("figure-6", shown, missing_note(self.solvers))]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
@@ -166,7 +158,7 @@ class SolversLarge(PairExperiment):
                 f"Fig. 6: cost (solid) and bound (dashed) against size: {pair[1]}, {pair[2]} on {pair[0]}",
                 partial(_draw_costs, study=self, rows=of),
             )
-            for pair, of in sorted(by_pair(rows).items())
+            for pair, of in sorted(grouped(rows, *PAIR).items())
         ]
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means
-from blindmatch.experiments.protocol import Experiment, Row, Trial
+from blindmatch.experiments.protocol import Experiment, Trial
 from blindmatch.experiments.result_tables import Spread
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import GromovWasserstein
@@ -23,6 +23,7 @@ from blindmatch.solvers.faq import FAQ
 from blindmatch.solving.run import solve
 from blindmatch.validation import FloatArray
 
+PAIR = ("dataset", "vision", "language")
 MEASURES = ("mutual-knn", "cka", "gw")
 
 
@@ -86,14 +87,6 @@ def seeded_pairs(
 def model_pairs(settings: PairExperiment, catalogue: Catalogue) -> Iterator[ModelPair]:
     """Every vision model with every language model of each dataset."""
     return (pair for pair, _ in seeded_pairs(settings, catalogue, seeds=(0,)))
-
-
-def by_pair(rows: Iterable[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """The rows of each dataset, vision model and language model."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row["dataset"], row["vision"], row["language"]), []).append(row)
-    return found
 
 
 def prototypes(run: Trial) -> tuple[FloatArray, FloatArray]:

@@ -96,14 +96,14 @@ def convert(name: str, value: Any, hint: Any) -> Any:
         raise ValueError(f"{name}={value!r}; expected {expected}") from None
 
 
-def read_config(path: Path, experiment: str, known_experiments: tuple[str, ...]) -> dict[str, Any]:
+def read_config(path: Path, experiment: str) -> dict[str, Any]:
     """Settings from a TOML file: those at the top, overridden by those in the table of this experiment."""
     with reading(path, "TOML"), path.open("rb") as file:
         content = tomllib.load(file)
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     for name in tables:
-        if name not in known_experiments:
-            raise unknown_name(f"{path}: table", name, known_experiments)
+        if name not in STUDIES:
+            raise unknown_name(f"{path}: table", name, STUDIES)
     top = {name: value for name, value in content.items() if name not in tables}
     return {**top, **tables.get(experiment, {})}
 
@@ -155,10 +155,10 @@ class Trial:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
-    def group(self) -> str:
-        """The kind of the run; runs of one kind differ only in inputs and seeds and take about the same time."""
-        kept = {k: v for k, v in self.parameters.items() if k in ("variant", "solver", "size", "measure", "unit")}
-        return json.dumps(kept, sort_keys=True)
+    def kind(self) -> str:
+        """The kind of the run; runs of one kind differ only in models and seeds and take about the same time."""
+        names = ("dataset", "variant", "solver", "measure", "size")
+        return ", ".join(f"{name}={self.parameters[name]}" for name in names if name in self.parameters) or "all"
 
 
 @dataclass(frozen=True)

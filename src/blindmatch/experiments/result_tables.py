@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from blindmatch.experiments import TABLES
+from blindmatch.experiments.protocol import Row
 from blindmatch.io.csv_text import csv_text
 
 
@@ -53,14 +54,6 @@ class Table:
         ]
 
 
-def table(
-    name: str, title: str, columns: Sequence[tuple[str, int]], rows: Iterable[Sequence[Cell]], *notes: str
-) -> Table:
-    """A table from pairs (header, decimals) and rows."""
-    heads, digits = zip(*columns, strict=True)
-    return Table(name, title, heads, digits, tuple(tuple(row) for row in rows), tuple(note for note in notes if note))
-
-
 def described(
     name: str,
     rows: Iterable[Sequence[Cell]],
@@ -71,8 +64,9 @@ def described(
 ) -> Table:
     """A table that `studies.toml` describes, under its name or its kind; `words` fill the title."""
     entry = TABLES[kind or name]
-    heads = columns or [(head, digits) for head, digits in entry["columns"]]
-    return table(name, entry["title"].format(**words), heads, rows, *entry.get("notes", ()), *notes)
+    heads, digits = zip(*(columns or entry["columns"]), strict=True)
+    told = tuple(filter(None, (*entry.get("notes", ()), *notes)))
+    return Table(name, entry["title"].format(**words), heads, digits, tuple(map(tuple, rows)), told)
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
@@ -91,6 +85,24 @@ def mean(values: Iterable[float | None]) -> float | None:
     """Mean of the values that are not None."""
     found = spread(values)
     return None if found is None else found.mean
+
+
+def percent(rows: Iterable[Row], name: str = "accuracy") -> Spread | None:
+    """Mean and standard deviation of a share, in percent."""
+    return spread(100 * row[name] for row in rows)
+
+
+def proved(rows: Iterable[Row]) -> float | None:
+    """The percentage of the matches that were proved optimal."""
+    return mean(100.0 * (row["status"] == "optimal") for row in rows)
+
+
+def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """The rows of each combination of these parameters, in the order of their first rows."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
 
 
 def cell_text(cell: Cell, digits: int) -> str:

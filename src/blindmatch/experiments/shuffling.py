@@ -13,9 +13,9 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images, texts
-from blindmatch.experiments.matching_runs import MEASURES, PairExperiment, model_pairs
+from blindmatch.experiments.matching_runs import MEASURES, PAIR, PairExperiment, model_pairs
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Table, described
+from blindmatch.experiments.result_tables import Table, described, grouped
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.geometry.kernels import distances
 from blindmatch.io.arrays import read_arrays
@@ -55,7 +55,7 @@ class Shuffling(PairExperiment):
         runs = []
         for pair in model_pairs(self, catalogue):
             # If images share the text of their class, neighbours are ambiguous: the paper leaves Mutual k-NN out.
-            ambiguous = self.unit == "images" and repeated_texts(pair.vision)
+            ambiguous = self.unit == "images" and "labels" in read_arrays(pair.vision.path, ("labels",))
             runs += [
                 pair.trial(self, measure=measure, level=level / (self.levels - 1), **common)
                 for measure in self.measures
@@ -112,16 +112,12 @@ class Shuffling(PairExperiment):
         return drawn
 
 
-def _curves(rows: Sequence[Row]) -> dict[tuple[str, str, str, str], list[Row]]:
-    found: dict[tuple[str, str, str, str], list[Row]] = {}
-    for row in sorted((row for row in rows if row["measure"] != LIPSCHITZ), key=lambda row: float(row["level"])):
-        found.setdefault((row["dataset"], row["vision"], row["language"], row["measure"]), []).append(row)
-    return dict(sorted(found.items()))
+def _curves(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    levels = sorted((row for row in rows if row["measure"] != LIPSCHITZ), key=lambda row: float(row["level"]))
+    return dict(sorted(grouped(levels, *PAIR, "measure").items()))
 
 
-def _draw(
-    canvas: Any, curves: Mapping[tuple[str, str, str, str], Sequence[Row]], measure: str, study: Shuffling
-) -> None:
+def _draw(canvas: Any, curves: Mapping[tuple[Any, ...], Sequence[Row]], measure: str, study: Shuffling) -> None:
     axes = canvas.subplots()
     series = {
         f"{key[1]}, {key[2]}": [(r["level"], r["mean"], r["deviation"]) for r in of] for key, of in curves.items()
@@ -141,11 +137,6 @@ def _density(canvas: Any, rows: Sequence[Row]) -> None:
     axes.set_xlabel("empirical Lipschitz constant")
     axes.set_ylabel("density")
     axes.legend(fontsize="x-small")
-
-
-def repeated_texts(vision: Source) -> bool:
-    """Return True if images share texts, that is if the file of images has labels."""
-    return "labels" in read_arrays(vision.path, ("labels",))
 
 
 @lru_cache(maxsize=4)

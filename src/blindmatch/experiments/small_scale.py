@@ -11,8 +11,8 @@ from blindmatch.experiments.data import Catalogue, Source, class_texts, half_mea
 from blindmatch.experiments.matching_runs import (
     KNOWN,
     MEASURES,
+    PAIR,
     PairExperiment,
-    by_pair,
     match_pair,
     paper_dataset,
     paper_value,
@@ -20,7 +20,7 @@ from blindmatch.experiments.matching_runs import (
     seeded_pairs,
 )
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Spread, Table, described, mean, spread
+from blindmatch.experiments.result_tables import Spread, Table, described, grouped, percent, proved, spread
 from blindmatch.experiments.sweep_report import Figure, draw_heat_map
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
@@ -108,11 +108,6 @@ def _near(points: FloatArray, neighbors: int) -> FloatArray:
     return measure.scaled(measure.kernel(points))
 
 
-def accuracy_spread(rows: Sequence[Row]) -> Spread | None:
-    """Mean and deviation of the accuracy in percent."""
-    return spread(100 * row["accuracy"] for row in rows)
-
-
 def _sorted_values(rows: Sequence[Row], name: str) -> list[str]:
     return sorted({row[name] for row in rows})
 
@@ -122,27 +117,24 @@ def _measures(study: SmallScale, rows: Sequence[Row]) -> Table:
     for dataset in _sorted_values(rows, "dataset"):
         for measure in study.measures:
             of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
-            best = max(
-                (accuracy_spread(part) for part in by_pair(of).values()), key=lambda s: s.mean if s else 0, default=None
-            )
+            each = [percent(part) for part in grouped(of, *PAIR).values()]
+            best = max(each, key=lambda s: s.mean if s else 0, default=None)
             paper = paper_value("table-3", "accuracy", dataset=paper_dataset(dataset), measure=measure)
-            proved = mean(100.0 * (row["status"] == "optimal") for row in of)
-            lines.append([paper_dataset(dataset), measure, accuracy_spread(of), best, proved, paper])
+            lines.append([paper_dataset(dataset), measure, percent(of), best, proved(of), paper])
     return described("table-3", lines)
 
 
 def _pairs(rows: Sequence[Row]) -> Table:
     lines: list[list[Any]] = []
-    for (dataset, vision, language), of in by_pair([row for row in rows if row["measure"] == "gw"]).items():
-        cost, true = spread(row["cost"] for row in of), spread(row["true_cost"] for row in of)
-        knn = spread(row["mutual_knn"] for row in of)
-        lines.append([paper_dataset(dataset), vision, language, accuracy_spread(of), cost, true, knn, len(of)])
+    for (dataset, vision, language), of in grouped((row for row in rows if row["measure"] == "gw"), *PAIR).items():
+        means = (spread(row[name] for row in of) for name in ("cost", "true_cost", "mutual_knn"))
+        lines.append([paper_dataset(dataset), vision, language, percent(of), *means, len(of)])
     return described("figure-12", lines)
 
 
 def _spreads(rows: Sequence[Row], models: list[str], language: str) -> list[Spread | None]:
     """The accuracy of each vision model with a language model."""
-    return [accuracy_spread([r for r in rows if (r["vision"], r["language"]) == (model, language)]) for model in models]
+    return [percent(r for r in rows if (r["vision"], r["language"]) == (model, language)) for model in models]
 
 
 def _bars(canvas: Any, rows: Sequence[Row]) -> None:
@@ -179,7 +171,7 @@ def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
         for axes, name in ((upper, "accuracy"), (lower, "mutual_knn")):
             points = sorted(
                 (part[0]["parameters"] / 1e6, spread(row[name] for row in part), part[0]["vision"])
-                for part in by_pair(known).values()
+                for part in grouped(known, *PAIR).values()
             )
             axes.plot([x for x, _, _ in points], [s.mean for _, s, _ in points if s], "o", label=language)
     upper.set_ylabel("accuracy")

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
+from io import FileIO
 from multiprocessing import connection, parent_process
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from blindmatch.experiments.protocol import Record, Trial
 from blindmatch.io.json_values import json_finite
 
 _SYNC_SECONDS = 1.0
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)  # Windows translates line ends otherwise
 _PROCESS = secrets.token_hex(4)  # process ids repeat, but the names of journals must not
 
 
@@ -39,34 +39,25 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"{platform.node()}-{os.getpid()}-{_PROCESS}.jsonl"
-        self._descriptor: int | None = None
+        self._file: FileIO | None = None
         self._synced = 0.0
 
     def __enter__(self) -> Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self._file is not None:
+            with self._file, contextlib.suppress(OSError):
+                os.fsync(self._file.fileno())
 
     def add(self, record: Record) -> None:
         """Append a finished run."""
         line = (json.dumps(vars(record), allow_nan=False) + "\n").encode()
-        if self._descriptor is None:
-            self._descriptor = os.open(self._path, _APPEND, 0o644)
-        os.write(self._descriptor, line)
+        self._file = self._file or FileIO(self._path, "ab")
+        self._file.write(line)
         if time.monotonic() - self._synced > _SYNC_SECONDS:
-            os.fsync(self._descriptor)
+            os.fsync(self._file.fileno())
             self._synced = time.monotonic()
-
-    def close(self) -> None:
-        """Sync the file to disk."""
-        if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
-            try:
-                with contextlib.suppress(OSError):
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
 
 def read_journal(path: Path, start: int = 0) -> tuple[list[Record], int]:
@@ -190,10 +181,10 @@ def start_local_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the handler of the command line
     parent = parent_process()
+
+    def end_with(sentinel: int) -> None:
+        connection.wait([sentinel])
+        os._exit(1)
+
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
+        threading.Thread(target=end_with, args=(parent.sentinel,), daemon=True).start()

@@ -83,13 +83,6 @@ def plan(
     return Sweep(experiment, tuple(runs), catalogue.about)
 
 
-def compute(
-    what: Sweep, out: str | Path, *, engine: Engine | None = None, chunk: int | None = None, watch: Watch | None = None
-) -> None:
-    """Compute the runs that are not in the folder of results yet."""
-    sweep(what.runs, Store(out), engine or Local(), chunk=chunk, watch=watch)
-
-
 def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[list[Table], Path]:
     """Write tables, figures and the page from the available results; the page shows `command`."""
     from blindmatch.experiments.sweep_report import write_sweep_report  # not needed for a sweep
@@ -102,13 +95,12 @@ def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[li
 def status(what: Sweep, out: str | Path) -> SweepStatus:
     """Count the finished runs without computing anything."""
     records = stored(what, out)
-    kinds: dict[str, list[int]] = {}
+    kinds: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for run in what.runs:
-        entry = kinds.setdefault(_kind(run), [0, 0, 0])
-        entry[0] += _is_done(records, run)
-        entry[1] += run.key in records and records[run.key].result is None
-        entry[2] += 1
-    done, failed, total = (sum(entry[i] for entry in kinds.values()) for i in range(3))
+        done = _is_done(records, run)
+        for at, counts in enumerate((done, run.key in records and not done, True)):
+            kinds[run.kind][at] += counts
+    done, failed, total = (sum(counts) for counts in zip(*kinds.values(), strict=True))
     return SweepStatus(done, failed, total, {kind: (a, b, c) for kind, (a, b, c) in kinds.items()}, _errors(records))
 
 
@@ -123,48 +115,6 @@ def _errors(records: Mapping[str, Record]) -> Counter[str]:
 
 def _is_done(records: Mapping[str, Record], run: Trial) -> bool:
     return run.key in records and records[run.key].result is not None
-
-
-def _kind(run: Trial) -> str:
-    names: Sequence[str] = ("dataset", "variant", "solver", "measure", "size")
-    return ", ".join(f"{name}={run.parameters[name]}" for name in names if name in run.parameters) or "all"
-
-
-MOST_IN_A_CHUNK = 50
-_CHUNKS_PER_WORKER = 16  # so that the last chunks do not keep the others waiting
-_TICK_SECONDS = 0.5
-_LIVES = 3  # how often the pool may break before the sweep gives up
-
-
-@dataclass(frozen=True)
-class Moment:
-    """The progress of a sweep: runs that succeeded, that failed, and all."""
-
-    done: int
-    failed: int
-    total: int
-    seconds_left: float | None  # estimated from runs of the same kind; None before the first run has ended
-
-
-Watch = Callable[[Moment], object]
-
-
-def sweep(
-    runs: Sequence[Trial], store: Store, engine: Engine, *, chunk: int | None = None, watch: Watch | None = None
-) -> None:
-    """Compute the runs of one experiment that have no result in the store. Ctrl-C ends it; finished runs are kept.
-
-    `chunk` runs are sent together; by default each worker gets several chunks. `watch` is called with a `Moment` about
-    twice a second.
-    """
-    if chunk is not None:
-        at_least(chunk, 1, "chunk")
-    if not runs:
-        return
-    name = runs[0].experiment
-    with store.sweeping(name):
-        store.journals(name).mkdir(parents=True, exist_ok=True)
-        _until_done(runs, store, engine, chunk, watch)
 
 
 def missing(runs: Sequence[Trial], store: Store) -> list[Trial]:
@@ -189,35 +139,63 @@ def select(runs: Sequence[Trial], only: Iterable[str]) -> list[Trial]:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"--only {text!r}; expected NAME=PATTERN, where NAME is one of {', '.join(known)}{hint}")
         patterns[name].append(pattern)
-    return [
-        run
-        for run in runs
-        if all(
-            any(fnmatch.fnmatchcase(str(run.parameters.get(name)), pattern) for pattern in wanted)
-            for name, wanted in patterns.items()
-        )
-    ]
+
+    def fits(run: Trial, name: str) -> bool:
+        return any(fnmatch.fnmatchcase(str(run.parameters.get(name)), pattern) for pattern in patterns[name])
+
+    return [run for run in runs if all(fits(run, name) for name in patterns)]
 
 
-def _until_done(runs: Sequence[Trial], store: Store, engine: Engine, chunk: int | None, watch: Watch | None) -> None:
+MOST_IN_A_CHUNK = 50
+_CHUNKS_PER_WORKER = 16  # so that the last chunks do not keep the others waiting
+_TICK_SECONDS = 0.5
+_LIVES = 3  # how often the pool may break before the sweep gives up
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The progress of a sweep: runs that succeeded, that failed, and all."""
+
+    done: int
+    failed: int
+    total: int
+    seconds_left: float | None  # estimated from runs of the same kind; None before the first run has ended
+
+
+Watch = Callable[[Moment], object]
+
+
+def compute(
+    what: Sweep, out: str | Path, *, engine: Engine | None = None, chunk: int | None = None, watch: Watch | None = None
+) -> None:
+    """Compute the runs that are not in the folder of results yet. Ctrl-C ends it; finished runs are kept.
+
+    `chunk` runs are sent together; by default each worker gets several chunks. `watch` is called with a `Moment` about
+    twice a second.
+    """
+    if chunk is not None:
+        at_least(chunk, 1, "chunk")
+    engine, store, name = engine or Local(), Store(out), what.experiment.name
     tried: dict[str, Record] = {}
     error: Exception | None = None
-    for _ in range(_LIVES):
-        todo = [run for run in missing(runs, store) if run.key not in tried]
-        if not todo:
-            return
-        workers = engine.workers
-        size = chunk or max(1, min(MOST_IN_A_CHUNK, len(todo) // (workers * _CHUNKS_PER_WORKER)))
-        if isinstance(engine, Local) and forkable():
-            read_ahead(todo)
-        chunks = [todo[first : first + size] for first in range(0, len(todo), size)]
-        with engine.open(store.folder) as executor:
-            error = _collect(chunks, store, executor, _Tracker(todo, workers, tried, watch))
-    if any(run.key not in tried for run in missing(runs, store)):
-        raise ChildProcessError(
-            f"workers were lost {_LIVES} times ({type(error).__name__}: {error}); out of memory? "
-            "Finished runs are kept: run again to continue, perhaps with fewer workers"
-        ) from error
+    with store.sweeping(name):
+        store.journals(name).mkdir(parents=True, exist_ok=True)
+        for _ in range(_LIVES):
+            todo = [run for run in missing(what.runs, store) if run.key not in tried]
+            if not todo:
+                return
+            workers = engine.workers
+            size = chunk or max(1, min(MOST_IN_A_CHUNK, len(todo) // (workers * _CHUNKS_PER_WORKER)))
+            if isinstance(engine, Local) and forkable():
+                read_ahead(todo)
+            chunks = [todo[first : first + size] for first in range(0, len(todo), size)]
+            with engine.open(store.folder) as executor:
+                error = _collect(chunks, store, executor, _Tracker(todo, workers, tried, watch))
+        if any(run.key not in tried for run in missing(what.runs, store)):
+            raise ChildProcessError(
+                f"workers were lost {_LIVES} times ({type(error).__name__}: {error}); out of memory? "
+                "Finished runs are kept: run again to continue, perhaps with fewer workers"
+            ) from error
 
 
 def _collect(work: Sequence[list[Trial]], store: Store, executor: Executor, tracker: _Tracker) -> Exception | None:
@@ -251,32 +229,29 @@ class _Tracker:
     """Counts finished runs, and estimates the time left from runs of the same kind."""
 
     def __init__(self, todo: Sequence[Trial], workers: int, tried: dict[str, Record], watch: Watch | None) -> None:
-        self.todo = {run.key: run for run in todo}
-        self.tried = tried
-        self._workers = workers
-        self._watch = watch
-        self._seconds: dict[str, list[float]] = defaultdict(list)
-        self._shown = 0.0
+        self._todo, self.tried = {run.key: run for run in todo}, tried
+        self._workers, self._watch, self._shown = workers, watch, 0.0
 
     def note(self, records: Iterable[Record]) -> None:
         for record in records:
-            run = self.todo.get(record.key)
-            if run is not None and record.key not in self.tried:
-                self.tried[record.key] = record
-                self._seconds[run.group].append(record.seconds)
+            if record.key in self._todo:
+                self.tried.setdefault(record.key, record)
 
     def show(self) -> None:
         if self._watch is None or time.monotonic() - self._shown < _TICK_SECONDS / 2:
             return
         self._shown = time.monotonic()
-        ended = [self.tried[key] for key in self.todo if key in self.tried]
+        ended = [self.tried[key] for key in self._todo if key in self.tried]
         failed = sum(record.error is not None for record in ended)
-        self._watch(Moment(len(ended) - failed, failed, len(self.todo), self._seconds_left()))
+        self._watch(Moment(len(ended) - failed, failed, len(self._todo), self._seconds_left(ended)))
 
-    def _seconds_left(self) -> float | None:
-        if not self._seconds:
+    def _seconds_left(self, ended: Sequence[Record]) -> float | None:
+        if not ended:
             return None
-        means: dict[str, float] = {group: statistics.fmean(values) for group, values in self._seconds.items()}
+        seconds: dict[str, list[float]] = defaultdict(list)
+        for record in ended:
+            seconds[self._todo[record.key].kind].append(record.seconds)
+        means = {kind: statistics.fmean(values) for kind, values in seconds.items()}
         overall = statistics.fmean(means.values())
-        rest = [run for key, run in self.todo.items() if key not in self.tried]
-        return sum(means.get(run.group, overall) for run in rest) / min(self._workers, max(1, len(rest)))
+        rest = [run for key, run in self._todo.items() if key not in self.tried]
+        return sum(means.get(run.kind, overall) for run in rest) / min(self._workers, max(1, len(rest)))

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
 from blindmatch.experiments.matching_runs import KNOWN, PairExperiment, lineup_solver, paper_dataset
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Spread, Table, described, mean, spread
+from blindmatch.experiments.result_tables import Spread, Table, described, grouped, mean, proved, spread
 from blindmatch.geometry.kernels import distances, knn_kernel, standardized
 from blindmatch.geometry.views import Views
 from blindmatch.matching.match import match
@@ -123,21 +123,16 @@ class ViewsStudy(PairExperiment):
 
 def _over_seeds(rows: Iterable[Row]) -> Spread | None:
     """Mean and deviation, over the seeds, of the mean accuracy in percent."""
-    found: dict[int, list[float]] = {}
-    for row in rows:
-        found.setdefault(row["seed"], []).append(100 * row["accuracy"])
-    return spread(mean(values) for values in found.values())
+    return spread(mean(100 * row["accuracy"] for row in of) for of in grouped(rows, "seed").values())
 
 
 def _by_number(rows: Sequence[Row]) -> Table:
     means = [row for row in rows if row["way"] == "mean"]
     counts = sorted({row["models"] for row in means})
     lines = []
-    for dataset, vision in sorted({(row["dataset"], row["vision"]) for row in means}):
-        own = [row for row in means if (row["dataset"], row["vision"]) == (dataset, vision)]
+    for (dataset, vision), own in sorted(grouped(means, "dataset", "vision").items()):
         cells = [_over_seeds(row for row in own if row["models"] == count) for count in counts]
-        proved = mean(100.0 * (row["status"] == "optimal") for row in own)
-        lines.append([paper_dataset(dataset), vision, *cells, proved])
+        lines.append([paper_dataset(dataset), vision, *cells, proved(own)])
     columns = [("dataset", 0), ("vision", 0), *((str(count), 0) for count in counts), ("proved", 0)]
     return described("views", lines, columns=columns)
 

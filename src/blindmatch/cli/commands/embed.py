@@ -18,7 +18,7 @@ from blindmatch.cli.options import Given, open_engine
 from blindmatch.cli.outputs import check_outputs
 from blindmatch.cli.progress import watched
 from blindmatch.encoders import load_images, load_texts
-from blindmatch.encoders.extract import Extracted, as_models, average_classes, extract_views, manifest_path
+from blindmatch.encoders.extract import Extracted, as_models, average_classes, extract, manifest_path
 from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.prompts import text_set_of_classes
 from blindmatch.encoders.registry import MODALITIES, Modality, find_model, identifier, list_models
@@ -161,7 +161,7 @@ def _extract(works: Sequence[Work], out: Path, means: bool, batch_size: int) -> 
     """Embed into a file, by one model or by several as views, with a line of progress."""
     title = plain(f"{works[0].items.name}, {' + '.join(work.encoder.model.name for work in works)}")
     with watched(title) as line:
-        return extract_views(works, out, batch_size, means, None if line is None else partial(line.step, title))
+        return extract(works, out, batch_size, means, None if line is None else partial(line.step, title))
 
 
 @contextmanager

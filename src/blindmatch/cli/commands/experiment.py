@@ -30,7 +30,7 @@ def experiment(given: Given) -> None:
     name, out = given.name, given.out
     values = {key: value for key in _SETTINGS if (value := getattr(given, key)) is not None}
     known = {item.name for item in fields(experiments.load(name))}
-    layers = [read_config(given.config, name, experiments.NAMES)] if given.config is not None else []
+    layers = [read_config(given.config, name)] if given.config is not None else []
     layers += [_fitting(known, values), parse_assignments(given.setting)]
     sweep = plan(name, *layers, quick=given.quick, embeddings=given.embeddings, out=out, only=given.only or ())
     if given.status:
