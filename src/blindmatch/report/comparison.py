@@ -86,13 +86,16 @@ class ComparedPair:
         """The pair that a line of a store states; None if it is not one of these models and items."""
         try:
             pair = cls(**{**values, "match": tuple(values["match"])})
-            numbers = [pair.cka, pair.mutual_knn, pair.truth_loss, pair.loss, pair.accuracy]
-            shares = [pair.accuracy, *([] if pair.p_value is None else [pair.p_value])]
-            bound = [] if pair.lower_bound is None else [pair.lower_bound]
-            possible = all(map(math.isfinite, numbers)) and all(0 <= share <= 1 for share in shares)
-            possible = possible and all(one <= pair.loss for one in bound) and isinstance(pair.proved, bool)
-            possible = possible and (pair.one, pair.other, pair.items) == (*names, items)
-            possible = possible and sorted(pair.match) == list(range(items))
+            numbers = (pair.cka, pair.mutual_knn, pair.truth_loss, pair.loss, pair.accuracy)
+            shares = (pair.accuracy, 0.0 if pair.p_value is None else pair.p_value)
+            possible = (
+                all(map(math.isfinite, numbers))
+                and all(0 <= share <= 1 for share in shares)
+                and (pair.lower_bound is None or pair.lower_bound <= pair.loss)
+                and isinstance(pair.proved, bool)
+                and (pair.one, pair.other, pair.items) == (*names, items)
+                and sorted(pair.match) == list(range(items))
+            )
         except (TypeError, KeyError, OverflowError):
             return None
         return replace(pair, stated=True) if possible else None
@@ -188,28 +191,15 @@ class Comparison:
         """Write one HTML file with the table and the pictures."""
         refuse_missing_folder(path)
         titles = {"accuracy": "Blind accuracy", "cka": "CKA", "mutual_knn": "Mutual k-NN"}
-        proved = sum(pair.proved for pair in self.pairs)
-        kept = sum(pair.stated for pair in self.pairs)
-        stated = f"; {kept} pairs are as the store states them, not computed again" if kept else ""
-        best = max(self.pairs, key=lambda pair: pair.accuracy, default=None)
         text = fill(
             "compare.html",
             ["page.js", "theme.js"],
             ["style.css"],
             data={},
-            title=f"{len(self.names)} models compared",
-            verdict="No pair was compared."
-            if best is None
-            else f"{best.one} and {best.other} agree best: a blind match gets {best.accuracy:.0%} of the pairs right.",
-            about="Each two models of the same items were matched blindly, by the relations inside each alone.",
-            tiles=[
-                ("models", str(len(self.names)), f"{len(self.pairs)} pairs"),
-                ("items", str(self.pairs[0].items if self.pairs else 0), "the same in each model"),
-                ("proved", f"{proved} of {len(self.pairs)}", "matches that no other pairing beats" + stated),
-            ],
+            found=self,
+            rows=zip(*self.table.values(), strict=True),
+            best=max(self.pairs, key=lambda pair: pair.accuracy, default=None),
             heats=[(title, heat_map(self.names, self.matrix(value), title)) for value, title in titles.items()],
-            columns=list(self.table),
-            rows=[[_shown(cell) for cell in row] for row in zip(*self.table.values(), strict=True)],
             command=command,
             settings={"models": ", ".join(self.names)},
         )
@@ -265,15 +255,11 @@ def compare(
     limit = None if time_limit is None else positive(time_limit, "time_limit")
     at_least(draws, 0, "draws")
     seed = int(as_generator(rng).integers(2**63))
-    wanted = [
-        _Wanted((names[i], names[k]), (sides[i], sides[k]), distortion, solver, limit, draws, seed)
-        for i, k in combinations(range(len(names)), 2)
-    ]
-    log = _Log(None if store is None else Path(store))
-    stop, interrupted = threading.Event(), False
-    done = 0
+    how = _How(distortion, solver, limit, draws, seed, _Log(None if store is None else Path(store)))
+    wanted = list(combinations(zip(names, sides, strict=True), 2))
+    interrupted, done = False, 0
     with ThreadPoolExecutor(min(count, len(wanted))) as pool:
-        futures = [pool.submit(log.done, one, stop) for one in wanted]
+        futures = [pool.submit(how.compared, *pair) for pair in wanted]
         try:
             for future in futures:
                 future.result()
@@ -283,7 +269,7 @@ def compare(
         except KeyboardInterrupt:
             interrupted = True
         finally:  # an error in one pair, or in the callback, ends the others too
-            stop.set()
+            how.stop.set()
             for future in futures:
                 future.cancel()
     pairs = [
@@ -292,45 +278,60 @@ def compare(
     return Comparison(names, tuple(pair for pair in pairs if pair is not None), interrupted)
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """A pair of models to compare, and how."""
+Side = FloatArray | Views
+_Model = tuple[str, Side]  # its name and its embeddings
 
-    names: tuple[str, str]
-    sides: tuple[FloatArray | Views, FloatArray | Views]
+
+class _Stopped(Exception):  # noqa: N818 (it is no error)
+    """The comparison was stopped."""
+
+
+@dataclass(frozen=True)
+class _How:
+    """How two models are compared."""
+
     distortion: str | Distortion
     solver: str | Solver
     time_limit: float | None
     draws: int
     seed: int
+    log: _Log
+    stop: threading.Event = field(default_factory=threading.Event)
 
-    def key(self) -> str:
-        """What tells this pair from others in a store."""
-        task = Task(*self.sides, distortion=self.distortion)
-        how = (self.names, task.digest, repr(self.solver), self.time_limit, self.draws, self.seed)
-        return hashlib.sha256(repr(how).encode()).hexdigest()
-
-    def compared(self, stop: threading.Event) -> ComparedPair | None:
-        """Match and test; None if it was stopped."""
-
-        def watch(*_: object) -> None:
-            if stop.is_set():
-                raise _Stopped
-
-        task = Task(*self.sides, distortion=self.distortion)
-        n, rng = task.sizes[0], np.random.default_rng(self.seed)
+    def compared(self, one: _Model, other: _Model) -> ComparedPair | None:
+        """Take the pair from the store, or match and test it; None if it was stopped."""
+        names, sides = (one[0], other[0]), (one[1], other[1])
+        task = Task(*sides, distortion=self.distortion)
+        what = (names, task.digest, repr(self.solver), self.time_limit, self.draws, self.seed)
+        key = hashlib.sha256(repr(what).encode()).hexdigest()
+        known = self.log.known.get(key)
+        stated = None if known is None else ComparedPair.read(known, names, task.sizes[0])
+        if stated is not None:
+            return stated
         try:
-            watch()
-            result = match_task(task, SolveOptions(self.solver, self.time_limit, rng, watch, 1))
-            p = None
-            if self.draws:
-                how: dict[str, Any] = {"time_limit": self.time_limit, "rng": rng, "callback": watch, "threads": 1}
-                p = result.assess(draws=self.draws, resamples=1, regret=False, **how).p_value
+            pair = self._match(names, sides, task)
         except _Stopped:
             return None
-        knn, cka = (self._measured(kind) for kind in (MutualKNN(k=min(_NEIGHBOURS, n - 1)), CKA()))
+        self.log.add({"key": key, "pair": asdict(pair)})
+        return pair
+
+    def _watch(self, *_: object) -> None:
+        if self.stop.is_set():
+            raise _Stopped
+
+    def _match(self, names: tuple[str, str], sides: tuple[Side, Side], task: Task) -> ComparedPair:
+        self._watch()
+        n, rng = task.sizes[0], np.random.default_rng(self.seed)
+        result, p = match_task(task, SolveOptions(self.solver, self.time_limit, rng, self._watch, 1)), None
+        if self.draws:
+            options: dict[str, Any] = {"time_limit": self.time_limit, "rng": rng, "callback": self._watch}
+            p = result.assess(draws=self.draws, resamples=1, regret=False, threads=1, **options).p_value
+        knn, cka = (
+            float(measure.loss(*Task(*sides, distortion=measure).kernels).sum())
+            for measure in (MutualKNN(k=min(_NEIGHBOURS, n - 1)), CKA())
+        )
         return ComparedPair(
-            *self.names,
+            *names,
             items=n,
             cka=-cka,
             mutual_knn=-knn,
@@ -343,20 +344,12 @@ class _Wanted:
             match=tuple(result.permutation.tolist()),
         )
 
-    def _measured(self, distortion: Distortion) -> float:
-        K, G = Task(*self.sides, distortion=distortion).kernels
-        return float(distortion.loss(K, G).sum())
-
-
-class _Stopped(Exception):  # noqa: N818 (it is no error)
-    """The comparison was stopped."""
-
 
 class _Log:
-    """The file of finished pairs."""
+    """The file of finished pairs, if there is one."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path, self._lock, self._known = path, threading.Lock(), dict[str, dict[str, Any]]()
+        self._path, self._lock, self.known = path, threading.Lock(), dict[str, dict[str, Any]]()
         self._begin = ""  # a line of its own after one that was cut off
         if path is not None and path.exists():
             with reading(path, "store"):
@@ -365,65 +358,45 @@ class _Log:
                 for line in text.splitlines():
                     try:
                         entry = json.loads(line)
-                        self._known[entry["key"]] = entry["pair"]
+                        self.known[entry["key"]] = entry["pair"]
                     except (ValueError, KeyError, TypeError):  # the last line of a run that was killed
                         continue
 
-    def done(self, wanted: _Wanted, stop: threading.Event) -> ComparedPair | None:
-        """The pair from the file, or compared now."""
-        if self._path is None:
-            return wanted.compared(stop)
-        key = wanted.key()
-        known = self._known.get(key)
-        stated = None if known is None else ComparedPair.read(known, wanted.names, len(wanted.sides[0]))
-        if stated is not None:
-            return stated
-        pair = wanted.compared(stop)
-        if pair is not None:
-            with self._lock:
-                self._write(json.dumps({"key": key, "pair": asdict(pair)}) + "\n")
-        return pair
-
-    def _write(self, line: str) -> None:
+    def add(self, entry: dict[str, Any]) -> None:
         """Append a line; a full disk costs the store, not the comparison."""
-        assert self._path is not None
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(self._begin + line)
-            self._begin = ""
-        except OSError as error:
-            self._begin = "\n"
-            warnings.warn(f"{self._path}: a pair was not written: {error.strerror}", RuntimeWarning, stacklevel=2)
+        if self._path is None:
+            return
+        with self._lock:
+            try:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(self._begin + json.dumps(entry) + "\n")
+                self._begin = ""
+            except OSError as error:
+                self._begin = "\n"
+                warnings.warn(f"{self._path}: a pair was not written: {error.strerror}", RuntimeWarning, stacklevel=2)
 
 
-def _checked(models: Mapping[str, ArrayLike | Path | Views]) -> tuple[tuple[str, ...], list[FloatArray | Views]]:
+def _checked(models: Mapping[str, ArrayLike | Path | Views]) -> tuple[tuple[str, ...], list[Side]]:
+    """The names of the models and their embeddings, of the same items."""
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError("models: expected the embeddings of two models or more by their names, {'dino': X, 'clip': Y}")
-    names = tuple(map(str, models))
-    sides: list[FloatArray | Views] = []
-    called: tuple[str, tuple[str, ...]] | None = None
+    sides: list[Side] = []
+    called: tuple[object, tuple[str, ...]] | None = None
     for name, given in models.items():
         read = Views.of(given) or as_embeddings(given, f"models[{name!r}]")
         sides.append(read if isinstance(read, Views) else read.values)
         if read.names is not None:
-            called = called or (name, read.names)
-            pair = next((pair for pair in zip(read.names, called[1], strict=False) if pair[0] != pair[1]), None)
-            if pair is not None:
-                raise ValueError(
-                    f"models[{name!r}] has an item {pair[0]!r} where models[{called[0]!r}] has {pair[1]!r}"
-                )
+            first, theirs = called = called or (name, read.names)
+            for item, other in zip(read.names, theirs, strict=False):
+                if item != other:
+                    raise ValueError(f"models[{name!r}] has an item {item!r} where models[{first!r}] has {other!r}")
+    names, count = list(models), len(sides[0])
     for name, side in zip(names, sides, strict=True):
-        if len(side) != len(sides[0]):
+        if len(side) != count:
             raise ValueError(
-                f"models[{name!r}] has {len(side)} items and models[{names[0]!r}] has {len(sides[0])}; expected the "
-                "same items, in the same order"
+                f"models[{name!r}] has {len(side)} items and models[{names[0]!r}] has {count}; expected the same "
+                "items, in the same order"
             )
-    if not 3 <= len(sides[0]) <= QUADRATIC:
-        raise ValueError(f"models has {len(sides[0])} items each; expected 3 to {QUADRATIC}")
-    return names, sides
-
-
-def _shown(cell: object) -> str:
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    return "" if cell is None else f"{cell:.3g}" if isinstance(cell, float) else str(cell)
+    if not 3 <= count <= QUADRATIC:
+        raise ValueError(f"models has {count} items each; expected 3 to {QUADRATIC}")
+    return tuple(map(str, names)), sides
