@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +33,8 @@ from blindmatch.proof.certificate import Certificate
 from blindmatch.report import Match
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray, as_array, not_negative
+
+T = TypeVar("T")
 
 
 class TaskInput:
@@ -220,14 +223,7 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
     related = given.metric == "precomputed" or given.graph
     crossed = split_parts(given.crossed) if given.crossed else ()
     known: Any = given.known_from and tuple(load_embeddings(path).values for path in given.known_from)
-    plain = (
-        "distortion",
-        "standardize",
-        "scale",
-        "similarity_weight",
-        "unmatched_cost",
-        "max_unmatched",
-    )
+    plain = ("distortion", "standardize", "scale", "similarity_weight", "unmatched_cost", "max_unmatched")
     return Task(
         None if related else source,
         None if related else target,
@@ -235,8 +231,8 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
         weights=layer_weights(given.weights),
         crossed=[_between(path, source, target) for path in crossed] or None,
         edge_weights=[word.strip() for word in given.edge_weights.split(",")],
-        metric="euclidean" if related else metric_names(given.metric),
-        neighbors=neighbor_counts(given.neighbors),
+        metric="euclidean" if related else metric_names(given.metric),  # type: ignore[arg-type]
+        neighbors=neighbor_counts(given.neighbors),  # type: ignore[arg-type]
         known_pairs=pairs_given("--known", given.known or (), given.known_pairs, source, target),
         known=known,
         forbidden_pairs=pairs_given("--forbid", given.forbid or (), given.forbidden_pairs, source, target),
@@ -245,14 +241,6 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
         target_names=target.names,
         **{name: getattr(given, name) for name in plain},
     )
-
-
-def metric_names(word: str) -> str | tuple[str, str]:
-    """A metric for both sides, or 'source,target'."""
-    source, comma, target = word.partition(",")
-    if "," in target:
-        raise ValueError(f"--metric {word}: expected one name, or two as in geodesic,cosine")
-    return (source.strip(), target.strip()) if comma else word
 
 
 def _kernels_of(source: Embeddings, target: Embeddings) -> Any:
@@ -286,18 +274,29 @@ def relation(given: Given) -> dict[str, Any]:
 
 def layer_weights(words: str | None) -> list[float] | None:
     """The weight of each layer, from '1,0.5'."""
-    try:
-        return None if words is None else [float(word) for word in words.split(",")]
-    except ValueError:
-        raise ValueError(f"--weights {words}: expected numbers, as in 1,0.5") from None
+    return None if words is None else _parts("--weights", words, float, "numbers, as in 1,0.5")
 
 
-def neighbor_counts(word: str | None) -> int | tuple[int, int] | None:
+def neighbor_counts(word: str | None) -> int | tuple[int, ...] | None:
     """The number of neighbours for both sides, or of each."""
-    if word is None:
-        return None
-    source, comma, target = word.partition(",")
+    return None if word is None else _of_sides(_parts("--neighbors", word, int, "a number, or two as in 20,30", 2))
+
+
+def metric_names(word: str) -> str | tuple[str, ...]:
+    """A metric for both sides, or 'source,target'."""
+    return _of_sides(_parts("--metric", word, str.strip, "one name, or two as in geodesic,cosine", 2))
+
+
+def _parts(option: str, word: str, kind: Callable[[str], T], expected: str, most: float = math.inf) -> list[T]:
+    """The values of an option, between commas."""
     try:
-        return (int(source), int(target)) if comma else int(word)
+        parts = [kind(part) for part in word.split(",")]
     except ValueError:
-        raise ValueError(f"--neighbors {word}: expected a number, or two as in 20,30") from None
+        parts = []
+    if not 0 < len(parts) <= most:
+        raise ValueError(f"{option} {word}: expected {expected}")
+    return parts
+
+
+def _of_sides(parts: list[T]) -> T | tuple[T, ...]:
+    return parts[0] if len(parts) == 1 else tuple(parts)

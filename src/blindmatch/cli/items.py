@@ -78,7 +78,10 @@ def partners(
 
 def _listed(truth: str, source: Embeddings, target: Embeddings) -> list[Partners]:
     """The true partners in a file, each item in one line."""
-    rows = read_pairs(Path(truth), source, target)
+    rows = [
+        (_places(left, source.names, where), _places(right, target.names, where))
+        for where, left, right in _rows(Path(truth))
+    ]
     if not rows:
         raise ValueError(f"--truth {truth}: there is no pair in it; expected one 'source,target' per line")
     found: tuple[dict[int, Partners], dict[int, Partners]] = ({}, {})
@@ -161,8 +164,11 @@ def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
     """
     from blindmatch.encoders.item_sets import SUFFIXES  # a tenth of a second, for those who show pictures
 
+    def in_order(path: Path) -> list[tuple[int, str]]:  # 2.png before 10.png
+        return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.name)]
+
     def inside(place: Path) -> list[Path]:
-        return sorted((file for file in place.iterdir() if file.suffix.lower() in SUFFIXES), key=_natural)
+        return sorted((file for file in place.iterdir() if file.suffix.lower() in SUFFIXES), key=in_order)
 
     files, names = inside(folder), items.names or ()
     called = {file.stem: file for file in reversed(files)} | {file.name: file for file in files}
@@ -180,11 +186,6 @@ def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
         f"{option} {folder}: has {len(files)} pictures, none of them named like an item; expected such names, or "
         f"{len(items)} pictures with numbers in their names, or a file that lists them"
     )
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """A key that puts 2.png before 10.png."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.name)]
 
 
 def pairs_given(
@@ -206,13 +207,6 @@ def pairs_given(
             raise
         others = {"--known": "--known-pairs", "--forbid": "--forbidden-pairs"}[option]
         raise ValueError(f"{error}; names with a colon go into a file for {others}") from None
-
-
-def read_pairs(path: Path, source: Embeddings, target: Embeddings) -> list[tuple[list[int], list[int]]]:
-    """The items that each line of a file names, with one 'source,target' per line, by name or index."""
-    return [
-        (_places(left, source.names, where), _places(right, target.names, where)) for where, left, right in _rows(path)
-    ]
 
 
 def _rows(path: Path) -> list[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from blindmatch.geometry.column_scaling import ColumnScaling, UnitsWarning, outw
 from blindmatch.io.embeddings import Embeddings
 
 _SHOWN = 12  # columns that are listed by name
+_WORDS = {"columns of": "columns", "ignored of": "ignored", "scale of": "scaled"}
 SIDES = ("source", "target")
 
 
@@ -33,38 +34,43 @@ class Tables:
         found = ColumnScaling.pair(one.values, other.values, scale)
         return cls((one, other), None if scale == "none" else found)
 
+    def _facts(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """What is known about the columns of each side, in words."""
+        for side, read, scaling in zip(self.names, self.sides, self.scalings or (None, None), strict=True):
+            titles = read.columns or ()
+            titles = () if all(title.isdecimal() for title in titles) else titles  # 0, 1, 2, ... tell nothing
+            more = f" and {len(titles) - _SHOWN} more" if len(titles) > _SHOWN else ""
+            facts = {
+                "columns of": ", ".join(titles[:_SHOWN]) + more,
+                "ignored of": ", ".join(read.ignored),
+                "scale of": "" if scaling is None else scaling.described(read.columns),
+                "missing in": read.gaps,
+            }
+            yield side, {what: text for what, text in facts.items() if text}
+
     @property
     def settings(self) -> dict[str, str]:
         """Columns, scales and missing cells, for the report."""
-        notes: dict[str, str] = {}
-        for side, read, scaling in self._each():
-            if _has_titles(read):
-                notes[f"columns of the {side}"] = _columns(read)
-            if read.ignored:
-                notes[f"ignored of the {side}"] = ", ".join(read.ignored)
-            if scaling is not None:
-                notes[f"scale of the {side}"] = scaling.described(read.columns)
-            if read.gaps:
-                notes[f"missing in the {side}"] = read.gaps
-        return notes
+        return {f"{what} the {side}": text for side, facts in self._facts() for what, text in facts.items()}
 
     @property
     def texts(self) -> list[Text]:
         """The same in a line for each side, for the terminal."""
         lines = []
-        for side, read, scaling in self._each():
-            parts = [f"columns: {_columns(read)}"] if _has_titles(read) else []
-            parts += [f"ignored: {', '.join(read.ignored)}"] if read.ignored else []
-            parts += [f"scaled: {scaling.described(read.columns)}"] if scaling is not None else []
+        for side, facts in self._facts():
+            gaps = facts.pop("missing in", "")
+            parts = [f"{_WORDS[what]}: {text}" for what, text in facts.items()]
             lines += [Text(plain(f"{side}, {'; '.join(parts)}"))] if parts else []
-            lines += [Text(f"{side}, missing: {read.gaps}")] if read.gaps else []
+            lines += [Text(f"{side}, missing: {gaps}")] if gaps else []
         return lines
 
     def warn(self) -> None:
         """Warn on stderr if a column outweighs the others and no scale was chosen."""
         if self.scalings is not None or self.relations:
             return
-        heavy = outweighing((side, read.values, read.columns) for side, read, _ in self._each())
+        heavy = outweighing(
+            (side, read.values, read.columns) for side, read in zip(self.names, self.sides, strict=True)
+        )
         if heavy:
             complain(f"warning: {heavy}. Try --scale auto")
 
@@ -84,19 +90,5 @@ class Tables:
                 "ignored": list(read.ignored),
                 "scaled": None if scaling is None else scaling.described(read.columns),
             }
-            for side, read, scaling in self._each()
+            for side, read, scaling in zip(self.names, self.sides, self.scalings or (None, None), strict=True)
         }
-
-    def _each(self) -> Sequence[tuple[str, Embeddings, ColumnScaling | None]]:
-        return list(zip(self.names, self.sides, self.scalings or (None, None), strict=True))
-
-
-def _has_titles(read: Embeddings) -> bool:
-    """True if the columns have meaningful titles: 0, 1, 2, ... are not."""
-    return read.columns is not None and not all(title.isdecimal() for title in read.columns)
-
-
-def _columns(read: Embeddings) -> str:
-    titles = read.columns or ()
-    more = f" and {len(titles) - _SHOWN} more" if len(titles) > _SHOWN else ""
-    return ", ".join(titles[:_SHOWN]) + more

@@ -38,10 +38,7 @@ def images(given: Given) -> None:
     read = load_images(given.source, limit=given.limit, classes=given.classes, **_data(given))
     if given.class_means and read.class_names is None:
         raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
-    with _place(given, given.out.parent) as place:
-        works = [place.work(model, read, given.strict) for model in models]
-        found = _extract(works, given.out, given.class_means, given.batch_size)
-    _show([(given.out, found)], given.json)
+    _embed(given, models, read, given.class_means)
 
 
 def texts(given: Given) -> None:
@@ -49,10 +46,13 @@ def texts(given: Given) -> None:
     check_outputs(given, [Path(given.source)])
     models = _models(given.model, "language")
     how = {"prompts": given.prompts, "column": given.column, "wordnet": given.wordnet}
-    read = load_texts(given.source, **how, **_data(given))
+    _embed(given, models, load_texts(given.source, **how, **_data(given)), not given.all_prompts)
+
+
+def _embed(given: Given, models: list[Any], items: ImageSet | TextSet, means: bool) -> None:
     with _place(given, given.out.parent) as place:
-        works = [place.work(model, read) for model in models]
-        found = _extract(works, given.out, not given.all_prompts, given.batch_size)
+        works = [place.work(model, items, vars(given).get("strict", False)) for model in models]
+        found = _extract(works, given.out, means, given.batch_size)
     _show([(given.out, found)], given.json)
 
 
