@@ -43,9 +43,9 @@ def test_a_good_match_is_believed(related) -> None:
         in trust.verdict
     )
     assert list(dict.fromkeys(part for part, _ in parts)) == [
-        "alternatives",
         "resampling",
         "unrelated spaces",
+        "alternatives",
         "regret",
     ]
     assert all(0 <= share <= 1 for _, share in parts)

@@ -22,7 +22,7 @@ from blindmatch.trust.null import (
     rotated,
 )
 from blindmatch.trust.search import Part, search
-from blindmatch.trust.significance import ENOUGH, Measured, Significance, _test, significance
+from blindmatch.trust.significance import ENOUGH, Measured, Significance, _Test, own_likeness, significance
 from blindmatch.trust.stability import redraw_dimensions, stability
 
 
@@ -218,10 +218,46 @@ def test_signal_without_a_deviation_and_with_many_draws() -> None:
     assert many.signal == many.z > 2
 
 
-def outcome_of(observed: float, costs: np.ndarray) -> Significance:
-    """The test of a cost against those of draws."""
-    measured = [Measured(float(cost), np.nan, None, 0.0) for cost in (observed, *costs)]
-    return _test(measured[:1], measured[1:], both=False)
+def outcome_of(observed: float, costs: np.ndarray, likeness: tuple[float, float] = (0.0, np.nan)) -> Significance:
+    """The test of a cost against those of draws, by how much the real spaces and the copies are like themselves."""
+    own, copies = likeness
+    measured = [Measured(float(cost), float(cost), np.nan, copies, None, 0.0, 10.0) for cost in (observed, *costs)]
+    return _Test(measured[:1], own, both=False).of([measured[1:]])[0]
+
+
+def test_what_a_common_design_may_save_does_not_count() -> None:
+    costs = rng_of(0).normal(10, 1, 39)
+    assert outcome_of(4.0, costs, (0.5, 0.5)).p_value == 1 / 40
+    assert outcome_of(4.0, costs, (0.4, 0.5)).p_value == 1 / 40  # as like themselves as copies are, or less
+    assert outcome_of(4.0, costs, (1.0, 0.1)).p_value > 0.05  # nine tenths of the unit, 10
+    assert outcome_of(-4.0, costs, (1.0, 0.1)).p_value == 1 / 40
+
+
+def test_sets_that_are_like_themselves() -> None:
+    pairs = np.repeat(rng_of(0).standard_normal((6, 4)), 2, axis=0)
+    angle = 2 * np.pi * np.arange(12) / 12
+    polygon, cloud = np.c_[np.cos(angle), np.sin(angle)], rng_of(1).standard_normal((12, 4))
+    own = [own_likeness(task_of(points, points).kernels[0], Part(rng_of(0))) for points in (pairs, polygon, cloud)]
+    assert own[:2] == pytest.approx([1.0, 1.0])
+    assert own[2] < 0.9
+    assert own_likeness(np.zeros((5, 5)), Part(rng_of(0))) == 1.0
+
+
+@pytest.mark.parametrize("design", ["pairs", "waves"])
+def test_sets_of_one_design_are_not_taken_for_related(design: str) -> None:
+    fires = 0
+    for seed in range(10):
+        rng, sides = rng_of(seed), []
+        for _ in range(2):
+            if design == "pairs":
+                points = np.repeat(rng.standard_normal((6, 4)), 2, axis=0) + 0.05 * rng.standard_normal((12, 4))
+            else:
+                time, wave = np.linspace(0, 2 * np.pi, 40), rng.integers(1, 4, (12, 1))
+                points = np.sin(wave * time + 2 * np.pi * rng.random((12, 1))) + 0.1 * rng.standard_normal((12, 40))
+            sides.append(points)
+        found = significance(task_of(*sides), rotated(sides[1], rng), 19, Part(rng))
+        fires += found.p_value <= 0.05
+    assert fires <= 2
 
 
 @pytest.mark.parametrize("kind", ["circle", "sphere", "unit vectors"])

@@ -27,9 +27,14 @@ from blindmatch.trust.stability import Redraw, redraw_dimensions, redraw_samples
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, as_partners, at_least, positive
 
 Callback = Callable[[str, float], object]
-# The share of the time limit by which each part must end.
-_SHARES = {"known pairs": 0.05, "alternatives": 0.2, "resampling": 0.3, "unrelated spaces": 0.6, "regret": 1.0}
-_LAST = 0.95  # by which the unrelated spaces must end if no regret is proved after them
+# The share of the time limit by which each part must end, with and without proofs of regret after it.
+_SHARES = {
+    "known pairs": (0.05, 0.05),
+    "resampling": (0.15, 0.15),
+    "unrelated spaces": (0.5, 0.85),
+    "alternatives": (0.6, 1.0),
+    "regret": (1.0, 1.0),
+}
 
 
 def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> Assessment:
@@ -179,9 +184,9 @@ class Schedule:
         """Seconds since the beginning."""
         return time.perf_counter() - self._start
 
-    def part(self, name: str, share: float | None = None) -> Part:
-        """Begin a part, which must end by its share of the time limit, or by another one."""
-        share = _SHARES[name] if share is None else share
+    def part(self, name: str, last: bool = False) -> Part:
+        """Begin a part, which must end by its share of the time limit; `last`: no regret is proved."""
+        share = _SHARES[name][last]
         deadline = float("inf") if self._limit is None else self._start + share * self._limit
         threads = self._threads if name == "regret" else self._threads or 1  # the others run many short searches
 
@@ -215,17 +220,17 @@ class Evidence:
 
 
 def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule) -> Evidence:
-    """Look for alternatives, resample, and match unrelated spaces."""
+    """Resample, match unrelated spaces, and look for alternatives."""
     folded = task.folded  # points have one relation: of layers, their mean is tested
     redraws = plan.redraws(folded)
     given = {i for i, _ in task.hints.known}
     rows = np.array([i for i in np.flatnonzero(match >= 0) if i not in given], dtype=np.intp)
-    full = task.completed(match)
-    found = find_alternatives(task.problem, full, rows, schedule.part("alternatives"))
+    full, last = task.completed(match), not plan.proves_regret(task)
     stable = stability(folded, full, redraws, plan.resamples, schedule.part("resampling"))
-    part = schedule.part("unrelated spaces", None if plan.proves_regret(task) else _LAST)
+    part = schedule.part("unrelated spaces", last)
     nulls = rotated(folded.all_points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
     test = significance(folded, nulls, plan.draws, part) if plan.null is not None or folded.has_points else None
+    found = find_alternatives(task.problem, full, rows, schedule.part("alternatives", last))
     known = None
     if stable is not None and test is not None:
         known = features(found, stable, test, centred_agreement(task.kernels, match) or 0.0, task.sizes)
