@@ -135,3 +135,17 @@ def test_hostile_files_are_refused(files) -> None:
             edit(file)
         with pytest.raises(ValueError, match=f"hostile.h5ad.*{says}"):
             load_embeddings(path)
+
+
+def test_a_heap_that_hdf5_would_follow_forever_is_refused(files) -> None:
+    """Neither Ctrl-C nor a time limit would end it."""
+    folder = files[0]
+    sound = bytearray((folder / "a.h5ad").read_bytes())
+    at = sound.index(b"GCOL") + 16
+    while number := int.from_bytes(sound[at : at + 2], "little"):
+        at += 16 + (int.from_bytes(sound[at + 8 : at + 16], "little") + 7) // 8 * 8
+    assert number == 0
+    sound[at + 8 : at + 16] = bytes(8)
+    (folder / "endless.h5ad").write_bytes(sound)
+    with pytest.raises(ValueError, match=r"endless.h5ad.*a gap of 0 bytes"):
+        load_embeddings(folder / "endless.h5ad")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import struct
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from blindmatch.errors import pip_install, unknown_name
 from blindmatch.io.files import reading, refuse_bomb
 
 SUFFIX = ".h5ad"
+_HEAP = b"GCOL\x01\x00\x00\x00"  # where a global heap of HDF5 begins
 _INSTALL = pip_install("cells")
 
 
@@ -45,6 +48,7 @@ def _read(path: Path) -> Any:
         path.open("rb").close()  # raises the usual error if the file is missing
         import h5py
 
+        _refuse_endless_heaps(path)
         with h5py.File(path, "r") as file:
             refuse_bomb(_bytes(file, set()), path.stat().st_size)
         data = anndata.read_h5ad(path)
@@ -52,6 +56,20 @@ def _read(path: Path) -> Any:
             if issparse(matrix):
                 matrix.check_format(full_check=True)  # scipy reads foreign memory at wrong indices
         return data
+
+
+def _refuse_endless_heaps(path: Path) -> None:
+    """HDF5 goes from one text of a heap to the next by their sizes; at a gap of size 0 it stays for good."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        heap = data.find(_HEAP)
+        while heap >= 0:
+            at, end = heap + 16, heap + int.from_bytes(data[heap + 8 : heap + 16], "little")
+            while at + 16 <= min(end, len(data)):
+                number, size = struct.unpack_from("<H6xQ", data, at)
+                if not number and size < 16:
+                    raise ValueError(f"a heap of texts has a gap of {size} bytes")
+                at += 16 + (size + 7) // 8 * 8 if number else size
+            heap = data.find(_HEAP, heap + 16)
 
 
 def _bytes(group: Any, seen: set[Any]) -> int:
