@@ -59,6 +59,27 @@ def test_a_run_ends_as_documented_wherever_ctrl_c_falls(solver: str, step: int) 
     assert (again.status, again.cost, again.lower_bound) == (whole.status, whole.cost, whole.lower_bound)
 
 
+@sampled(
+    ("kind", "step"),
+    [("views", 37), ("views", 83), ("crossed", 29), ("crossed", 61)],
+    quick={("views", 83), ("crossed", 61)},
+)
+def test_a_match_that_was_found_is_kept(kind: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from Ctrl-C after the solver, when the match is completed with notes, a bound and a ranking."""
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr("blindmatch.problem.task.MOST_CROSSED", 4)
+    monkeypatch.setattr("blindmatch.matching.match_crossed._RESTARTS", 1)
+    A, B, there, back = (rng.random((6, 6)) for _ in range(4))
+    X, Y = rng.standard_normal((2, 6, 3))
+    task = bm.Task(kernels=(A, B), crossed=(there, back)) if kind == "crossed" else bm.Task(bm.Views(X, X**2), Y)
+    kept = []
+    for press in pressed(lambda: bm.match(task, rng=0, threads=1), step=step):
+        kept.append(isinstance(press.outcome, bm.Result))
+        assert kept[-1] or isinstance(press.outcome, KeyboardInterrupt), press
+        assert kept[-1] or not (press.begun or any(kept)), press
+    assert any(kept)
+
+
 def test_ctrl_c_while_a_budget_is_asked_leaves_the_main_thread_alive() -> None:
     """At every line: asked by the main thread, `Thread.is_alive` would mark it as ended for good."""
     budget = Budget()

@@ -1,6 +1,7 @@
 """AnnData in and out, with real files."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,6 @@ def test_a_heap_that_hdf5_would_follow_forever_is_refused(files) -> None:
     (folder / "endless.h5ad").write_bytes(sound)
     with pytest.raises(ValueError, match=r"endless.h5ad.*a gap of 0 bytes"):
         load_embeddings(folder / "endless.h5ad")
+    os.mkfifo(folder / "pipe.h5ad")
+    with pytest.raises(ValueError, match=r"pipe.h5ad.*a pipe or a device"):
+        load_embeddings(folder / "pipe.h5ad")

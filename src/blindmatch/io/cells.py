@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from blindmatch.errors import pip_install, unknown_name
-from blindmatch.io.files import reading, refuse_bomb
+from blindmatch.io.files import is_stream, reading, refuse_bomb
 
 SUFFIX = ".h5ad"
 _HEAP = b"GCOL\x01\x00\x00\x00"  # where a global heap of HDF5 begins
@@ -45,6 +45,8 @@ def _read(path: Path) -> Any:
     except ImportError:
         raise ImportError(f"{path}: needs the package anndata: {_INSTALL}") from None
     with reading(path, SUFFIX):
+        if is_stream(path):  # it may never end, or never begin
+            raise ValueError("it is a pipe or a device; expected a file")
         path.open("rb").close()  # raises the usual error if the file is missing
         import h5py
 

@@ -249,16 +249,32 @@ def solve_from_coordinates(
     # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.
     with nullcontext() if solver.search or problem.n <= solver.largest else one_blas_thread():
         result = solve(problem, solver, time_limit=left, rng=rng, threads=threads, start=own, starts=given, **steering)
+    try:
+        judged = _judged(result, problem, task, found, believed, remaining)
+        return judged if judged.support is None else replace(judged, seconds=time.perf_counter() - begin)
+    except KeyboardInterrupt:  # the match is kept
+        return result
+
+
+def _judged(
+    result: Result,
+    problem: QAP,
+    task: Task,
+    found: Matches,
+    believed: list[IntArray],
+    remaining: Callable[[], float],
+) -> Result:
+    """The result, or the match that is believed, with what the starts say of it."""
     if problem.n > _BY_COST:
         result = _prefer_believed(result, problem, believed)
     partners = task.reduced(result.permutation)
     if not (partners >= 0).any():
         return result
-    if problem.n <= solver.largest:  # an assessment says more about few items
+    if problem.n <= Auto().largest:  # an assessment says more about few items
         return replace(result, ranking=found.ranking(partners))
     judged = found.judge(result, partners, remaining)
     support = f"support {judged.support} of {found.found.starts} starts"
-    return replace(judged, notes=(*judged.notes, support), seconds=time.perf_counter() - begin)
+    return replace(judged, notes=(*judged.notes, support))
 
 
 def _prefer_believed(result: Result, problem: QAP, believed: list[IntArray]) -> Result:

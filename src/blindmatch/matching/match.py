@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -73,7 +73,7 @@ def match_task(task: Task, options: SolveOptions) -> Result:
             callback=options.callback,
             threads=options.threads,
         )
-        return _add_notes(result, task)
+        return _finished(lambda: _add_notes(result, task))
     ties = tie_notes(task)  # before the search: nothing may come between a match and its return
     try:
         result = _solve(task, options, begin)
@@ -82,7 +82,15 @@ def match_task(task: Task, options: SolveOptions) -> Result:
         if isinstance(found, Result):  # of a failing callback: in the caller's numbering
             attach_result(error, _add_notes(_without_dummies(found, task), task))
         raise
-    return note_limit(_add_notes(_without_dummies(result, task), task, ties), options.time_limit)
+    return _finished(lambda: note_limit(_add_notes(_without_dummies(result, task), task, ties), options.time_limit))
+
+
+def _finished(finish: Callable[[], Result]) -> Result:
+    """Ctrl-C in the last microseconds loses no match: it comes too late to stop anything."""
+    try:
+        return finish()
+    except KeyboardInterrupt:
+        return finish()
 
 
 def by_coordinates(task: Task, options: SolveOptions) -> bool:

@@ -111,41 +111,57 @@ def match_crossed(
         raise ValueError(
             f"crossed is given for {task.sizes[0]} items, and so are known or forbidden pairs: one of them"
         )
-    n, whole = task.sizes[0], task.bounding
+    n = task.bounding.n  # numbers that overflow are refused now
     inner, rows, columns = task.halves.problem, rng.permutation(n), rng.permutation(n)
     # In any order of the items: where assignments tie, the order would decide.
     terms = [term.permuted(rows, columns) for term in task.crossed]
     landscape = Landscape.of(inner.permuted(rows, columns), terms)
     budget = Budget(None if time_limit is None else _SEARCHING * time_limit, threads, callback)
     done, kept = 0, list[tuple[float, IntArray]]()
-    with budget.interruptible(), one_blas_thread():
-        for number in range(_RESTARTS):
-            start = random_start(n, rng) if number else barycentre(n)
-            if number >= _RANDOM and len(kept) > 1:
-                parents = rng.choice(len(kept), 2, replace=False)
-                start = (halfway(kept[parents[0]][1]) + halfway(kept[parents[1]][1])) / 2
-            lowest = landscape.polish(landscape.descend(start, budget), budget)
-            p = np.empty(n, dtype=np.intp)
-            p[rows] = columns[lowest]
-            cost = task.cost(p)
-            budget.offer(p, cost)
-            if not any(math.isclose(cost, other, rel_tol=1e-9) for other, _ in kept):
-                kept = sorted([*kept, (cost, lowest)], key=lambda one: one[0])[:_KEPT]
-            done += 1
-            if not budget.report(None, None, done):
-                break
-    best = rng.permutation(n) if budget.best is None else budget.best[1]
-    cost, status = task.cost(best), "heuristic" if done == _RESTARTS else budget.stop_status
+    try:  # Ctrl-C may fall anywhere
+        with budget.interruptible(), one_blas_thread():
+            for number in range(_RESTARTS):
+                start = random_start(n, rng) if number else barycentre(n)
+                if number >= _RANDOM and len(kept) > 1:
+                    parents = rng.choice(len(kept), 2, replace=False)
+                    start = (halfway(kept[parents[0]][1]) + halfway(kept[parents[1]][1])) / 2
+                lowest = landscape.polish(landscape.descend(start, budget), budget)
+                p = np.empty(n, dtype=np.intp)
+                p[rows] = columns[lowest]
+                cost = task.cost(p)
+                budget.offer(p, cost)
+                if not any(math.isclose(cost, other, rel_tol=1e-9) for other, _ in kept):
+                    kept = sorted([*kept, (cost, lowest)], key=lambda one: one[0])[:_KEPT]
+                done += 1
+                if not budget.report(None, None, done):
+                    break
+        result = _with_bound(task, budget, columns[np.argsort(rows)], done == _RESTARTS, time_limit)
+    except KeyboardInterrupt:
+        if budget.best is None:
+            raise
+        budget.interrupted = True
+        result = _with_bound(task, budget, budget.best[1], False, time_limit)
+    if budget.error is not None:
+        attach_result(budget.error, result)
+        raise budget.error
+    return result
+
+
+def _with_bound(task: Task, budget: Budget, first: IntArray, whole: bool, time_limit: float | None) -> Result:
+    """The best match of a search that is whole or cut short, else the first, with a bound unless Ctrl-C came."""
+    n, problem = task.bounding.n, task.bounding
+    best = first if budget.best is None else budget.best[1]
+    cost, status = task.cost(best), "heuristic" if whole else budget.stop_status
     certificate, bound, name = None, None, ""
     left = None if time_limit is None else max(time_limit - budget.seconds, 1e-3)
     if n <= _LEVEL_1 and not budget.interrupted:
-        found = solve(whole, DualAscent(), time_limit=left, rng=0, threads=threads)
+        found = solve(problem, DualAscent(), time_limit=left, rng=0, threads=budget.threads)
         certificate, bound, name = found.certificate, found.lower_bound, found.bound_name
         status = found.status if found.status == "interrupted" else status
     elif not budget.interrupted and (left is None or projection_seconds(n) < _SPARE * left):
-        certificate, (bound, name) = Certificate(n, (Node(spectral=True),)), cheap_bound(whole)
+        certificate, (bound, name) = Certificate(n, (Node(spectral=True),)), cheap_bound(problem)
     note = f"{n} items with relations between the sides: searched; a bound counts those of each pair alone"
-    result = Result(
+    return Result(
         permutation=best,
         cost=cost,
         lower_bound=None if bound is None else min(bound, cost),
@@ -157,7 +173,3 @@ def match_crossed(
         proof=certificate,
         bound_name=name,
     )
-    if budget.error is not None:
-        attach_result(budget.error, result)
-        raise budget.error
-    return result
