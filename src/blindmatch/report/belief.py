@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from blindmatch.report.content import hints
 from blindmatch.report.match import Clusters, Match
-from blindmatch.report.verdict import at_most, pairs_are, percent
-from blindmatch.trust.report import FEW, Assessment, Judgement, judge_support
+from blindmatch.report.verdict import at_most, pairs_are
+from blindmatch.trust.report import FEW, Judgement, judge_support
 
 if TYPE_CHECKING:
     from blindmatch.matching.classifier import ClassifierScores
@@ -87,22 +86,6 @@ def _at_least(right: int, chance: float) -> float:
     from scipy.stats import poisson  # takes a while to import, and only reports need it
 
     return float(poisson.sf(right - 1, chance))
-
-
-def chance_sentence(trust: Assessment) -> str:
-    """The meaning of the p-value, in words."""
-    if trust.p_value is None:
-        return "Time ran out before it was known how often unrelated sets match as well."
-    error = trust.p_value_error
-    about = "" if error is None or not math.isfinite(error) else f" (standard error {100 * error:.2g} %)"
-    return f"Two sets with nothing in common match this well in {percent(trust.p_value)} of cases{about}."
-
-
-def prior_sentence(trust: Assessment) -> str:
-    """The prior of the confidences, if there is one."""
-    if trust.prior is None:
-        return ""
-    return f" The confidences are for {trust.prior_text}: that share of right pairs was expected beforehand."
 
 
 def _not_assessed(agreement: float | None) -> Judgement:

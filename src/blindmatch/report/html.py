@@ -19,10 +19,10 @@ from blindmatch.io.csv_text import REPLACED
 from blindmatch.io.files import file_digest, refuse_missing_folder, write_atomically
 from blindmatch.io.json_values import json_finite
 from blindmatch.proof.certificate import Certificate
-from blindmatch.report.belief import belief, chance_sentence, prior_sentence
+from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, given_pairs, hints
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import columns, left_over, price_advice, rows, ties
+from blindmatch.report.pairs import columns, price_advice, rows, shortened, ties
 from blindmatch.report.pictures import lines_of, price_curve, view_heats
 from blindmatch.report.verdict import assignment_verdict, number, percent, proof_sentence, quality, verdict
 from blindmatch.trust.report import HIGH, Assessment
@@ -69,6 +69,7 @@ def _environment(package: str) -> Environment:
     # Letters are not escaped in JSON, so that `finalize` sees them.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
     environment.filters["units"] = lambda text: text.replace(" %", "\u00a0%")  # a number and its unit on one line
+    environment.filters |= {"percent": percent, "shortened": shortened}
     return environment
 
 
@@ -86,6 +87,7 @@ SCRIPTS = ("page.js", "table.js", "matrices.js", "plane.js", "charts.js", "start
 def render(match: Match) -> str:
     """Return the report as the text of an HTML page."""
     drawn, run, shown = drawings(match), record(match), columns(match)
+    sure = np.array([]) if match.confidence is None else match.confidence[match.pairs[0]]
     true_cost = drawn["random"] and drawn["random"]["truth"]
     return fill(
         "match.html",
@@ -97,14 +99,12 @@ def render(match: Match) -> str:
         verdict=headline(match),
         belief=belief(match),
         lines=lines_of(match, shown),
-        tiles=tiles(match),
+        least=HIGH,
+        high=int((np.nan_to_num(sure) >= HIGH).sum()),
         proof=proof_sentence(match.result, match.nouns),
-        chance=match.trust and chance_sentence(match.trust),
-        prior=match.trust and prior_sentence(match.trust),
         shares=match.trust and shares(match, match.trust),
         columns=shown,
         rows=rows(match, shown),
-        left_over=left_over(match),
         ties=ties(match),
         advice=price_advice(match),
         prices=price_curve(match.price),
@@ -187,52 +187,6 @@ def headline(match: Match) -> str:
     scores = match.clusters.scores
     how = quality(match.result) if scores is None else f"{100 * scores.accuracy:.1f} % of them right"
     return f"{images} images sorted into {classes} classes, {how}."
-
-
-def tiles(match: Match) -> list[tuple[str, str, str]]:
-    """The figures at a glance: title, value, what it means."""
-    result, shown = match.result, _count_tiles(match)
-    if result.status == "optimal":
-        shown.append(("proof", "optimal", f"no other {match.nouns.pairing} costs less"))
-    elif result.gap is not None:
-        shown.append(("gap", percent(result.gap), "the most that could be saved"))
-    else:
-        shown.append(("proof", "none", "this run proves nothing"))
-    if result.support is not None:
-        shown.append(("support", str(result.support), "other starts of the search led to the same match"))
-    if match.agreement is not None:
-        shown.append(("agreement", f"{match.agreement:.2f}", beside_chance(match.trust)))
-    seconds = f"{result.seconds:.2g} s" if result.seconds < 10 else f"{result.seconds:.0f} s"
-    shown.append(("time", seconds, f"solver {result.solver}"))
-    return shown
-
-
-def beside_chance(trust: Assessment | None) -> str:
-    """The agreement that unrelated sets reach, beside that of a match."""
-    if trust is None or trust.chance_agreement is None:
-        return "of relations; 0 is a random pairing, but the best pairing of unrelated sets is far above it"
-    return f"of relations; unrelated sets, matched in the same way, reach {trust.chance_agreement:.2f}"
-
-
-def _count_tiles(match: Match) -> list[tuple[str, str, str]]:
-    """The numbers of pairs, of right ones and of those with a high confidence: title, value, meaning."""
-    (n, m), pairs = match.sizes, len(match.result.pairs)
-    every = "every item has a partner" if n == m == pairs else f"of {n} sources and {m} targets"
-    if match.result.left_out:
-        every = f"kept of {pairs + match.result.left_out} that were matched"
-    if match.assignment:
-        return [("facilities", str(pairs), "each has a location of its own")]
-    shown = [("pairs", str(pairs), every)] if match.clusters is None else match.clusters.tiles()
-    if match.right is not None and match.clusters is None:
-        known = sum(j >= 0 for j in match.truth or ())
-        what = "compared with the known truth" if known == n else "of the sources that have a true partner"
-        if match.result.left_out:
-            known, what = pairs, "of the pairs that are kept"
-        shown.append(("right", f"{match.right} of {known}", what))
-    if match.confidence is not None and match.truth is None:
-        high = int((np.nan_to_num(match.confidence[match.pairs[0]]) >= HIGH).sum())
-        shown.append(("confidence", f"{high} of {pairs}", f"pairs have a confidence of {100 * HIGH:.0f} % or more"))
-    return shown
 
 
 def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,24 +47,6 @@ def rows(match: Match, columns: Sequence[Column]) -> list[tuple[str, bool, tuple
     wrong = [match.truth is not None and match.truth[i] != j for i, j in match.result.pairs]
     ids = [f"{i},{j}" for i, j in match.result.pairs]
     return list(zip(ids, wrong, zip(*(column.cells for column in columns), strict=True), strict=True))
-
-
-def left_over(match: Match) -> list[tuple[str, str, list[tuple[str, str | None]]]]:
-    """For each side with items that have no partner: its CSS class, a summary, and the items.
-
-    An item is a text, and the whole name where the text is cut.
-    """
-    found = []
-    names: tuple[Callable[[int], str], ...] = (match.source_name, match.target_name)
-    sides = zip(("source", "target"), match.words, match.plurals, match.left, names, strict=True)
-    for kind, word, words, left, name in sides:
-        if left:
-            summary = f"{len(left)} {words + ' have' if len(left) > 1 else word + ' has'} no partner"
-            clusters = match.clusters if kind == "source" else None
-            fates = ["" if clusters is None else f": {clusters.adopted(item)}" for item in left]
-            items = [(_short(name(i)) + fate, _whole(name(i))) for i, fate in zip(left, fates, strict=True)]
-            found.append((kind, summary, items))
-    return found
 
 
 def ties(match: Match) -> list[str]:
@@ -123,7 +105,7 @@ def _candidate_columns(match: Match) -> list[Column]:
         return []
     best = match.result.candidates(min(_OTHERS + 1, ranking.most))
     others = [[int(j) for j in best[i] if j != partner][:_OTHERS] for i, partner in match.result.pairs]
-    cells = [Cell(", ".join(_short(match.target_name(j)) for j in row), "note") for row in others]
+    cells = [Cell(", ".join(shortened(match.target_name(j)) for j in row), "note") for row in others]
     return [Column("or else", "The next best partners, by their similarity after the rotation", cells)]
 
 
@@ -141,16 +123,16 @@ def _cluster_columns(match: Match) -> list[Column]:
 
 
 def _name_cell(name: str, image: str | None) -> Cell:
-    return Cell(_short(name), "name", title=_whole(name), image=image)
+    return Cell(shortened(name), "name", title=_whole(name), image=image)
 
 
-def _short(name: str) -> str:
+def shortened(name: str, most: int = LONGEST) -> str:
     """A name that leaves room for others."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _whole(name: str) -> str | None:
-    """All of a name that `_short` cuts."""
+    """All of a name that is cut."""
     return None if len(name) <= LONGEST else name
 
 
@@ -161,7 +143,7 @@ def _truth(match: Match, i: int, j: int) -> Cell:
     if true < 0:
         return Cell("has none", "wrong", "0")
     name = match.target_name(true)
-    return Cell(f"is {_short(name)}", "wrong", "0", _whole(name))
+    return Cell(f"is {shortened(name)}", "wrong", "0", _whole(name))
 
 
 def _bar(value: float | None, text: str) -> Cell:

@@ -14,7 +14,7 @@ import numpy as np
 
 from blindmatch.problem.task import Price, Task
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import Column
+from blindmatch.report.pairs import Column, shortened
 from blindmatch.validation import FloatArray
 
 MOST = 30  # pairs; of more, the lines would be a tangle
@@ -123,7 +123,7 @@ _CELL, _HEAD_LETTER, _HEAD = 46, 7, 24  # of a cell and of a letter, in units of
 
 def heat_map(names: Sequence[str], values: FloatArray, label: str) -> dict[str, Any]:
     """The picture of an (n, n) matrix of numbers up to 1; nan leaves a cell out."""
-    shown = [name if len(name) <= _HEAD else f"{name[: _HEAD - 1]}…" for name in names]
+    shown = [shortened(name, _HEAD) for name in names]
     room = 12 + _HEAD_LETTER * max(map(len, shown))
     cells = []
     for (i, k), value in np.ndenumerate(values):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from blindmatch.errors import pip_install
 from blindmatch.report.content import dissimilarity, history, lay_over, matched_kernels, plane, similar_together
 from blindmatch.report.match import Match
+from blindmatch.report.pairs import shortened
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray, as_floats
@@ -74,7 +75,8 @@ def plot_match(
     known = np.ones(len(result.permutation)) if match.confidence is None else np.nan_to_num(match.confidence, nan=1.0)
     unsure = np.clip(known, 0.2, 1.0)
     named = len(pairs) <= _MOST_NAMES
-    names = [(_short(match.source_name(i)), _short(match.target_name(j))) for i, j in pairs] if named else []
+    each = match.named_pairs if named else []
+    names = [(shortened(source, _LONGEST), shortened(target, _LONGEST)) for _, _, source, target in each]
     # Room for the longest names, in inches; the lines are two inches long, and axes take 0.775 of a figure's width.
     left, right = (
         (0.15 + _CHARACTER * max(map(len, side)) for side in zip(*names, strict=True)) if names else (0.2, 0.2)
@@ -90,10 +92,6 @@ def plot_match(
     ax.set(xlim=(-left / 2, 1 + right / 2), ylim=(len(pairs) - 0.5, -0.5), title=f"{len(pairs)} pairs")
     ax.set_axis_off()
     return ax
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def plot_kernels(result: Result, *, axes: Sequence[Axes] | None = None) -> list[Axes]:

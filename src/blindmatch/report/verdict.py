@@ -31,7 +31,7 @@ ENDED = {
 }
 
 
-def number(value: float | None) -> str:
+def number(value: float | None, rounding: str | None = None) -> str:
     """A number for people: integers in full, else seven digits are enough to compare; a missing one is a dash.
 
     >>> number(1234.56789), number(None), number(578.0), number(21273196.0)
@@ -39,7 +39,11 @@ def number(value: float | None) -> str:
     """
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.7g}"
+    if value == round(value):
+        return f"{value:.0f}" if abs(value) < 1e15 else f"{value:.7g}"
+    if rounding is not None:
+        return number(float(Context(prec=7, rounding=rounding).create_decimal(repr(float(value)))))
+    return f"{value:.7g}"
 
 
 def lower_number(value: float | None) -> str:
@@ -48,24 +52,16 @@ def lower_number(value: float | None) -> str:
     >>> lower_number(26.45319974), lower_number(-0.123456789), lower_number(26.45), lower_number(578.0)
     ('26.45319', '-0.1234568', '26.45', '578')
     """
-    if value is None or not math.isfinite(value):
-        return "-"
-    if value == round(value):
-        return number(value)
-    return number(float(Context(prec=7, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))))
+    return number(value, ROUND_FLOOR)
 
 
-def upper_number(value: float) -> str:
+def upper_number(value: float | None) -> str:
     """The same for a proved upper bound, rounded up.
 
     >>> upper_number(26.45319974), upper_number(578.0)
     ('26.4532', '578')
     """
-    if not math.isfinite(value):
-        return "-"
-    if value == round(value):
-        return number(value)
-    return number(float(Context(prec=7, rounding=ROUND_CEILING).create_decimal(repr(float(value)))))
+    return number(value, ROUND_CEILING)
 
 
 def percent(gap: float | None) -> str:
