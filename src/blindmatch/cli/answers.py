@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from blindmatch.cli.console import echo_json, output
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
@@ -171,9 +173,9 @@ class Answer(Delivery):
     def _print(self) -> None:
         if not self._printed:
             self._printed = True
-            self.show(self._print_json if self._json else self._print_text)
+            self.show(lambda: echo_json(self._values()) if self._json else print_all(self._texts()))
 
-    def _print_json(self) -> None:
+    def _values(self) -> dict[str, Any]:
         values, price = as_json(self.match), self.match.price
         if self._tables is not None:
             values["columns"] = self._tables.to_dict()
@@ -181,14 +183,14 @@ class Answer(Delivery):
             values["candidates"] = self._candidates.tolist()
         if price is not None:
             values |= {"unmatched_cost": price.price, "matched_at_price": [list(point) for point in price.curve]}
-        echo_json(values)
+        return values
 
-    def _print_text(self) -> None:
-        print_all([*self._text, *([] if self._tables is None else self._tables.texts)])
-        price = self.match.price
+    def _texts(self) -> list[object]:
+        texts, price = [*self._text, *([] if self._tables is None else self._tables.texts)], self.match.price
         if price is not None:
-            text = f"Suggested price of an unmatched item: {price.price:.3g}. A quick search finds {price.text}."
-            output().print(text, markup=False)
+            told = f"Suggested price of an unmatched item: {price.price:.3g}. A quick search finds {price.text}."
+            texts.append(Text(told))
+        return texts
 
     def _write_certificate(self) -> None:
         path = vars(self._given).get("certificate")

@@ -136,19 +136,17 @@ def reason(error: OSError) -> str:
 
 
 def _message(error: OSError) -> str:
+    """The message with the name of the file, and a hint at the one that was probably meant."""
     if error.filename is None:
         return str(error)
-    hint = _nearest(Path(os.fsdecode(error.filename))) if isinstance(error, FileNotFoundError) else ""
-    return f"{error.filename}: {reason(error)}{hint}"
-
-
-def _nearest(path: Path) -> str:
-    """A hint at the file that was probably meant."""
+    told, path = f"{error.filename}: {reason(error)}", Path(os.fsdecode(error.filename))
+    if not isinstance(error, FileNotFoundError):
+        return told
     folder = path.parent
     if not folder.is_dir():
-        return f" (there is no folder {folder} in {Path.cwd()})" if not folder.is_absolute() else ""
+        return told if folder.is_absolute() else f"{told} (there is no folder {folder} in {Path.cwd()})"
     close = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
-    return f"; did you mean {str(folder / close[0])!r}?" if close else f" (looked in {folder.resolve()})"
+    return f"{told}; did you mean {str(folder / close[0])!r}?" if close else f"{told} (looked in {folder.resolve()})"
 
 
 def echo_json(values: dict[str, Any] | list[Any]) -> None:

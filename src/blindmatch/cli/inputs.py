@@ -228,11 +228,11 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
         None if related else source,
         None if related else target,
         kernels=_kernels_of(source, target) if related else None,
-        weights=layer_weights(given.weights),
+        weights=given.weights and _parts("--weights", given.weights, float, "numbers, as in 1,0.5"),
         crossed=[_between(path, source, target) for path in crossed] or None,
         edge_weights=[word.strip() for word in given.edge_weights.split(",")],
-        metric="euclidean" if related else metric_names(given.metric),  # type: ignore[arg-type]
-        neighbors=neighbor_counts(given.neighbors),  # type: ignore[arg-type]
+        metric="euclidean" if related else metric_names(given.metric),
+        neighbors=neighbor_counts(given.neighbors),
         known_pairs=pairs_given("--known", given.known or (), given.known_pairs, source, target),
         known=known,
         forbidden_pairs=pairs_given("--forbid", given.forbid or (), given.forbidden_pairs, source, target),
@@ -272,17 +272,12 @@ def relation(given: Given) -> dict[str, Any]:
     return {"metric": metric_names(given.metric), "neighbors": neighbor_counts(given.neighbors)}
 
 
-def layer_weights(words: str | None) -> list[float] | None:
-    """The weight of each layer, from '1,0.5'."""
-    return None if words is None else _parts("--weights", words, float, "numbers, as in 1,0.5")
-
-
-def neighbor_counts(word: str | None) -> int | tuple[int, ...] | None:
+def neighbor_counts(word: str | None) -> Any:
     """The number of neighbours for both sides, or of each."""
     return None if word is None else _of_sides(_parts("--neighbors", word, int, "a number, or two as in 20,30", 2))
 
 
-def metric_names(word: str) -> str | tuple[str, ...]:
+def metric_names(word: str) -> Any:
     """A metric for both sides, or 'source,target'."""
     return _of_sides(_parts("--metric", word, str.strip, "one name, or two as in geodesic,cosine", 2))
 

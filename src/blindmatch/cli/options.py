@@ -115,11 +115,6 @@ def _price(text: Any) -> Any:
         raise typer.BadParameter(f"{text!r}; expected a number of at least 0, or auto") from None
 
 
-def _price_or_none(text: Any) -> Any:
-    """The same; the word none leaves nothing unmatched."""
-    return None if text == "none" else _price(text)
-
-
 def _seed(text: Any) -> Any:
     """The seed of a run."""
     if not (str(text).isdecimal() and int(text) < 2**32):
@@ -127,7 +122,10 @@ def _seed(text: Any) -> Any:
     return int(text)
 
 
-_PARSERS = {"time_limit": _time_limit, "price": _price, "price_or_none": _price_or_none, "seed": _seed}
+_PARSERS = {
+    **{"time_limit": _time_limit, "price": _price, "seed": _seed},
+    "price_or_none": lambda text: None if text == "none" else _price(text),
+}
 
 
 def as_typer_function(command: str) -> Callable[..., None]:

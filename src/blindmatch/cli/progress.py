@@ -95,7 +95,9 @@ class ProgressLine:
             self._bar.refresh()  # a step shorter than rich's interval is seen too
 
     def moment(self, now: Progress) -> None:
-        """Show the progress of a solver."""
+        """Show the bound, the cost and the gap of a solver."""
+        from blindmatch.report.verdict import lower_number, number, percent
+
         if now.seconds - self._heard < REFRESH:
             return
         self._heard = now.seconds
@@ -103,7 +105,10 @@ class ProgressLine:
         guess = math.inf if now.gap is None else self._guess(now.seconds, now.gap)
         if guess < min(left, _FAR):
             left, words = guess, "about {} left at this pace"
-        self.show(moment_text(now), time.monotonic() + left, words)
+        which = f" ({now.bound})" if now.bound else ""
+        text = f"bound {lower_number(now.lower_bound)}{which}  cost {number(now.cost)}  gap {percent(now.gap)}"
+        text = f"{now.phase}  {text}" if now.phase and now.lower_bound is None else text
+        self.show(text, time.monotonic() + left, words)
 
     def _guess(self, seconds: float, gap: float) -> float:
         """The seconds until the gap is closed, if it goes on as in the second half of the run.
@@ -140,15 +145,6 @@ class ProgressLine:
                 text = ", ".join(filter(None, (self._text, self.left())))
                 for listener in self._listeners:
                     listener.hear(time.monotonic() - self._start, text)
-
-
-def moment_text(now: Progress) -> str:
-    """Bound, cost and gap at one moment of a run."""
-    from blindmatch.report.verdict import lower_number, number, percent
-
-    which = f" ({now.bound})" if now.bound else ""
-    text = f"bound {lower_number(now.lower_bound)}{which}  cost {number(now.cost)}  gap {percent(now.gap)}"
-    return f"{now.phase}  {text}" if now.phase and now.lower_bound is None else text
 
 
 @contextmanager

@@ -30,7 +30,11 @@ def require(module: str, extra: str = "encoders") -> Any:
     try:
         return import_module(module)
     except (ImportError, RuntimeError) as error:
-        causes = [str(cause) for cause in _chain(error)]
+        cause: BaseException | None
+        causes, cause = [], error
+        while cause is not None:
+            causes.append(str(cause))
+            cause = cause.__cause__ or cause.__context__
         unfit = next((text for text in causes if "torchvision::" in text), None)
         if unfit is not None:  # transformers reports it as a missing module
             raise ImportError(
@@ -47,12 +51,6 @@ def require(module: str, extra: str = "encoders") -> Any:
                 "see 'blindmatch embed export --help' to run a model without torch"
             )
         raise ImportError(f"{module} is not installed: {pip_install(extra)}{others}") from None
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 @dataclass(frozen=True)

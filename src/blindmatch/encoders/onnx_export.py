@@ -81,7 +81,10 @@ def _export_vision(model: Model, spec: str, folder: Path, download: bool) -> flo
     if "crop_mode" not in settings and "scale" not in settings:
         raise ValueError(f"model={spec!r}: vision models of transformers cannot be exported; those of timm can")
     (folder / FILE).write_text(json.dumps(processor_config(settings), indent=1) + "\n", encoding="utf-8")
-    images = [_image(width, height, seed) for seed, (width, height) in enumerate(((300, 201), (57, 90), (640, 480)))]
+    images = []
+    for seed, (width, height) in enumerate(((300, 201), (57, 90), (640, 480))):
+        pixels = np.random.default_rng(seed).integers(0, 256, (height // 8 + 1, width // 8 + 1, 3), dtype=np.uint8)
+        images.append(pillow().fromarray(pixels).resize((width, height)))
     batch = torch.stack([prepare(image) for image in images])
     shapes = {"pixels": {0: torch.export.Dim("images")}}
     _write(network, {"pixels": batch}, shapes, "embedding", folder)
@@ -134,8 +137,3 @@ def _difference(expected: NDArray[Any], found: NDArray[Any]) -> float:
     """The largest difference of an entry, both with rows of length 1."""
     expected, found = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (expected, found))
     return float(np.abs(expected - found).max())
-
-
-def _image(width: int, height: int, seed: int) -> Any:
-    pixels = np.random.default_rng(seed).integers(0, 256, (height // 8 + 1, width // 8 + 1, 3), dtype=np.uint8)
-    return pillow().fromarray(pixels).resize((width, height))

@@ -222,7 +222,8 @@ def preparation(folder: Path, model: Model) -> tuple[Callable[[Image], NDArray[n
         if config.get("do_resize", True):
             image = image.resize(_target(image.size, config.get("size", 224), resize), resampling)
         if cropping:
-            image = _centre(image, (crop[1], crop[0]))
+            left, top = (round((now - wanted) / 2) for now, wanted in zip(image.size, crop[::-1], strict=True))
+            image = image.crop((left, top, left + crop[1], top + crop[0]))  # where it is too small, padded with black
         pixels = np.asarray(image, dtype=np.float64) * scale - shift
         return np.ascontiguousarray(pixels.transpose(2, 0, 1), dtype=np.float32)
 
@@ -268,9 +269,3 @@ def _target(now: tuple[int, int], config: Any, size: tuple[int, int]) -> tuple[i
     width, height = now
     edge, short = size[0], min(now)
     return (edge, int(edge * height / width)) if width == short else (int(edge * width / height), edge)
-
-
-def _centre(image: Image, size: tuple[int, int]) -> Image:
-    """The central part of the given width and height, padded with black."""
-    left, top = (round((now - wanted) / 2) for now, wanted in zip(image.size, size, strict=True))
-    return image.crop((left, top, left + size[0], top + size[1]))

@@ -149,7 +149,9 @@ def find_model(spec: str, modality: Modality | None = None) -> Model:
     if colon and name and prefix in PREFIXES:
         return _library_model(spec, prefix, name, modality, options)
     if word and Path(word).is_dir():
-        return Model(word, modality or _folder_modality(Path(word)), "folder", "folder", word, options=options)
+        texts = any(Path(word, name).exists() for name in ("modules.json", "tokenizer.json"))
+        kind = modality or ("language" if texts else "vision")
+        return Model(word, kind, "folder", "folder", word, options=options)
     for other in list_models():
         if wanted in (other.id, identifier(other.library_name)):
             if modality is not None and other.modality != modality:
@@ -188,10 +190,6 @@ def _library_model(spec: str, prefix: str, name: str, modality: Modality | None,
     if prefix == "openclip" and "/" not in name:
         name = f"{name}/openai"
     return _with_options(Model(spec, kind, PREFIXES[prefix], PREFIXES[prefix], name), options)
-
-
-def _folder_modality(folder: Path) -> Modality:
-    return "language" if (folder / "modules.json").exists() or (folder / "tokenizer.json").exists() else "vision"
 
 
 def model_names() -> list[str]:

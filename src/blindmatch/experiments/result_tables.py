@@ -48,9 +48,10 @@ class Table:
 
     def cells(self) -> list[list[tuple[str, float | None]]]:
         """Text of each cell, and the number that the page sorts it by."""
+        orders = [[cell.mean if isinstance(cell, Spread) else cell for cell in row] for row in self.rows]
         return [
-            [(text, _order(cell)) for text, cell in zip(texts, row, strict=True)]
-            for texts, row in zip(self.texts(), self.rows, strict=True)
+            [(text, None if isinstance(order, str) else order) for text, order in zip(*each, strict=True)]
+            for each in zip(self.texts(), orders, strict=True)
         ]
 
 
@@ -169,11 +170,6 @@ def table_json(item: Table) -> dict[str, Any]:
 
 def _numeric(item: Table, column: int) -> bool:
     return not any(isinstance(row[column], str) for row in item.rows)
-
-
-def _order(cell: Cell) -> float | None:
-    value = cell.mean if isinstance(cell, Spread) else cell
-    return value if isinstance(value, int | float) else None
 
 
 def _csv_cells(cell: Cell, two: bool) -> list[Any]:

@@ -58,7 +58,9 @@ class ColumnScaling:
         none = np.zeros(values.shape[1], dtype=bool)
         if scale == "none":
             return cls(scale, none, none, np.zeros(values.shape[1]), np.ones(values.shape[1]))
-        logs = _wide(values) if scale in ("log", "auto") else none
+        least, most = values.min(axis=0), values.max(axis=0)
+        wide = (least > 0) & (most / np.where(least > 0, least, 1.0) >= _WIDE)
+        logs = wide if scale in ("log", "auto") else none
         shown = _logged(values, logs)
         centre, spread = _moments(shown)
         middle, width = _quartiles(shown, spread)
@@ -171,11 +173,6 @@ def warn_of_units(sides: Iterable[tuple[str, FloatArray, Sequence[str] | None]],
     if heavy:
         message = f"{heavy}. scale='auto' brings columns to a common scale"
         warnings.warn(message, UnitsWarning, stacklevel=stacklevel + 1)
-
-
-def _wide(values: FloatArray) -> BoolArray:
-    least, most = values.min(axis=0), values.max(axis=0)
-    return np.asarray((least > 0) & (most / np.where(least > 0, least, 1.0) >= _WIDE))
 
 
 def _logged(values: FloatArray, logs: BoolArray) -> FloatArray:

@@ -49,8 +49,11 @@ def fill(
         return "\n".join(environment.loader.get_source(environment, name)[0] for name in names)
 
     script, style = f"(() => {{\n'use strict';\n{text(scripts)}\n}})();", text(styles)
+    hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (style, script)]
+    # By this policy the browser runs only this script and this style: a name can never become a script.
+    policy = "default-src 'none'; img-src data:; style-src 'sha256-{}'; script-src 'sha256-{}'".format(*hashes)
     return environment.get_template(template).render(
-        values, data=json_finite(data), script=script, style=style, policy=_policy(script, style)
+        values, data=json_finite(data), script=script, style=style, policy=policy
     )
 
 
@@ -71,14 +74,6 @@ def _environment(package: str) -> Environment:
     environment.filters["units"] = lambda text: text.replace(" %", "\u00a0%")  # a number and its unit on one line
     environment.filters |= {"percent": percent, "shortened": shortened}
     return environment
-
-
-def _policy(script: str, style: str) -> str:
-    """A policy by which the browser runs only this script and this style: a name can never become a script."""
-    script_hash, style_hash = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
-    )
-    return f"default-src 'none'; img-src data:; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'"
 
 
 SCRIPTS = ("page.js", "table.js", "matrices.js", "plane.js", "charts.js", "start.js", "theme.js")
@@ -213,15 +208,12 @@ def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:
 
 def truth_sentence(truth: float, match: Match) -> str:
     """The cost of the true pairing, beside that of the match."""
-    return f"The true pairing costs {number(truth)}, {_beside(truth, match)}."
-
-
-def _beside(truth: float, match: Match) -> str:
-    cost = match.result.cost
+    cost, ruled = match.result.cost, match.problem is not None and match.problem.forbidden is not None
     if math.isclose(truth, cost, rel_tol=1e-9, abs_tol=1e-12):
-        return "the same as this match"
-    if truth > cost:
-        return "more than this match: the truth is not the best fit here, and no solver can change that"
-    if match.problem is not None and match.problem.forbidden is not None:
-        return "less than this match: the search missed it, or known or forbidden pairs exclude it"
-    return "less than this match: the search missed it"
+        beside = "the same as this match"
+    elif truth > cost:
+        beside = "more than this match: the truth is not the best fit here, and no solver can change that"
+    else:
+        why = ", or known or forbidden pairs exclude it" if ruled else ""
+        beside = f"less than this match: the search missed it{why}"
+    return f"The true pairing costs {number(truth)}, {beside}."

@@ -42,7 +42,10 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
         except ImportError:
             raise ImportError(f"pictures in a report need Pillow: {pip_install('plot')}") from None
     for side in _SIDES:
-        small = {item: _jpeg(_reduce(image, side)) for item, image in images.items()}
+        small = {}
+        for item, image in images.items():
+            _reduce(image, side).save(file := io.BytesIO(), "JPEG", quality=_QUALITY, optimize=True)
+            small[item] = file.getvalue()
         if 4 / 3 * sum(map(len, small.values())) + 30 * len(small) <= room:  # as data addresses in base64
             return small
     raise ValueError(f"{len(files)} pictures do not fit into a report, however small; give fewer")
@@ -52,12 +55,6 @@ def _reduce(image: Picture, side: int) -> Picture:
     small = image.copy()
     small.thumbnail((side, side))
     return small
-
-
-def _jpeg(image: Picture) -> bytes:
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=_QUALITY, optimize=True)
-    return file.getvalue()
 
 
 ALL_OF_THEM = 1_200_000  # bytes in the page: with the matrices, a report of 100 pairs stays below 2 MB
@@ -149,8 +146,6 @@ def _png(colours: NDArray[np.uint8]) -> bytes:
         (b"IDAT", zlib.compress(lines.tobytes(), 9)),
         (b"IEND", b""),
     )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    chunks = ((len(data), kind + data) for kind, data in parts)
+    framed = (struct.pack(">I", length) + chunk + struct.pack(">I", zlib.crc32(chunk)) for length, chunk in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(framed)

@@ -224,12 +224,11 @@ class Clusters:
         inside: list[Counter[int]] = [Counter() for _ in self.classes]
         for cluster, label in zip(self.members, self.labels, strict=True):
             inside[cluster][label] += 1
-        return [self._describe(labels) for labels in inside]
-
-    def _describe(self, labels: Counter[int]) -> str:
-        total = max(labels.total(), 1)
-        kinds = [(label, count / total) for label, count in labels.most_common(_MOST_SHOWN) if count >= _RARE * total]
-        return ", ".join(f"{self.names[label]} {100 * share:.0f} %" for label, share in kinds)
+        found = []
+        for labels in inside:
+            kinds = [(label, count / labels.total()) for label, count in labels.most_common(_MOST_SHOWN)]
+            found.append(", ".join(f"{self.names[k]} {100 * share:.0f} %" for k, share in kinds if share >= _RARE))
+        return found
 
     def adopted(self, cluster: int) -> str:
         """Size and class of a cluster without a partner."""

@@ -50,6 +50,12 @@ def lines_of(match: Match, columns: Sequence[Column]) -> dict[str, Any] | None:
         sides.append([{"text": text, "y": y, "image": image} for text, (_, y), image in parts])
         widths.append(max(sum(map(_letter_width, text)) for text in texts))
         insets.append(inset)
+    if truth is not None:
+        kinds = {i: "good" if truth[i] == j else "bad" for i, j in pairs}  # CSS classes
+        caption = "Solid lines are right, dashed ones are wrong."
+    else:
+        kinds = {i: "doubtful" if match.trust is not None and match.trust.doubtful[i] else "plain" for i, _ in pairs}
+        caption = "Dashed lines are doubtful pairs." if "doubtful" in kinds.values() else ""
     # The lines are as long as the names allow, but not flat; the picture is in the middle.
     room = WIDTH - sum(widths) - sum(insets)
     long = min(room, max(56, ROW * len(pairs) / 2.5))
@@ -61,23 +67,9 @@ def lines_of(match: Match, columns: Sequence[Column]) -> dict[str, Any] | None:
         "insets": insets,
         "sources": sides[0],
         "targets": sides[1],
-        "lines": [{"start": height[i], "end": place[j], "kind": _kind(match, i, j)} for i, j in pairs],
-        "caption": _caption(match),
+        "lines": [{"start": height[i], "end": place[j], "kind": kinds[i]} for i, j in pairs],
+        "caption": caption,
     }
-
-
-def _kind(match: Match, i: int, j: int) -> str:
-    """The CSS class of a line."""
-    if match.truth is not None:
-        return "good" if match.truth[i] == j else "bad"
-    return "doubtful" if match.trust is not None and match.trust.doubtful[i] else "plain"
-
-
-def _caption(match: Match) -> str:
-    if match.truth is not None:
-        return "Solid lines are right, dashed ones are wrong."
-    some = match.trust is not None and match.trust.doubtful[match.pairs[0]].any()
-    return "Dashed lines are doubtful pairs." if some else ""
 
 
 def _letter_width(letter: str) -> float:

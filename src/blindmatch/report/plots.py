@@ -14,7 +14,7 @@ from blindmatch.report.match import Match
 from blindmatch.report.pairs import shortened
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Assessment
-from blindmatch.validation import FloatArray, as_floats
+from blindmatch.validation import as_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -189,7 +189,8 @@ def plot_bounds(result: Result, *, ax: Axes | None = None) -> Axes:
     if all(lines.values()):
         moments = np.unique([t for line in lines.values() for t, _ in line])
         moments = moments[moments >= max(line[0][0] for line in lines.values())]
-        above, below = (_value_at(line, moments) for line in lines.values())
+        steps = [np.array(line).T for line in lines.values()]
+        above, below = (values[np.searchsorted(times, moments, side="right") - 1] for times, values in steps)
         ax.fill_between(moments, below, above, step="post", color=PALE, alpha=0.25, lw=0)
     ax.set(xlabel="seconds", ylabel="cost")
     ax.legend()
@@ -233,9 +234,3 @@ def plot_shuffling(
     if label is not None:
         ax.legend()
     return ax
-
-
-def _value_at(line: list[tuple[float, float]], times: FloatArray) -> FloatArray:
-    """The value of a step line at each time."""
-    at = np.searchsorted([t for t, _ in line], times, side="right") - 1
-    return np.array([value for _, value in line])[at]

@@ -6,6 +6,7 @@ import difflib
 import platform
 import re
 import sys
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
@@ -67,7 +68,10 @@ def _millions(count: int | None) -> str:
 def doctor(given: Given) -> None:
     """Say what is installed and what the machine has."""
     libraries = {f"{one['internal_api']} {one.get('version')} ({one['num_threads']})" for one in threadpool_info()}
-    flags = Path("/proc/cpuinfo")
+    flags, gpu = Path("/proc/cpuinfo"), "unknown: torch is not installed"
+    with suppress(ImportError):
+        torch = import_module("torch")
+        gpu = str(torch.cuda.get_device_name(0)) if torch.cuda.is_available() else "none"
     found = {
         "blindmatch": version("blindmatch"),
         "an extra is added by": pip_install("NAME"),
@@ -78,7 +82,7 @@ def doctor(given: Given) -> None:
         "AVX2": "unknown" if not flags.exists() else "yes" if "avx2" in flags.read_text(encoding="utf-8") else "no",
         "free memory": f"{available_bytes() / 1e9:.1f} GB",
         "BLAS (threads)": ", ".join(sorted(libraries)) or "none",
-        "GPU": _gpu(),
+        "GPU": gpu,
         **_extras(),
     }
     if given.json:
@@ -86,14 +90,6 @@ def doctor(given: Given) -> None:
     width = max(map(len, found))
     for name, value in found.items():
         output().print(f"{name:<{width}}  {value}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _gpu() -> str:
-    try:
-        torch = import_module("torch")
-    except ImportError:
-        return "unknown: torch is not installed"
-    return str(torch.cuda.get_device_name(0)) if torch.cuda.is_available() else "none"
 
 
 def _extras() -> dict[str, str]:

@@ -27,6 +27,7 @@ from blindmatch.encoders.shards import Work
 from blindmatch.errors import unknown_name
 from blindmatch.io.arrays import write_arrays
 
+CLASS_SETS = ("cifar10", "cifar100", "cinic10", "imagenet100")  # datasets that have prompts of their own
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}
 LISTED = 5  # the number of skipped images that are named; the manifest has all
 
@@ -63,13 +64,16 @@ def classes(given: Given) -> None:
     read, out = load_images(given.source, **how, **_data(given)), given.out
     if read.class_names is None:
         raise ValueError(f"{read.name}: no classes; expected a folder with a subfolder for each")
-    names = _class_prompts(read, given.source, given.prompts, given.wordnet)
+    prompts = given.prompts or (given.source if given.source in CLASS_SETS else "cifar")
+    more: Any = {"definitions": read.definitions, "wordnet": given.wordnet}
+    names, dataset = text_set_of_classes(read.name, read.class_names, prompts, **more), identifier(read.name)
     out.mkdir(parents=True, exist_ok=True)
+    found = []
     with _place(given, out) as place:
-        found = [
-            (out / name, _extract([work], out / name, False, given.batch_size))
-            for name, work in _works(read, names, models, given.strict, place)
-        ]
+        for side, spec in [(side, spec) for side in (0, 1) for spec in models[side]]:
+            path = out / f"{MODALITIES[side]}__{dataset}__{_file_name(spec)}.npz"
+            work = place.work(spec, names) if side else place.work(spec, read, given.strict)
+            found.append((path, _extract([work], path, False, given.batch_size)))
     _show(found, given.json, _write_means(out, found, len(models[0])))
 
 
@@ -109,17 +113,6 @@ def _place(given: Given, folder: Path) -> Iterator[Place]:
         yield Place(options, executor, made.workers if made is not None and given.engine == "slurm" else None)
 
 
-def _works(
-    images: ImageSet, names: TextSet, models: tuple[Sequence[str], Sequence[str]], strict: bool, place: Place
-) -> Iterator[tuple[str, Work]]:
-    """The work to do, images and class names with each of their models, and the names of the files."""
-    dataset = identifier(images.name)
-    for spec in models[0]:
-        yield f"vision__{dataset}__{_file_name(spec)}.npz", place.work(spec, images, strict)
-    for spec in models[1]:
-        yield f"language__{dataset}__{_file_name(spec)}.npz", place.work(spec, names)
-
-
 def _chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
     """The models that were asked for, each checked before the first is loaded."""
     specs: list[str] = []
@@ -130,15 +123,6 @@ def _chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
             find_model(word, modality)
             specs.append(word)
     return specs
-
-
-def _class_prompts(images: ImageSet, source: str, prompts: str | None, wordnet: Path | None) -> TextSet:
-    """The prompts of the class names; the templates are those of the dataset by default."""
-    assert images.class_names is not None
-    own = source if source in ("cifar10", "cifar100", "cinic10", "imagenet100") else "cifar"
-    return text_set_of_classes(
-        images.name, images.class_names, prompts or own, definitions=images.definitions, wordnet=wordnet
-    )
 
 
 def _file_name(spec: str) -> str:
