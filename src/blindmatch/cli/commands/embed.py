@@ -70,10 +70,11 @@ def classes(given: Given) -> None:
     out.mkdir(parents=True, exist_ok=True)
     found = []
     with _place(given, out) as place:
-        for side, spec in [(side, spec) for side in (0, 1) for spec in models[side]]:
-            path = out / f"{MODALITIES[side]}__{dataset}__{_file_name(spec)}.npz"
-            work = place.work(spec, names) if side else place.work(spec, read, given.strict)
-            found.append((path, _extract([work], path, False, given.batch_size)))
+        for side in (0, 1):
+            for spec in models[side]:
+                path = out / f"{MODALITIES[side]}__{dataset}__{_file_name(spec)}.npz"
+                work = place.work(spec, names) if side else place.work(spec, read, given.strict)
+                found.append((path, _extract([work], path, False, given.batch_size)))
     _show(found, given.json, _write_means(out, found, len(models[0])))
 
 
