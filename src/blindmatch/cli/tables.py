@@ -35,7 +35,7 @@ class Tables:
         return cls((one, other), None if scale == "none" else found)
 
     def _facts(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """What is known about the columns of each side, in words."""
+        """Describe the columns of each side."""
         for side, read, scaling in zip(self.names, self.sides, self.scalings or (None, None), strict=True):
             titles = read.columns or ()
             titles = () if all(title.isdecimal() for title in titles) else titles  # 0, 1, 2, ... tell nothing

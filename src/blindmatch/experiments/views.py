@@ -38,7 +38,7 @@ def _ranked(kernel: FloatArray) -> FloatArray:
 
 
 def _neighbours(kernels: Sequence[FloatArray]) -> FloatArray:
-    """How many views say that the other item is not near."""
+    """The share of the views, negated, in which the other item is near."""
     return -np.asarray(np.mean([knn_kernel(-K, _NEAR) + knn_kernel(-K, _NEAR).T for K in kernels], axis=0))
 
 

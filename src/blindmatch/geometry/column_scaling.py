@@ -21,7 +21,7 @@ _NORMAL = 1.349  # interquartile range of a normal distribution with spread 1
 
 @dataclass(frozen=True, eq=False)
 class ColumnScaling:
-    """What was done to the columns of one side. An item becomes ``(log(x) or x, minus centre) / spread``.
+    """The scaling of the columns of one side. An item becomes ``(log(x) or x, minus centre) / spread``.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class ColumnScaling:
 
     @property
     def changes(self) -> bool:
-        """Whether anything is scaled."""
+        """True if anything is scaled."""
         return bool(self.centre.any() or self.logs.any() or (self.spread != 1).any())
 
     def transform(self, values: FloatArray) -> FloatArray:
@@ -109,7 +109,7 @@ class ColumnScaling:
             return np.asarray(np.where(self.logs, np.exp(np.where(self.logs, shown, 0.0)), shown))
 
     def described(self, titles: Sequence[str] | None = None) -> str:
-        """What was done, in words.
+        """Describe what was done.
 
         >>> ColumnScaling.of(np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]]), "auto").described(["age", "people"])
         'z-scores; logarithm of people'
@@ -152,7 +152,7 @@ class UnitsWarning(UserWarning):
 
 
 def outweighing(sides: Iterable[tuple[str, FloatArray, Sequence[str] | None]]) -> str:
-    """Which columns outweigh the others, in words; empty if none does. A side has a name, values and column titles.
+    """Name the columns that outweigh the others; empty if none does. A side has a name, values and column titles.
 
     >>> outweighing([("source", np.array([[1.0, 2e6], [2.0, 9e7], [3.0, 1e9]] * 3), ["age", "people"])])
     "column 'people' of the source carries 99.9 % of the squared distances, so the other columns hardly count"

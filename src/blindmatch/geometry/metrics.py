@@ -29,7 +29,7 @@ _NEIGHBORS, _SHARE = 50, 5  # default number of neighbours, but at most one item
 
 @dataclass(frozen=True)
 class Metric:
-    """How dissimilar two items of a set are.
+    """A measure of how dissimilar two items of a set are.
 
     The path is "" for the base itself, "geodesic" for the length of the shortest path in the graph of nearest
     neighbours, whose edges are as long as the base says, and "hops" for the number of edges on that path.
@@ -81,7 +81,7 @@ class Metric:
         return paths(_joined(self.graph(lengths), lengths), hops=self.path == "hops")
 
     def graph(self, lengths: FloatArray) -> BoolArray:
-        """Whether one of two items is among the nearest neighbours of the other. All that tie for the last place are.
+        """Join two items if one is among the nearest neighbours of the other; all that tie for the last place are.
 
         By default there are 50 neighbours, or a fifth of the items if that is fewer (Demetci et al. 2022).
         """

@@ -97,7 +97,7 @@ def as_labels(labels: Iterable[Hashable], name: str, length: int | None = None) 
 
 
 def _is_missing(item: Any) -> bool:
-    """Whether a label is None, nan, NaT or pandas' NA (which raises when compared with itself)."""
+    """Return True for None, nan, NaT or pandas' NA (which raises when compared with itself)."""
     try:
         return item is None or bool(item != item)
     except (TypeError, ValueError):

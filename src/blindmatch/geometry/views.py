@@ -118,7 +118,7 @@ class Views:
 
     @property
     def scales(self) -> FloatArray:
-        """What to multiply each column by, so that the mean squared distance of each view is twice its weight."""
+        """The factor of each column, so that the mean squared distance of each view is twice its weight."""
         spreads = [float(np.sqrt(view.var(axis=0).sum())) for view in self.split(self.columns)]
         return np.repeat([np.sqrt(w) / (s or 1.0) for s, w in zip(spreads, self.weights, strict=True)], self.widths)
 

@@ -1,4 +1,4 @@
-"""Which models agree: all pairs of models of the same items, matched blindly, with measures and a picture."""
+"""Compare models: all pairs of models of the same items, matched blindly, with measures and a picture."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ VALUES = ("accuracy", "cka", "mutual_knn", "truth_loss", "p_value")
 
 @dataclass(frozen=True)
 class ComparedPair:
-    """What is known about two models.
+    """Two models, compared.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Comparison:
         return ax
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The table, for a notebook."""
         return html_table(self.table, most=30)
 
     def report(self, path: str | Path, command: str | None = None) -> Path:
@@ -288,7 +288,7 @@ class _Stopped(Exception):  # noqa: N818 (it is no error)
 
 @dataclass(frozen=True)
 class _How:
-    """How two models are compared."""
+    """The options of a comparison, its store, and the signal that ends it."""
 
     distortion: str | Distortion
     solver: str | Solver
