@@ -129,50 +129,39 @@ def write_sweep_report(
     from blindmatch.report.html import fill  # workers, which import this file, need no pages
 
     experiment = what.experiment
-    done, planned, failed = len(rows), len(what.runs), sum(errors.values())
     folder.mkdir(parents=True, exist_ok=True)
     tables = experiment.tables(rows)
     for item in tables:
         for kind, render in FORMATS.items():
             _write(folder / f"{item.name}.{kind}", render(item))
     wanted = experiment.figures(rows) if rows else []
-    figures = (
-        [(figure.title, save_figure(figure, folder)) for figure in wanted]
-        if find_spec("matplotlib") is not None
-        else []
-    )
+    drawn = wanted if find_spec("matplotlib") is not None else []
     path = folder / "report.html"
-    text = fill(
+    settings = {
+        "experiment": experiment.name,
+        **{name: _text(value) for name, value in asdict(experiment).items()},
+        **({"embeddings": what.about} if what.about else {}),
+        "blindmatch": VERSION,
+        "python": platform.python_version(),
+    }
+    page = fill(
         "sweep.html",
         ["page.js", "sweep.js", "theme.js"],
         ["style.css", "sweep.css"],
         package="blindmatch.experiments",
         data={"csv": {item.name: as_csv(item) for item in tables}},
-        title=f"{experiment.about} ({experiment.shows})",
-        verdict=f"All {done} runs are finished."
-        if done == planned
-        else f"{done} of {planned} runs are finished: the tables show only these.",
-        about="Our numbers, with the paper's in separate columns if it has the same case.",
-        tiles=[  # title, value, what it means
-            ("runs", f"{done} of {planned}", "finished, of those planned"),
-            ("failed", str(failed), "tried again next time" if failed else "none"),
-            ("CPU time", f"{sum(row['cpu_seconds'] for row in rows):.0f} s", "total of the finished runs"),
-            ("version", VERSION, "of blindmatch"),
-        ],
+        experiment=experiment,
+        done=len(rows),
+        planned=len(what.runs),
+        seconds=sum(row["cpu_seconds"] for row in rows),
         tables=tables,
-        figures=figures,
-        undrawn=bool(wanted) and not figures,
+        figures=[(figure.title, save_figure(figure, folder)) for figure in drawn],
+        undrawn=bool(wanted) and not drawn,
         errors=errors,
         command=command,
-        settings={
-            "experiment": experiment.name,
-            **{name: _text(value) for name, value in asdict(experiment).items()},
-            **({"embeddings": what.about} if what.about else {}),
-            "blindmatch": VERSION,
-            "python": platform.python_version(),
-        },
+        settings=settings,
     )
-    _write(path, text)
+    _write(path, page)
     return tables, path
 
 

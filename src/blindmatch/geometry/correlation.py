@@ -20,7 +20,7 @@ def correlation(a: FloatArray, b: FloatArray) -> float | None:
 
 
 def agreement(kernels: tuple[FloatArray, FloatArray], partners: IntArray) -> float | None:
-    """The agreement of two sets under a match: the correlation of the relations on the one side with those on the other.
+    """The agreement of two sets under a match: the correlation of the relations on one side with those on the other.
 
     `partners` has the target of each source, -1 for none. It is 1 if the relations are the same up to scale, and about
     0 for a random match. None for fewer than three pairs, or where one side is constant.
