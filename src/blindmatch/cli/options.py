@@ -92,39 +92,35 @@ def open_engine(given: Given, folder: Path) -> Iterator[tuple[Engine | None, Exe
         yield engine, executor
 
 
-def _time_limit(text: Any) -> Any:
-    """Seconds, None for the word none, or "auto", from the command line or from a default."""
-    if text in (None, "none", "auto"):
-        return None if text == "none" else text
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not seconds > 0:
-        raise typer.BadParameter(f"{text!r}; expected a number of seconds above 0, or none")
-    return seconds
+def _parser(words: Mapping[str, Any], kind: Callable[[str], Any], least: float, expected: str) -> Callable[[Any], Any]:
+    """A function that turns text into a number above `least`, or a word into what stands for it."""
+
+    def parse(text: Any) -> Any:
+        if text is None or text in words:
+            return words.get(text)
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not least < value:
+            raise typer.BadParameter(f"{text!r}; expected {expected}")
+        return value
+
+    return parse
 
 
-def _price(text: Any) -> Any:
-    """The price of unmatched items: a number, or "auto"."""
-    if text in (None, "auto"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r}; expected a number of at least 0, or auto") from None
-
-
-def _seed(text: Any) -> Any:
-    """The seed of a run."""
+def _seed(text: Any) -> int:
     if not (str(text).isdecimal() and int(text) < 2**32):
-        raise typer.BadParameter(f"{text!r}; expected an integer from 0 to 4294967295")
+        raise ValueError(text)
     return int(text)
 
 
+_PRICE = "a number of at least 0, or auto"
 _PARSERS = {
-    **{"time_limit": _time_limit, "price": _price, "seed": _seed},
-    "price_or_none": lambda text: None if text == "none" else _price(text),
+    "time_limit": _parser({"none": None, "auto": "auto"}, float, 0.0, "a number of seconds above 0, or none"),
+    "price": _parser({"auto": "auto"}, float, -math.inf, _PRICE),
+    "price_or_none": _parser({"none": None, "auto": "auto"}, float, -math.inf, _PRICE),
+    "seed": _parser({}, _seed, -1, "an integer from 0 to 4294967295"),
 }
 
 

@@ -103,22 +103,17 @@ class Dask:
 
         with _dask_client(self.address, self.timeout) as client:
             refuse_no_workers(client, self.timeout)
-            self._refuse_missing_resources(client)
+            workers = client.scheduler_info()["workers"].values()
+            listed = len(workers) == len(client.nthreads())  # some versions list only the first few
+            for name, amount in self.resources.items() if workers and listed else ():
+                if all(worker.get("resources", {}).get(name, 0) < amount for worker in workers):
+                    need = f"{name}={amount:g}"  # Dask would wait for it forever
+                    raise ValueError(f"no Dask worker has {need}; start them with dask worker ... --resources {need}")
             pool = client.get_executor(pure=False, **({"resources": self.resources} if self.resources else {}))
             try:
                 yield pool
             finally:
                 pool.shutdown(wait=False)  # without waiting, it cancels its tasks
-
-    def _refuse_missing_resources(self, client: Any) -> None:
-        """Dask would wait forever for a worker that has them."""
-        workers = client.scheduler_info()["workers"].values()
-        if len(workers) < len(client.nthreads()):  # some versions list only the first few
-            return
-        for name, amount in self.resources.items():
-            if workers and all(worker.get("resources", {}).get(name, 0) < amount for worker in workers):
-                needed = f"{name}={amount:g}"
-                raise ValueError(f"no Dask worker has {needed}; start them with dask worker ... --resources {needed}")
 
 
 @contextmanager

@@ -235,18 +235,6 @@ class Clusters:
         images = counted(self.counts[cluster], "image")
         return f"{images}, {self.names[self.classes[cluster]]} like the nearest named cluster"
 
-    def tiles(self) -> list[tuple[str, str, str]]:
-        """Figures at a glance: title, value, what it means."""
-        if self.scores is None:
-            return [("images", str(len(self.members)), f"in {len(self.classes)} clusters")]
-        scores = self.scores
-        named = "named as in the naming with the most images right"
-        limits = f"by chance {_percent(1 / len(self.names))}, with the best naming {_percent(scores.ceiling)}"
-        return [
-            ("images right", _percent(scores.accuracy), limits),
-            ("clusters right", _percent(scores.matching_accuracy), named),
-        ]
-
     def sentence(self) -> str | None:
         """The accuracy in a sentence; None where no labels are known."""
         if self.scores is None:
