@@ -109,7 +109,10 @@ def embed_shards(
                     "same packages, and --device and --precision that all of them have"
                 )
         with shard_computer(Work(items, encoder, strict), batch_size) as compute:
-            made.append((start, compute(0, len(items)).shift(start)))
+            shard = compute(0, len(items))
+        rows = [row + start for row in shard.rows]
+        skipped = [(row + start, why) for row, why in shard.skipped]
+        made.append((start, Shard(shard.embeddings, rows, shard.digests, skipped)))
     return made
 
 

@@ -77,26 +77,6 @@ class Shard:
     digests: list[str]  # SHA-256 of the content of each item
     skipped: list[tuple[int, str]]  # row and reason of the items that could not be read
 
-    def shift(self, start: int) -> Shard:
-        """Return the shard with `start` added to the rows of its items."""
-        rows = [row + start for row in self.rows]
-        return Shard(self.embeddings, rows, self.digests, [(row + start, why) for row, why in self.skipped])
-
-    def arrays(self) -> dict[str, Any]:
-        """Convert to arrays for a file."""
-        return {
-            "embeddings": np.asarray(self.embeddings, dtype=np.float32),
-            "rows": np.asarray(self.rows, dtype=np.int64),
-            "digests": np.array(self.digests, dtype="U64"),
-            "skipped": np.array(json.dumps(self.skipped)),
-        }
-
-    @classmethod
-    def of(cls, arrays: Arrays) -> Shard:
-        """Convert from the arrays of a file."""
-        skipped = [(int(row), str(why)) for row, why in json.loads(str(arrays["skipped"]))]
-        return cls(arrays["embeddings"], arrays["rows"], [str(d) for d in arrays["digests"]], skipped)
-
 
 @dataclass(frozen=True)
 class ShardStore:
@@ -126,13 +106,21 @@ class ShardStore:
         if not self._path(number).exists():
             return None
         try:
-            return Shard.of(read_npz(self._path(number)))
+            found = read_npz(self._path(number))
+            skipped = [(int(row), str(why)) for row, why in json.loads(str(found["skipped"]))]
+            return Shard(found["embeddings"], found["rows"], [str(d) for d in found["digests"]], skipped)
         except (ValueError, KeyError):
             return None
 
     def write(self, number: int, shard: Shard) -> None:
         """Keep a shard."""
-        write_atomically(self._path(number), lambda file: np.savez(file, **shard.arrays()))
+        arrays: Arrays = {
+            "embeddings": np.asarray(shard.embeddings, dtype=np.float32),
+            "rows": np.asarray(shard.rows, dtype=np.int64),
+            "digests": np.array(shard.digests, dtype="U64"),
+            "skipped": np.array(json.dumps(shard.skipped)),
+        }
+        write_atomically(self._path(number), lambda file: np.savez(file, **arrays))
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06}.npz"
