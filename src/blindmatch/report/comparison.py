@@ -28,7 +28,6 @@ from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import CKA, MutualKNN
 from blindmatch.problem.task import QUADRATIC, Task
 from blindmatch.report.html import fill
-from blindmatch.report.pictures import heat_map
 from blindmatch.report.plots import axes_or_new
 from blindmatch.solvers.base import Solver
 from blindmatch.validation import FloatArray, IntArray, as_generator, at_least, positive
@@ -199,7 +198,7 @@ class Comparison:
             found=self,
             rows=zip(*self.table.values(), strict=True),
             best=max(self.pairs, key=lambda pair: pair.accuracy, default=None),
-            heats=[(title, heat_map(self.names, self.matrix(value), title)) for value, title in titles.items()],
+            heats=[(title, self.names, self.matrix(value).tolist()) for value, title in titles.items()],
             command=command,
             settings={"models": ", ".join(self.names)},
         )

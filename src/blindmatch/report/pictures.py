@@ -10,12 +10,9 @@ from math import ceil
 from typing import Any
 from unicodedata import east_asian_width
 
-import numpy as np
-
 from blindmatch.problem.task import Price, Task
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import Column, shortened
-from blindmatch.validation import FloatArray
+from blindmatch.report.pairs import Column
 
 MOST = 30  # pairs; of more, the lines would be a tangle
 WIDTH, ROW, TOP = 420, 26, 16  # units of the drawing
@@ -110,46 +107,16 @@ def price_curve(price: Price | None) -> dict[str, Any] | None:
     return {"points": points, "path": path, "taken": place(price.price), "price": f"{price.price:.3g}"}
 
 
-_CELL, _HEAD_LETTER, _HEAD = 46, 7, 24  # of a cell and of a letter, in units of the drawing; letters of a name
+Heat = tuple[str, Sequence[str], list[list[float]]]  # a title, names, and an (n, n) matrix of numbers up to 1
 
 
-def heat_map(names: Sequence[str], values: FloatArray, label: str) -> dict[str, Any]:
-    """The picture of an (n, n) matrix of numbers up to 1; nan leaves a cell out."""
-    shown = [shortened(name, _HEAD) for name in names]
-    room = 12 + _HEAD_LETTER * max(map(len, shown))
-    cells = []
-    for (i, k), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            shade = float(np.clip(value, 0.0, 1.0))
-            cells.append(
-                {
-                    "x": room + _CELL * k,
-                    "y": room + _CELL * i,
-                    "shade": f"{0.08 + 0.92 * shade:.3f}",
-                    "over": shade > 0.55,
-                    "text": f"{value:.2f}",
-                    "title": f"{names[i]}, {names[k]}: {value:.3f}",
-                }
-            )
-    count = len(shown)
-    return {
-        "label": label,
-        "width": 2 * room + _CELL * count,  # names above lean to the right
-        "height": room + _CELL * count,
-        "side": _CELL,
-        "names": [(name, room - 8, room + _CELL * at + _CELL // 2 + 4) for at, name in enumerate(shown)],
-        "heads": [(name, room + _CELL * at + _CELL // 2, room - 8) for at, name in enumerate(shown)],
-        "cells": cells,
-    }
-
-
-def view_heats(task: Task | None) -> list[tuple[str, dict[str, Any]]]:
-    """The agreement of the views of each side that has several, with a title."""
+def view_heats(task: Task | None) -> list[Heat]:
+    """The agreement of the views of each side that has several."""
     if task is None or task.too_large:
         return []
-    heats = []
+    heats: list[Heat] = []
     for at, (side, views) in enumerate(zip(("source", "target"), task.views, strict=True)):
         if views is not None and len(views.widths) > 1:
-            title = f"The {len(views.widths)} models of the {side}"
-            heats.append((title, heat_map(views.labels, task.view_agreement(at), title)))
+            values = task.view_agreement(at).tolist()
+            heats.append((f"The {len(views.widths)} models of the {side}", views.labels, values))
     return heats
