@@ -25,7 +25,7 @@ from blindmatch.report.match import Match
 from blindmatch.report.pairs import columns, price_advice, rows, shortened, ties
 from blindmatch.report.pictures import lines_of, price_curve, view_heats
 from blindmatch.report.verdict import assignment_verdict, number, percent, proof_sentence, quality, verdict
-from blindmatch.trust.report import HIGH, Assessment
+from blindmatch.trust.report import HIGH
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -95,9 +95,8 @@ def render(match: Match) -> str:
         belief=belief(match),
         lines=lines_of(match, shown),
         least=HIGH,
-        high=int((np.nan_to_num(sure) >= HIGH).sum()),
+        sure=sure[np.isfinite(sure)].tolist(),
         proof=proof_sentence(match.result, match.nouns),
-        shares=match.trust and shares(match, match.trust),
         columns=shown,
         rows=rows(match, shown),
         ties=ties(match),
@@ -182,28 +181,6 @@ def headline(match: Match) -> str:
     scores = match.clusters.scores
     how = quality(match.result) if scores is None else f"{100 * scores.accuracy:.1f} % of them right"
     return f"{images} images sorted into {classes} classes, {how}."
-
-
-def shares(match: Match, trust: Assessment) -> list[dict[str, str]]:
-    """The numbers of pairs with a high, middling and low confidence; empty where no confidence is known.
-
-    The kind "high" is green on the page. Where the match as a whole could be chance, no pair is.
-    """
-    values = np.asarray(trust.confidence, dtype=float)[match.pairs[0]]
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return []
-    percent, start, found = f"{100 * HIGH:.0f} %", 0.0, []
-    for kind, least, most, words in (
-        ("high" if trust.significant else "chance", HIGH, np.inf, f"with {percent} confidence or more"),
-        ("middling", 0.5, HIGH, f"with 50 to {percent}"),
-        ("low", -np.inf, 0.5, "with less"),
-    ):
-        count = int(((values >= least) & (values < most)).sum())
-        width = 100 * count / len(values)
-        found.append({"kind": kind, "text": f"{count} {words}", "start": f"{start:.2f}%", "width": f"{width:.2f}%"})
-        start += width
-    return found
 
 
 def truth_sentence(truth: float, match: Match) -> str:
