@@ -114,7 +114,7 @@ class ShardStore:
 
     def write(self, number: int, shard: Shard) -> None:
         """Keep a shard."""
-        arrays: Arrays = {
+        arrays: dict[str, Any] = {
             "embeddings": np.asarray(shard.embeddings, dtype=np.float32),
             "rows": np.asarray(shard.rows, dtype=np.int64),
             "digests": np.array(shard.digests, dtype="U64"),
