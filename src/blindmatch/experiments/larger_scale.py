@@ -9,18 +9,8 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any, ClassVar
 
+from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
-from blindmatch.experiments.matching_runs import (
-    KNOWN,
-    LINEUP,
-    PAIR,
-    PairExperiment,
-    installed_solvers,
-    match_pair,
-    missing_note,
-    model_pairs,
-    prototypes,
-)
 from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Table, described, grouped, mean, percent, proved, spread
 from blindmatch.experiments.sweep_report import Figure, draw_lines
@@ -30,7 +20,7 @@ from blindmatch.validation import IntArray
 
 
 @dataclass(frozen=True)
-class LargerScale(PairExperiment):
+class LargerScale(runs.PairExperiment):
     """Accuracy on larger numbers of classes."""
 
     name = "larger-scale"
@@ -39,14 +29,14 @@ class LargerScale(PairExperiment):
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     subsets: int = 10  # number of best subsets of each size
     solver: str = "factorized-hahn-grant"  # the paper's by default; "branch-and-bound" proves more
-    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN}
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": runs.KNOWN}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each subset of each size, with each seed."""
         common = {"solver": self.solver, "subsets": self.subsets, **self.common}
         return [
             pair.trial(self, size=size, subset=subset, seed=seed, **common)
-            for pair in model_pairs(self, catalogue)
+            for pair in runs.model_pairs(self, catalogue)
             for size in self.sizes
             for subset in range(subset_count(class_count(pair.vision), size, self.subsets))
             for seed in range(self.seeds)
@@ -59,7 +49,7 @@ class LargerScale(PairExperiment):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves."""
         shown = []
-        for pair, of in grouped(rows, *PAIR).items():
+        for pair, of in grouped(rows, *runs.PAIR).items():
             for (size,), part in sorted(grouped(of, "size").items()):
                 gaps = [(row["cost"] - row["bound"]) / abs(row["cost"]) for row in part if row["bound"] is not None]
                 gap, cost = mean(100 * gap for gap in gaps), spread(row["cost"] for row in part)
@@ -88,15 +78,15 @@ def subset_count(classes: int, size: int, wanted: int) -> int:
 def match_subset(run: Trial) -> dict[str, Any]:
     """Match the classes of one of the best subsets."""
     p = run.parameters
-    X, Y = prototypes(run)
+    X, Y = runs.prototypes(run)
     chosen = _subsets(run.files["vision"], run.files["language"], p["size"], p["subsets"])[p["subset"]]
-    return {**match_pair(X[chosen], Y[chosen], p), "classes": [int(c) for c in chosen]}
+    return {**runs.match_pair(X[chosen], Y[chosen], p), "classes": [int(c) for c in chosen]}
 
 
 def _draw_accuracy(canvas: Any, rows: Sequence[Row]) -> None:
     axes = canvas.subplots()
     series = {}
-    for (dataset, vision, language), of in grouped(rows, *PAIR).items():
+    for (dataset, vision, language), of in grouped(rows, *runs.PAIR).items():
         values = [(float(size), percent(part)) for (size,), part in sorted(grouped(of, "size").items())]
         points = [(size, value.mean, value.deviation) for size, value in values if value is not None]
         series[f"{vision}, {language} ({dataset})"] = points
@@ -109,7 +99,7 @@ def _draw_accuracy(canvas: Any, rows: Sequence[Row]) -> None:
 
 
 @dataclass(frozen=True)
-class SolversLarge(PairExperiment):
+class SolversLarge(runs.PairExperiment):
     """Cost and bound of each solver against the size of the problem."""
 
     name = "solvers-large"
@@ -117,19 +107,19 @@ class SolversLarge(PairExperiment):
     # numbers of classes in a problem; sizes above the number of classes are skipped
     sizes: tuple[int, ...] = tuple(range(10, 101, 10))
     # names of ``bm.SOLVERS``, and "faq-published". Random is left out by default: it would hide the others.
-    solvers: tuple[str, ...] = LINEUP[1:]
+    solvers: tuple[str, ...] = runs.LINEUP[1:]
     time_limit: float = 5400.0
-    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": KNOWN}
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solvers": runs.KNOWN}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on the best subset of each size."""
         return [
             pair.trial(self, size=size, subsets=1, subset=0, solver=solver, seed=seed, **self.common)
-            for pair in model_pairs(self, catalogue)
+            for pair in runs.model_pairs(self, catalogue)
             for size in self.sizes
             if subset_count(class_count(pair.vision), size, 1)
             for seed in range(self.seeds)
-            for solver in installed_solvers(self.solvers)
+            for solver in runs.installed_solvers(self.solvers)
             if solver not in SOLVERS or size <= (SOLVERS[solver].capabilities.max_size or size)
         ]
 
@@ -140,7 +130,7 @@ class SolversLarge(PairExperiment):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves, and the best solvers."""
         shown = []
-        for pair, of in sorted(grouped(rows, *PAIR).items()):
+        for pair, of in sorted(grouped(rows, *runs.PAIR).items()):
             parts = grouped(of, "size", "solver")
             for size, solver in product(sorted({size for size, _ in parts}), self.solvers):
                 part = parts.get((size, solver), [])
@@ -148,7 +138,7 @@ class SolversLarge(PairExperiment):
                 if part:
                     accuracy = None if means[2] is None else 100 * means[2]
                     shown.append([*pair, size, solver, *means[:2], part[0]["status"], accuracy, means[3]])
-        return [described("figure-6", shown, missing_note(self.solvers))]
+        return [described("figure-6", shown, runs.missing_note(self.solvers))]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """One plot for each pair of models."""
@@ -158,7 +148,7 @@ class SolversLarge(PairExperiment):
                 f"Fig. 6: cost (solid) and bound (dashed) against size: {pair[1]}, {pair[2]} on {pair[0]}",
                 partial(_draw_costs, study=self, rows=of),
             )
-            for pair, of in sorted(grouped(rows, *PAIR).items())
+            for pair, of in sorted(grouped(rows, *runs.PAIR).items())
         ]
 
 

@@ -7,18 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
+from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images
-from blindmatch.experiments.matching_runs import (
-    KNOWN,
-    MEASURES,
-    PAIR,
-    PairExperiment,
-    match_pair,
-    paper_dataset,
-    paper_value,
-    prototypes,
-    seeded_pairs,
-)
 from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Spread, Table, described, grouped, percent, proved, spread
 from blindmatch.experiments.sweep_report import Figure, draw_heat_map
@@ -28,33 +18,33 @@ from blindmatch.validation import FloatArray
 
 
 @dataclass(frozen=True)
-class SmallScale(PairExperiment):
+class SmallScale(runs.PairExperiment):
     """All pairs of vision and language models on small problems."""
 
     name = "small-scale"
-    measures: tuple[str, ...] = MEASURES  # the measures to optimise: "gw", "cka", "mutual-knn"
+    measures: tuple[str, ...] = runs.MEASURES  # the measures to optimise: "gw", "cka", "mutual-knn"
     neighbors: int = 5  # the k of Mutual k-NN
     solver: str = "branch-and-bound"  # an exact solver. (The paper enumerates; the answer is the same.)
-    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN, "measures": MEASURES}
+    choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": runs.KNOWN, "measures": runs.MEASURES}
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each pair, measure and seed."""
         common = {"solver": self.solver, "neighbors": self.neighbors, **self.common}
         return [
             pair.trial(self, measure=measure, seed=seed, **common)
-            for pair, seed in seeded_pairs(self, catalogue)
+            for pair, seed in runs.seeded_pairs(self, catalogue)
             for measure in self.measures
         ]
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match, and measure the alignment at the true pairing."""
         p = run.parameters
-        X, Y = prototypes(run)
+        X, Y = runs.prototypes(run)
         vision = run.files["vision"]
         near_images = _near_images(vision, p["seed"], p["fraction"], p["neighbors"])
         near_texts = _near_texts(vision, run.files["language"], p["neighbors"])
         return {
-            **match_pair(X, Y, p, _distortion(p["measure"], p["neighbors"], len(X))),
+            **runs.match_pair(X, Y, p, _distortion(p["measure"], p["neighbors"], len(X))),
             "mutual_knn": float((near_images * near_texts).sum()),
             "parameters": images(vision).parameters,
         }
@@ -69,7 +59,7 @@ class SmallScale(PairExperiment):
         drawn = []
         for dataset in sorted({row["dataset"] for row in kept}):
             of = [row for row in kept if row["dataset"] == dataset]
-            name = paper_dataset(dataset)
+            name = runs.paper_dataset(dataset)
             number = {"CIFAR-10": "Fig. 12", "CINIC-10": "Fig. 13"}.get(name, "As Fig. 12")
             vision, language = _sorted_values(of, "vision"), _sorted_values(of, "language")
             drawn += [
@@ -117,18 +107,18 @@ def _measures(study: SmallScale, rows: Sequence[Row]) -> Table:
     for dataset in _sorted_values(rows, "dataset"):
         for measure in study.measures:
             of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
-            each = [percent(part) for part in grouped(of, *PAIR).values()]
+            each = [percent(part) for part in grouped(of, *runs.PAIR).values()]
             best = max(each, key=lambda s: s.mean if s else 0, default=None)
-            paper = paper_value("table-3", "accuracy", dataset=paper_dataset(dataset), measure=measure)
-            lines.append([paper_dataset(dataset), measure, percent(of), best, proved(of), paper])
+            paper = runs.paper_value("table-3", "accuracy", dataset=runs.paper_dataset(dataset), measure=measure)
+            lines.append([runs.paper_dataset(dataset), measure, percent(of), best, proved(of), paper])
     return described("table-3", lines)
 
 
 def _pairs(rows: Sequence[Row]) -> Table:
     lines: list[list[Any]] = []
-    for (dataset, vision, language), of in grouped((row for row in rows if row["measure"] == "gw"), *PAIR).items():
+    for (dataset, vision, language), of in grouped((row for row in rows if row["measure"] == "gw"), *runs.PAIR).items():
         means = (spread(row[name] for row in of) for name in ("cost", "true_cost", "mutual_knn"))
-        lines.append([paper_dataset(dataset), vision, language, percent(of), *means, len(of)])
+        lines.append([runs.paper_dataset(dataset), vision, language, percent(of), *means, len(of)])
     return described("figure-12", lines)
 
 
@@ -171,7 +161,7 @@ def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
         for axes, name in ((upper, "accuracy"), (lower, "mutual_knn")):
             points = sorted(
                 (part[0]["parameters"] / 1e6, spread(row[name] for row in part), part[0]["vision"])
-                for part in grouped(known, *PAIR).values()
+                for part in grouped(known, *runs.PAIR).values()
             )
             axes.plot([x for x, _, _ in points], [s.mean for _, s, _ in points if s], "o", label=language)
     upper.set_ylabel("accuracy")
