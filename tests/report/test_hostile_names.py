@@ -14,7 +14,7 @@ import pytest
 from report.pages import found, sets
 from report.parsing import Page
 
-from blindmatch.io.csv_text import REPLACED, csv_text
+from blindmatch.io.exchange import REPLACED, csv_text
 from blindmatch.report import Match, pictures, render
 from blindmatch.report.verdict import lower_number
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from blindmatch.io.json_values import json_finite
+from blindmatch.io.exchange import json_finite
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,7 @@ from blindmatch.cli.console import FAILED, complain, drop_stdout, interrupted, o
 from blindmatch.cli.options import Given
 from blindmatch.cli.progress import busy
 from blindmatch.io.cells import SUFFIX, annotate_files, split_key
-from blindmatch.io.csv_text import csv_text
+from blindmatch.io.exchange import csv_text
 from blindmatch.io.files import is_stream, write_atomically
 from blindmatch.matching.projection import project
 from blindmatch.report import Match, render

@@ -19,8 +19,8 @@ from blindmatch.encoders.language import TextEncoder
 from blindmatch.encoders.registry import Model
 from blindmatch.encoders.vision import ImageEncoder
 from blindmatch.errors import first_line
+from blindmatch.io.exchange import read_json
 from blindmatch.io.files import file_digest
-from blindmatch.io.json_values import read_json
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -17,8 +17,8 @@ from blindmatch.encoders.devices import as_device, hub_access, hub_revision, pac
 from blindmatch.encoders.item_sets import pillow
 from blindmatch.encoders.registry import Model, find_model
 from blindmatch.errors import unknown_name
+from blindmatch.io.exchange import read_json
 from blindmatch.io.files import file_digest
-from blindmatch.io.json_values import read_json
 
 if TYPE_CHECKING:
     from PIL.Image import Image

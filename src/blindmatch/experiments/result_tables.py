@@ -10,7 +10,7 @@ from typing import Any
 
 from blindmatch.experiments import TABLES
 from blindmatch.experiments.protocol import Row
-from blindmatch.io.csv_text import csv_text
+from blindmatch.io.exchange import csv_text
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from threadpoolctl import ThreadpoolController
 
 from blindmatch import experiments
 from blindmatch.experiments.protocol import Record, Trial
-from blindmatch.io.json_values import json_finite
+from blindmatch.io.exchange import json_finite
 
 _SYNC_SECONDS = 1.0
 _PROCESS = secrets.token_hex(4)  # process ids repeat, but the names of journals must not

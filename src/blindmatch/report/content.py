@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from blindmatch.geometry.kernels import classical_scaling
-from blindmatch.io.json_values import json_finite
+from blindmatch.io.exchange import json_finite
 from blindmatch.problem.qap import QAP
 from blindmatch.report.match import Match
 from blindmatch.solving.result import Result

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blindmatch.io.csv_text import REPLACED
+from blindmatch.io.exchange import REPLACED, json_finite
 from blindmatch.io.files import file_digest, refuse_missing_folder, write_atomically
-from blindmatch.io.json_values import json_finite
 from blindmatch.proof.certificate import Certificate
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, given_pairs, hints

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.errors import shown
-from blindmatch.io.json_values import json_finite
+from blindmatch.io.exchange import json_finite
 from blindmatch.notebook import html_table
 from blindmatch.problem.task import Task
 from blindmatch.solving.result import Result

@@ -34,7 +34,7 @@ function wholeRows() {
 }
 
 function csv() {
-  // As in csv_text.py: no cell is a formula for a spreadsheet.
+  // As in exchange.py: no cell is a formula for a spreadsheet.
   const formula = /^[=+\-@\t\n\uff1d\uff0b\uff0d\uff20]/, number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
   const shown = (text) => (formula.test(text) && !number.test(text) ? `'${text}` : text);
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -1,11 +1,15 @@
-"""Tables as CSV that a spreadsheet shows and does not calculate."""
+"""JSON that every parser accepts, and tables as CSV that a spreadsheet shows and does not calculate."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 # U+202A to U+202E and U+2066 to U+2069 reorder the text around them, also in the next cells. Half a surrogate pair,
 # which an array of text may hold, cannot be written in UTF-8.
@@ -13,6 +17,29 @@ REPLACED = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range
 # A spreadsheet takes such a cell for a formula; the full-width signs too, in East Asia.
 _FORMULA = re.compile(r"[=+\-@\t\n\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file, or a ValueError with its name."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError:
+        raise ValueError(f"{path}: not a JSON file") from None
+
+
+def json_finite(value: Any) -> Any:
+    """Copy a value for JSON: numpy values become Python's, and numbers that are not finite become None.
+
+    >>> json_finite({"cost": float("inf"), "pairs": [(0, 1.5)]})
+    {'cost': None, 'pairs': [[0, 1.5]]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): json_finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_finite(item) for item in value]
+    if hasattr(value, "tolist"):
+        return json_finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
