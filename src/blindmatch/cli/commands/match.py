@@ -13,15 +13,7 @@ from pathlib import Path
 
 import typer
 
-from blindmatch.cli.answers import (
-    Answer,
-    check_answer,
-    check_trust,
-    plan_of,
-    solve_options,
-    solve_with_progress,
-    with_title,
-)
+from blindmatch.cli import answers
 from blindmatch.cli.console import complain, plain
 from blindmatch.cli.inputs import TaskInput, read_start
 from blindmatch.cli.items import check_items
@@ -43,44 +35,44 @@ _CLASSES = 5  # times as many items as on the other side: these may be classes o
 
 def demo(given: Given) -> None:
     """Match bundled real data, shuffled."""
-    options = solve_options(given)
-    check_answer(given)
+    options = answers.solve_options(given)
+    answers.check_answer(given)
     shown = load_demo(given.data, given.seed)
     names = shown.source_names, shown.target_names
     task = Task(shown.source, shown.target, scale=shown.scale, source_names=names[0], target_names=names[1])
-    result = solve_with_progress(partial(matching.match_task, task), options, given)
+    result = answers.solve_with_progress(partial(matching.match_task, task), options, given)
     sides = {"source": shown.source_model, "target": shown.target_model}
     settings = {"data": given.data, **sides, "distortion": "gw", "scale": shown.scale, **given.settings}
     match = Match(
-        with_title(result, f"{shown.about[0].upper()}{shown.about[1:]}", settings),
+        answers.with_title(result, f"{shown.about[0].upper()}{shown.about[1:]}", settings),
         truth=shown.truth.tolist(),
         source_images=None if shown.source_images is None else list(shown.source_images),
     )
     proved = None if result.certificate is None else result.verify()
-    Answer(match, given, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()
+    answers.Answer(match, given, demo_text(match, shown, proved, task.problem.objective(shown.truth))).finish()
 
 
 def match(given: Given) -> None:
     """Match two files of embeddings."""
     check_items(given)
     check_dialogue(given)
-    inputs, options, files = TaskInput(given), solve_options(given), (given.source, given.target)
-    check_answer(given, [*inputs.paths, given.start])
+    inputs, options, files = TaskInput(given), answers.solve_options(given), (given.source, given.target)
+    answers.check_answer(given, [*inputs.paths, given.start])
     check_partners(given)
     assesses = given.assess or given.min_confidence is not None
-    check_trust(given, assesses)
+    answers.check_trust(given, assesses)
     task = inputs.task
     inputs.tables.warn()
     if given.start is not None:
         options = replace(options, start=read_start(given.start))
-    plan = plan_of(given, task, large=matching.by_coordinates(task, options)) if assesses else None
-    found = solve_with_progress(partial(matching.match_task, task), options, given)
+    plan = answers.plan_of(given, task, large=matching.by_coordinates(task, options)) if assesses else None
+    found = answers.solve_with_progress(partial(matching.match_task, task), options, given)
     if given.ask:
-        again = partial(solve_with_progress, options=replace(options, start=None), given=given)
+        again = partial(answers.solve_with_progress, options=replace(options, start=None), given=given)
         found = ask_and_match(found, lambda task: again(partial(matching.match_task, task)), given.known_pairs)
     shown, ranking, count = inputs.match(found), found.ranking, given.candidates
     best = found.candidates(min(count, ranking.most)) if count and ranking is not None else None
-    answer = Answer(shown, given, tables=inputs.tables, candidates=best)
+    answer = answers.Answer(shown, given, tables=inputs.tables, candidates=best)
     if plan is not None:
         answer.assess(plan, given.min_confidence)
     answer.write(given.output, lambda path: write_partners(answer.match, files, count, path), "Partners")
@@ -105,13 +97,13 @@ def _hint(match: Match, files: tuple[Path, Path], labels: bool) -> str:
 
 def match_columns(given: Given) -> None:
     """Match the columns of two tables whose headers mean nothing."""
-    options, source, target = solve_options(given), given.source, given.target
-    check_answer(given, [source, target])
+    options, source, target = answers.solve_options(given), given.source, given.target
+    answers.check_answer(given, [source, target])
     task = column_task(source, target, given.unmatched_cost)
-    found = solve_with_progress(partial(columns_matched, task), options, given)
+    found = answers.solve_with_progress(partial(columns_matched, task), options, given)
     settings = {"source": source.name, "target": target.name, **found.settings, **given.settings}
     title = f"Columns of {source.name} matched with those of {target.name}"
-    answer = Answer(Match(with_title(found, title, settings).sealed()), given)
+    answer = answers.Answer(Match(answers.with_title(found, title, settings).sealed()), given)
     if given.assess:
         answer.assess(AssessmentPlan())
     answer.finish()
@@ -122,17 +114,17 @@ _HELP = "the number of a candidate, the name or =INDEX of another target, Enter 
 
 def check_dialogue(given: Given) -> None:
     """Refuse a dialogue with nobody, and make the file for the answers."""
-    answers = given.known_pairs
+    path = given.known_pairs
     if not given.ask:
         return
     if given.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError("--ask needs a terminal, and no --json: somebody must answer")
-    if answers is not None and not answers.exists():
-        write_atomically(answers, lambda file: file.write(b"source,target\n"))
+    if path is not None and not path.exists():
+        write_atomically(path, lambda file: file.write(b"source,target\n"))
 
 
-def ask_and_match(found: Result, match: Callable[[Task], Result], answers: Path | None) -> Result:
-    """Ask until nothing is open or nobody answers; every answer is kept in the file `answers` at once."""
+def ask_and_match(found: Result, match: Callable[[Task], Result], path: Path | None) -> Result:
+    """Ask until nothing is open or nobody answers; every answer is kept in the file `path` at once."""
     skipped: set[int] = set()
     while True:
         task = found.task
@@ -151,8 +143,8 @@ def ask_and_match(found: Result, match: Callable[[Task], Result], answers: Path 
         if target < 0:
             skipped.add(source)
             continue
-        if answers is not None:
-            _append(answers, task, source, target)
+        if path is not None:
+            _append(path, task, source, target)
         hints = replace(task.hints, known=(*task.hints.known, (source, target)))
         found = match(task.changed(hints=hints))
 
