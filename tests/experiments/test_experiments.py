@@ -77,7 +77,7 @@ def test_small_scale_finds_the_classes_and_proves_it(folder, tmp_path):
     assert {row["status"] for row in gw} == {"optimal"}
     assert len(rows) == 6
     assert tables[0].columns[-1] == "paper: one pair"
-    assert "data:image/png" in page.read_text()
+    assert "data:image/svg+xml" in page.read_text()
     assert (tmp_path / "small-scale" / "figure-12-toy.svg").exists()
 
 
