@@ -7,7 +7,7 @@ import pytest
 
 import blindmatch as bm
 from blindmatch.solvers import auto
-from blindmatch.solvers.base import Budget
+from blindmatch.solvers.base import Budget, Solver
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.tabu import Tabu
 
@@ -43,3 +43,19 @@ def test_the_search_is_short_where_short_searches_agree(monkeypatch: pytest.Monk
     assert _found(problem) == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(AssertionError, match="a long search"):
         _found(_random_problem(45, seed=1))
+
+
+def test_a_descent_comes_first_where_few_relations_differ_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[str] = []
+
+    def noting(solver: Solver, *arguments: object) -> float:
+        searches.append(solver.name)
+        return float(len(searches))  # the short searches disagree
+
+    monkeypatch.setattr(auto, "_run", noting)
+    rng = np.random.default_rng(3)
+    sparse, other, dense = ((rng.random((60, 60)) < share).astype(float) for share in (0.08, 0.1, 0.5))
+    for matrix, expected in ((other, ["tabu", "tabu", "faq", "tabu", "faq"]), (dense, ["tabu", "tabu", "tabu", "faq"])):
+        searches.clear()
+        auto.find_incumbent(bm.QAP(-sparse, matrix), Budget(threads=1), rng)
+        assert searches == expected

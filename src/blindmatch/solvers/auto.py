@@ -30,6 +30,7 @@ _BOUND_SECONDS = 3e-9  # of the projection bound on a busy machine, over n^3
 _CONVEX_FROM = 40  # items; for fewer, other bounds are better and soon there
 _BOUND = 400  # the projection bound takes 200 to 280 times as long as the eigenvalues of a quarter of the items
 _DESCENTS = 3  # of FAQ: from samples, from sorted rows and from the barycentre; any of them may be the best
+_SPARSE = 0.2  # share of the relations that differ from zero: where both sides have fewer, a descent comes first
 _SEARCH_SHARE = 0.7  # of the time, at most, for the search before the bound
 _LONG_SEARCH_SHARE = 0.9  # the same if no semidefinite bound is in reach: level 1 adds little where searches disagree
 _BOUND_CHECKS = 4.0  # times the check of a set of duals: with less time, level 1 adds nothing to the projection bound
@@ -127,10 +128,13 @@ def find_incumbent(problem: QAP, budget: Budget, rng: np.random.Generator) -> No
     bounded = budget.remaining > _BOUND_CHECKS * check_seconds(stage_work(n**2, n), n, budget.threads)
     share = _SEARCH_SHARE if worth_a_try(problem, budget) else _LONG_SEARCH_SHARE
     budget.time_limit = budget.seconds + (share if bounded else 1.0) * budget.remaining
+    descents = [] if problem.forbidden is not None else [FAQ(restarts=_DESCENTS)]
+    sparse = all(np.count_nonzero(matrix) <= _SPARSE * n**2 for pair in problem.factors for matrix in pair)
+    first = [FAQ(restarts=1)] if descents and sparse else []
     try:
-        _run(Tabu(), problem, budget, as_tabu)  # first: FAQ finds more only where few relations differ from zero
-        if problem.forbidden is None and not budget.stopped:
-            _run(FAQ(restarts=_DESCENTS), problem, budget, rng)
+        for search in (*first, Tabu(), *descents):
+            if not budget.stopped:
+                _run(search, problem, budget, as_tabu if isinstance(search, Tabu) else rng)
     finally:
         budget.time_limit = time_limit
 
