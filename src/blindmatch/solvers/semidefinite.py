@@ -139,7 +139,6 @@ class SemidefiniteRun:
             start = kept if has_choice(kept.allowed) else start
             self.allowed = start.allowed
         self.splitting = self._start(arrays) if start is None else self._resume(start)
-        self.maker = StageMaker(self.costs, self.allowed)
         self.slowest = 0.0  # seconds of the slowest of the latest steps
         self.proof_seconds = 0.0  # seconds that the last proof took
         self.check_seconds = 0.0  # seconds that the checker took for the stages that are kept
@@ -274,7 +273,7 @@ class SemidefiniteRun:
         self._round_match()
         large, gap = isinstance(self.splitting, LowRankSplitting), self.target - self.bound
         loss = _LOW_RANK_LOSS * gap if large and 0 < gap < math.inf else 0.0
-        stage = self.maker.stage(self.splitting.dual(), self.budget, loss)
+        stage = StageMaker(self.costs, self.allowed).stage(self.splitting.dual(), self.budget, loss)
         view = copy(self.view)
         check = time.perf_counter()
         view.use_proofs(Node(stages=(stage,)), self.effort)
@@ -294,7 +293,6 @@ class SemidefiniteRun:
 
     def _shrink(self, left: BoolArray) -> None:
         self.allowed = left
-        self.maker = StageMaker(self.costs, left)
         if not has_choice(left):
             self._prove_plainly()
             return
@@ -307,7 +305,7 @@ class SemidefiniteRun:
 
     def _prove_plainly(self) -> None:
         """Bound what is left, at most one permutation, by a stage of level 1 alone."""
-        stage = self.maker.plain_stage(self.budget)
+        stage = StageMaker(self.costs, self.allowed).plain_stage(self.budget)
         self.view.use_proofs(Node(stages=(stage,)), self.effort)
         self.stages.append(stage)
 
