@@ -7,7 +7,7 @@ import blindmatch as bm
 from blindmatch.alignment.map import embedded
 from blindmatch.geometry.column_scaling import ColumnScaling
 
-QUICK = {"n_clusters": 12, "n_clusterings": 5, "n_candidates": 3, "n_iterations": 8, "random_state": 0, "threads": 1}
+QUICK = {"n_clusters": 12, "n_clusterings": 5, "n_candidates": 3, "n_iterations": 8, "random_state": 0, "n_jobs": 1}
 FAST = {**QUICK, "n_clusters": 5, "n_clusterings": 1, "n_candidates": 1, "n_iterations": 2}  # a map, if a poor one
 
 
