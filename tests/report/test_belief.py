@@ -86,7 +86,7 @@ def test_terminal_page_and_json_have_one_verdict() -> None:
     ones = np.ones(3)
     trust = bm.Assessment(0.03, 0.01, 2.0, 99, 0.97 * ones, None, ones, ones, ones, ones, 0.8, 0.7, [], 0.0, 1.0)
     match = shown(RESULT, (square(3), square(3)), trust=trust)
-    told = [str(part) for part in trust_text(trust, match)]
+    told = [str(part) for part in trust_text(trust, match, evidence=True)]
     headline, text = belief(match).headline, belief(match).text
     assert headline == "Probably about 3 of 3 pairs are right"
     assert text.startswith(

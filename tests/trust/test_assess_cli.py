@@ -47,12 +47,21 @@ def test_a_narrow_table_has_fewer_columns_and_whole_numbers(
     files: Path, monkeypatch: pytest.MonkeyPatch, width: str, left_out: set[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    table = run("match", "a.npz", "b.npy", "--assess").stdout
+    table = run("match", "a.npz", "b.npy", "--assess", "--evidence").stdout
     for title in ("source", "target", "confidence", "(proved)"):
         assert title in table
     titles = {"stability", "consensus", "agreement"}
     assert {title for title in titles if title in table.partition("item 0")[0]} == titles - left_out
     assert "…" not in table
+
+
+def test_the_figures_behind_a_confidence_are_shown_on_request(files: Path) -> None:
+    plain, full = (run("match", "a.npz", "b.npy", "--assess", *more).stdout for more in ((), ("--evidence",)))
+    words = ("stability", "consensus", "agreement", "(proved)", "Agreement of all relations")
+    assert [word in full for word in words] == [True] * 5
+    assert [word in plain for word in words] == [False] * 5
+    assert "confidence" in plain
+    assert plain.startswith("About 8 of 8 pairs are right.")
 
 
 def test_solvers_are_a_list_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

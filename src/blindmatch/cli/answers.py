@@ -150,7 +150,9 @@ class Answer(Delivery):
         self.match = replace(match, result=result, trust=trust)
         if trust is not None:
             self._page = replace(self.match, certificate_file=self._page.certificate_file)
-            self._text = [] if self._json else trust_text(trust, self.match, output().width)
+            self._text = (
+                [] if self._json else trust_text(trust, self.match, output().width, evidence=self._given.evidence)
+            )
         elif match.result.pairs:
             kept = "" if least is None else " and all its pairs are kept"
             self._cut.append(f"{'it' if self._cut else 'the match is complete, but'} was not assessed{kept}")

@@ -99,15 +99,24 @@ def _unmatched_text(match: Match) -> list[Text]:
     return lines
 
 
-def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[object]:
-    """The answer, a table of the pairs and their confidence that fits into this width, the reasons, and the proof."""
-    columns: list[tuple[str, FloatArray, Callable[[float], str]]] = [("confidence", trust.confidence, as_percent)]
-    columns += [] if trust.stability is None else [("stability", trust.stability, as_percent)]
-    columns += [] if trust.consensus is None else [("consensus", trust.consensus, as_percent)]
-    columns += [("agreement", trust.agreement, lambda value: "-" if math.isnan(value) else f"{value:.2f}")]
-    columns += [] if trust.regret is None else [("regret (proved)", trust.regret, _regret)]
+def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED, *, evidence: bool = False) -> list[object]:
+    """The answer, a table of the pairs and their confidence that fits into this width, the reasons, and the proof.
+
+    With `evidence`, the table also has what the confidence is from.
+    """
+    columns: list[tuple[str, FloatArray | None, Callable[[float], str]]] = [
+        ("confidence", trust.confidence, as_percent),
+        ("stability", trust.stability, as_percent),
+        ("consensus", trust.consensus, as_percent),
+        ("agreement", trust.agreement, lambda value: "-" if math.isnan(value) else f"{value:.2f}"),
+        ("regret (proved)", trust.regret, _regret),
+    ]
     named = [(plain(source), plain(target)) for _, _, source, target in match.named_pairs]
-    cells = {title: [show(values[pair[0]]) for pair in match.named_pairs] for title, values, show in columns}
+    cells = {
+        title: [show(values[pair[0]]) for pair in match.named_pairs]
+        for title, values, show in (columns if evidence else columns[:1])
+        if values is not None
+    }
     marks = ["?" if trust.doubtful[pair[0]] else " " for pair in match.named_pairs]
     cells["confidence"] = [f"{cell} {mark}" for cell, mark in zip(cells["confidence"], marks, strict=True)]
     for title in _fewer(named, cells, width):
@@ -118,7 +127,7 @@ def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED) -> list[
         table.add_row(*map(Text, names_of_pair), *row)
     names = None if match.source_names is None else [plain(name) for name in match.source_names]
     lines = trust.ambiguities(names)
-    if trust.whole_agreement is not None:
+    if evidence and trust.whole_agreement is not None:
         chance = "" if trust.chance_agreement is None else f"; unrelated spaces reach {trust.chance_agreement:.2f}"
         lines = [f"Agreement of all relations: {trust.whole_agreement:.2f}{chance}.", *lines]
     right = _right(match)
