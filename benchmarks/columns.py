@@ -2,13 +2,15 @@
 
 Each table of scikit-learn, vega_datasets and statsmodels with five columns or more is split into two halves of rows,
 and the columns of each half are shuffled. Then the same with a third of the columns in one half only (--missing). Needs
-pandas, vega_datasets and statsmodels. Run: python benchmarks/columns.py [--seeds N] [--missing]
+pandas, vega_datasets and statsmodels, or a folder of .csv files. Run: python benchmarks/columns.py [FOLDER]
+[--seeds N] [--missing]
 """
 
 import argparse
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,8 +23,13 @@ VEGA = ("cars", "seattle_weather", "burtin", "airports", "la_riots")
 ROWS = 3000
 
 
-def tables() -> Iterator[tuple[str, pd.DataFrame]]:
-    """The tables, by name."""
+def tables(folder: Path | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The tables, by name: those of a folder, or of the packages."""
+    if folder is not None:
+        for path in sorted(folder.glob("*.csv")):
+            frame = pd.read_csv(path)
+            yield path.stem, frame.loc[:, ~frame.columns.str.startswith("Unnamed")]
+        return
     import statsmodels.api as sm
     from sklearn import datasets
     from vega_datasets import local_data
@@ -60,13 +67,14 @@ def halves(frame: pd.DataFrame, seed: int, missing: bool) -> tuple[pd.DataFrame,
 def main() -> None:
     """Print a line for each table, and how often the baseline is reached."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--missing", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     found, begin = [], time.process_time()
     print(f"{'table':28s} rows columns  shapes alone  match_columns  wrong pairs  proved")
-    for name, frame in tables():
+    for name, frame in tables(given.folder):
         scores = []
         for seed in range(given.seeds):
             one, other, truth = halves(frame, seed, given.missing)

@@ -30,6 +30,7 @@ from blindmatch.report.content import (
 )
 from blindmatch.report.html import certificate_digest
 from blindmatch.report.pairs import columns as pair_columns
+from blindmatch.report.verdict import quality
 from blindmatch.solvers.progress import Progress
 
 
@@ -69,6 +70,10 @@ def test_the_page_tells_the_match_and_its_proof() -> None:
     assert told["result"]["permutation"] == [2, 0, 1]
     assert told["settings"] == {"seed": "17"}
     assert told["versions"]["numpy"] == np.__version__
+
+
+def test_a_bound_far_below_the_cost_is_no_claim() -> None:
+    assert quality(replace(RESULT, lower_bound=-RESULT.cost)).endswith("too weak to tell how good the match is")
 
 
 def test_truth_is_counted() -> None:

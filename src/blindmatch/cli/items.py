@@ -240,5 +240,5 @@ def _places(word: str, names: Sequence[str] | None, where: str) -> list[int]:
     if names is None:
         raise ValueError(f"{where}: {word!r} is not an index, and the file holds no names")
     near = difflib.get_close_matches(word, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "; expected once"
-    raise ValueError(f"{where}: the name {word!r} occurs 0 times{hint}")
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{where}: no item is called {word!r}{hint}")

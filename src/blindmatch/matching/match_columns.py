@@ -24,7 +24,8 @@ _BINS = (2, 6)  # classes of a column for mutual information: few of few rows
 _PER_BIN = 5  # rows that a cell of a table of two columns has, on average
 _FARTHEST = 4.0  # squared difference of two shapes beyond which they are just different
 _SHAPE, _FEW = 3.0, 60.0  # how much shapes count: relations of few rows are noise (docs/tables.md has the measurements)
-_NOISE, _ALIKE = 3.0, 0.5  # a price: what relations of a true pair differ by, and how far its shapes may be apart
+_NOISE, _ALIKE = 6.0, 1.0  # a price: what relations of a true pair differ by, and how far its shapes may be apart
+_SPLITS, _ENOUGH = 6, 400  # random halves by which the noise of relations is measured, and of how many rows
 
 
 def match_columns(
@@ -92,7 +93,7 @@ def column_task(source: Any, target: Any, unmatched_cost: float | Literal["auto"
     if unmatched_cost == "auto":
         unmatched_cost = _NOISE * min(map(len, sides)) * noise + 0.5 * weight * _ALIKE
     task = Task(
-        kernels=(_relations(sides[0], bins), _relations(sides[1], bins)),
+        kernels=_shrunk_relations(sides, bins),
         standardize=False,
         similarity=-apart,
         similarity_weight=weight,
@@ -127,6 +128,30 @@ def _shape(column: DataColumn) -> FloatArray:
     whole = not column.text and bool((known == np.round(known)).all())
     single = [2.0 * (not column.text), share, 2 * missing, float(whole)]
     return np.concatenate([quantiles / np.sqrt(len(quantiles)), 2 * often / np.sqrt(len(often)), single])
+
+
+def _shrunk_relations(sides: Sequence[Sequence[DataColumn]], bins: int) -> tuple[FloatArray, FloatArray]:
+    """The relations inside each table, each shrunk towards 0 by its noise: between halves of the table it differs."""
+    noises, rng = [], np.random.default_rng(0)
+    for columns in sides:
+        total, noise = len(columns[0].values), np.zeros((len(columns), len(columns)))
+        half = min(total, _ENOUGH) // 2
+        for _ in range(_SPLITS):
+            order = rng.permutation(total)
+            parts = (
+                [replace(each, values=each.values[rows]) for each in columns]
+                for rows in (order[:half], order[half : 2 * half])
+            )
+            one, other = (_relations(part, bins) for part in parts)
+            noise += (one - other) ** 2
+        noises.append(noise * half / (2 * total * _SPLITS))  # variance of all rows, from differences of two halves
+    means = [noise.sum() / max(len(noise) * (len(noise) - 1), 1) for noise in noises]
+    found = []
+    for columns, own, mean in zip(sides, noises, means[::-1], strict=True):  # half of the noise is that of both tables
+        relations = _relations(columns, bins)
+        signal = relations**2
+        found.append(relations * signal / np.maximum(signal + (own + mean) / 2, 1e-300))
+    return found[0], found[1]
 
 
 def _relations(columns: Sequence[DataColumn], bins: int) -> FloatArray:

@@ -133,6 +133,8 @@ def quality(result: Result, nouns: Nouns = MATCH) -> str:
     """The proved quality of the match, as the end of a sentence."""
     if result.status != "optimal" and result.gap is None:
         return f"with no proof of how good the {nouns.match} is"
+    if result.status != "optimal" and result.gap is not None and result.gap > 1:
+        return f"with a proved bound that is too weak to tell how good the {nouns.match} is"
     claim = f"no other {nouns.pairing} costs {'less' if result.maximum is None else 'more'}"
     if result.status != "optimal":
         claim += f" by more than {at_most(result.gap)}"

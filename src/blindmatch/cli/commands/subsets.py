@@ -90,7 +90,7 @@ _HEADS = ("CKA", "mutual k-NN", "loss of truth", "right", "proved", "p", "cycle 
 
 
 def compare(given: Given) -> None:
-    """Match each two models of the same items blindly."""
+    """Match every pair of models of the same items blindly."""
     models = _models(given.folder, [path for path in (given.store, given.csv, given.report) if path is not None])
     check_outputs(given)
     names = ("distortion", "time_limit", "draws", "rng", "threads", "store")
