@@ -223,12 +223,14 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
     related = given.metric == "precomputed" or given.graph
     crossed = split_parts(given.crossed) if given.crossed else ()
     known: Any = given.known_from and tuple(load_embeddings(path).values for path in given.known_from)
+    words = given.weights
+    weights = None if words is None else _parts("--weights", words, float, "numbers, as in 1,0.5")
     plain = ("distortion", "standardize", "scale", "similarity_weight", "unmatched_cost", "max_unmatched")
     return Task(
         None if related else source,
         None if related else target,
         kernels=_kernels_of(source, target) if related else None,
-        weights=given.weights and _parts("--weights", given.weights, float, "numbers, as in 1,0.5"),
+        weights=weights,
         crossed=[_between(path, source, target) for path in crossed] or None,
         edge_weights=[word.strip() for word in given.edge_weights.split(",")],
         metric="euclidean" if related else metric_names(given.metric),
