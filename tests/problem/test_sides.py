@@ -198,6 +198,8 @@ def test_distances_over_known_cells_are_those_of_scikit_learn() -> None:
     from sklearn.metrics.pairwise import nan_euclidean_distances
 
     values = damaged()[list("abcd")].to_numpy()
+    notes = bm.Task(values, X, missing="distance", scale="columns").table_notes
+    assert notes[-2:] == ("source: scaled: z-scores", "target: scaled: z-scores")
     task = bm.Task(values, X, missing="distance")
     np.testing.assert_allclose(task.relations[0], nan_euclidean_distances(values))
     np.testing.assert_allclose(task.relations[1], bm.Task(X, X).relations[0])

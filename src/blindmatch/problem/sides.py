@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,15 +62,25 @@ class GivenSides:
         given = [side for side in self.sides if side is not None]
         return GOWER in self.names_of_metrics or any(np.isnan(side.values).any() for side in given)
 
+    @cached_property
+    def scalings(self) -> tuple[ColumnScaling, ColumnScaling]:
+        """How the columns of both sides are scaled before relations are measured."""
+        source, target = (with_medians(side.values) for side in self.sides if side is not None)
+        return ColumnScaling.pair(source, target, self.scale)
+
+    @property
+    def scale_notes(self) -> tuple[str, ...]:
+        """The same in words, if a scale was asked for."""
+        each = zip(_SIDES, self.scalings, self.both("columns"), strict=True)
+        return () if self.scale == "none" else tuple(f"{name}: scaled: {how.described(of)}" for name, how, of in each)
+
     def relations(self, distortion: Distortion) -> tuple[FloatArray, FloatArray]:
         """The relations of both sides, each by its metric, of columns on the scale that was asked for."""
         from sklearn.metrics.pairwise import nan_euclidean_distances  # takes a second to import
 
-        source, target = (side for side in self.sides if side is not None)
-        scalings = ColumnScaling.pair(with_medians(source.values), with_medians(target.values), self.scale)
         found = []
-        for at, side in enumerate((source, target)):
-            points, metric = scalings[at].transform(side.values), distortion.metrics[at]
+        for at, side in enumerate(side for side in self.sides if side is not None):
+            points, metric = self.scalings[at].transform(side.values), distortion.metrics[at]
             if self.names_of_metrics[at] == GOWER:
                 kernel = gower_distances(points, side.categories)
             elif metric == Metric():

@@ -215,6 +215,7 @@ class Task:
             if self.views != (None, None):
                 raise ValueError("metric='gower' and missing cells do not go with bm.Views; expected complete arrays")
             kernels, scale = given.relations(self.distortions[0]), "none"
+            self.table_notes += given.scale_notes
             self.distortions = (replace(self.distortions[0], metric="euclidean", neighbors=None),)
         self.distortion = self.distortions[0]
         self.precomputed = kernels is not None
