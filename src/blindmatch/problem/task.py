@@ -211,7 +211,7 @@ class Task:
         if weights is not None and pairs is None:
             raise ValueError(
                 f"weights={shown(weights)} is for layers, kernels=[(K1, G1), (K2, G2)]; there are none "
-                "(those of views are bm.Views(A, B, weights=...))"
+                "(those of views belong into bm.Views)"
             )
         self.weights = tuple(as_weights(weights, count, "layers").tolist() * len(ways))
         if given.incomplete:  # relations of what is not a point
