@@ -1,32 +1,22 @@
-"""Whether trust can be trusted: how often the test fires on unrelated spaces, and if confidence is calibrated.
+"""How often the test for structure in common fires on unrelated spaces, and how long an assessment takes.
 
 python benchmarks/trust.py level [--trials 60] [--sizes 6 8 12 20]   the 5 % test on unrelated sets of 27 kinds
 python benchmarks/trust.py power FOLDER [--trials 60] [--sizes 10 20] the same test on names in two language models
 python benchmarks/trust.py time [--sizes 10 30 100 300]                CPU time of an assessment
-python benchmarks/trust.py pairs FOLDER fit                          evidence on problems of known truth, into a CSV
-python benchmarks/trust.py pairs FOLDER test                         the same of other models, tables, clouds and cells
-python benchmarks/trust.py fit                                       coefficients from the first file
-python benchmarks/trust.py show                                      power, and calibration by the share of right pairs
-python benchmarks/trust.py prior                                     the same with stated priors, right and wrong
-python benchmarks/trust.py known FOLDER                              priors that are counted on known pairs
 
-FOLDER holds embeddings/ and cells/, as `trust_evidence.py` reads them.
+FOLDER holds embeddings/. `trust_calibration.py` is about the confidence.
 """
 
 import argparse
 import itertools
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from trust_calibration import EVIDENCE, fit, show
-from trust_evidence import evidence_of, language, vision, write_evidence
-from trust_prior import HEAD, line, prior
 
 import blindmatch as bm
-from blindmatch.trust.confidence import FEATURES
 from blindmatch.trust.null import rotated
-from blindmatch.trust.prior import KnownPairs
 from blindmatch.trust.search import Part, search
 from blindmatch.trust.significance import significance
 
@@ -120,6 +110,15 @@ KINDS = {
 }
 
 
+@cache
+def language(folder, data, model):
+    """The mean over all prompts, or one prompt of a model: "model:7"."""
+    model, _, prompt = model.partition(":")
+    with np.load(folder / "embeddings" / f"language__{data}__{model}.npz", allow_pickle=False) as file:
+        found = file["embeddings"]
+    return bm.prompt_means(found[:, [int(prompt)]] if prompt else found)
+
+
 def tested(task, options, rng):
     """The test of a task, on one thread."""
     return significance(task, rotated(task.points[1], rng), options.draws, Part(rng))
@@ -182,39 +181,6 @@ def duration(options):
         print(f"{n} items: {seconds:.1f} CPU s, p {trust.p_value:.3f}, {trust.draws} draws", flush=True)
 
 
-def pairs(options):
-    """Of each part, into a file of its own: they can be computed at the same time."""
-    write_evidence(options.data, options.part, EVIDENCE[options.part])
-
-
-def known(options):
-    """Random classes, with a prior counted on other classes of the same two models, for all pairs of models."""
-    folder, rows, counted = options.data, [], []
-    models = {name: vision(folder, "tinyimagenet200", name) for name in ("resnet50_keras", "efficientnet_lite0")}
-    words = ("all_minilm_l6_v2", "wordllama_256", "all_mpnet_base_v2", "glove_100d_wink")
-    models |= {name: language(folder, "tinyimagenet200", name) for name in words}
-    for (one, other), n, split in itertools.product(itertools.combinations(models, 2), (10, 20), range(2)):
-        X, Y = models[one], models[other]
-        rng = np.random.default_rng([5, split])
-        seen, rest = np.split(rng.permutation(200), 2)
-        task = bm.Task(X[seen[:n]], Y[seen[:n]])
-        share = KnownPairs.of((X[seen], Y[seen]), task).count(task, Part(rng)).share
-        for at in range(4):
-            some, problem = rng.choice(rest, n, replace=False), len(rows)
-            for size, tied, *values in evidence_of("random", X[some], Y[some], np.random.default_rng([split, at, n])):
-                named = dict(zip((*FEATURES, "right"), values, strict=True))
-                rows.append({"n": size, "tied": tied, "problem": problem, **named})
-                counted.append(share)
-        print(f"{one} x {other}, {n} classes: {share:.2f}", flush=True)
-    counted = np.array(counted)
-    groups = {"all": counted > 0, "share above 1/3": counted > 1 / 3, "share below 1/3": counted < 1 / 3}
-    print(HEAD)
-    for name, these in groups.items():
-        chosen = [rows[i] for i in np.flatnonzero(these)]
-        line(name, "none", chosen, None)
-        line(name, "counted", chosen, counted[these])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -235,16 +201,6 @@ def main():
     two = commands.add_parser("time")
     two.add_argument("--sizes", type=int, nargs="+", default=[10, 30, 100, 300])
     two.set_defaults(run=duration)
-    three = commands.add_parser("pairs")
-    three.add_argument("data", type=Path)
-    three.add_argument("part", choices=EVIDENCE)
-    three.set_defaults(run=pairs)
-    commands.add_parser("fit").set_defaults(run=fit)
-    commands.add_parser("show").set_defaults(run=show)
-    commands.add_parser("prior").set_defaults(run=prior)
-    four = commands.add_parser("known")
-    four.add_argument("data", type=Path)
-    four.set_defaults(run=known)
     options = parser.parse_args()
     options.run(options)
 

@@ -193,15 +193,15 @@ def test_min_confidence_keeps_what_can_be_believed(related) -> None:
 
 
 def test_confidence_follows_the_coefficients() -> None:
-    values = np.zeros((4, len(FEATURES)))
+    values = np.zeros((5, len(FEATURES)))
     values[1:, FEATURES.index("stability")] = 1.0
-    values[2:, FEATURES.index("signal")] = 100.0
-    values[3, FEATURES.index("p")] = 0.999
-    low, high, best, chance = probability(values)
+    values[2:, FEATURES.index("agreement")] = 100.0
+    values[3:, FEATURES.index("p")] = 0.3, 1.0
+    low, high, best, likely, chance = probability(values)
     assert low == pytest.approx(1 / (1 + np.exp(-WITHOUT_PRIOR.intercept)))
     assert high == pytest.approx(1 / (1 + np.exp(-WITHOUT_PRIOR.intercept - WITHOUT_PRIOR.stability)))
-    assert chance == pytest.approx(0.001 * best)  # never above 1 - p
-    assert low < high < best
+    assert low < high < best == likely
+    assert chance == pytest.approx(0.4 * best)  # where all unrelated spaces match as well
 
 
 def test_real_data_in_seconds() -> None:

@@ -98,16 +98,16 @@ def test_a_prior_is_told_wherever_the_confidence_is(files: Path) -> None:
     assert "should be right, given a prior of 0.25." in " ".join(shown.split())
     assert "The confidences are for a prior of 0.25" in (files / "page.html").read_text(encoding="utf-8")
     quick = ("assess", "m.npz", "--draws", "19", "--json", "--min-confidence", "0.5", "--prior")
-    few, many = (json.loads(run(*quick, prior).stdout) for prior in ("0.001", "0.5"))
-    assert (few["trust"]["prior"], many["trust"]["prior"]) == (0.001, 0.5)
+    few, many = (json.loads(run(*quick, prior).stdout) for prior in ("1e-9", "0.5"))
+    assert (few["trust"]["prior"], many["trust"]["prior"]) == (1e-9, 0.5)
     assert (len(few["pairs"]), len(many["pairs"])) == (0, 8)
 
 
 @pytest.mark.parametrize("words", [("match", "--min-confidence", "0.5"), ("classify", "--starts", "1", "--assess")])
 def test_every_command_that_assesses_takes_a_prior(files: Path, words: tuple[str, ...]) -> None:
     name, *more = words
-    told = json.loads(run(name, "a.npz", "b.npy", *more, "--prior", "0.001", "--json").stdout)
-    assert told["trust"]["prior"] == 0.001
+    told = json.loads(run(name, "a.npz", "b.npy", *more, "--prior", "1e-9", "--json").stdout)
+    assert told["trust"]["prior"] == 1e-9
     assert max(told["trust"]["confidence"]) < 0.5
 
 

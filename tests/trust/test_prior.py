@@ -31,17 +31,17 @@ def log_odds(share: float) -> float:
 
 
 def test_the_odds_of_the_level_change_as_those_of_the_prior() -> None:
-    clear = rows(stability=1.0, signal=2.0, agreement=0.5)
-    shifts = [log_odds(probability(clear, prior)[0]) - log_odds(prior) for prior in PRIORS]
-    shift = WITH_PRIOR.intercept + WITH_PRIOR.stability + 2 * WITH_PRIOR.signal + 0.5 * WITH_PRIOR.agreement
+    clear = rows(stability=1.0, prediction=2.0, agreement=0.5)
+    shifts = [log_odds(probability(clear, prior)[0]) - WITH_PRIOR.prior * log_odds(prior) for prior in PRIORS]
+    shift = WITH_PRIOR.intercept + WITH_PRIOR.stability + 2 * WITH_PRIOR.prediction + 0.5 * WITH_PRIOR.agreement
     assert shifts == pytest.approx([shift] * len(PRIORS))
 
 
 def test_p_is_no_bound_once_a_prior_is_stated() -> None:
-    clear = {"stability": 1.0, "regret": 100.0, "signal": 4.0}
-    with_prior, without = ([probability(rows(**clear, p=p), prior)[0] for p in (0.01, 0.99)] for prior in (0.5, None))
+    clear = {"stability": 1.0, "regret": 100.0}
+    with_prior, without = ([probability(rows(**clear, p=p), prior)[0] for p in (0.01, 1.0)] for prior in (0.5, None))
     assert with_prior[0] == with_prior[1] > 0.5
-    assert without[1] == pytest.approx(without[0] / 99)
+    assert without[1] == pytest.approx(0.4 * without[0])
 
 
 def test_only_confidence_and_verdict_depend_on_the_prior(unrelated) -> None:

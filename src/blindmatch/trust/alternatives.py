@@ -56,6 +56,18 @@ class Alternatives:
     def _ties(self) -> FloatArray:
         return np.asarray(self.costs <= self.costs[0], dtype=np.float64)
 
+    def limit(self, slack: float) -> float:
+        """Differences of costs up to this count as none; `slack` is what rounding may do."""
+        return max(TIE * self.unit, slack)
+
+    def choices(self, slack: float) -> IntArray:
+        """(n,) how many partners each source has among this match, its swaps and the matches of (nearly) its cost."""
+        equal = self.matches[np.abs(self.costs - self.cost) <= self.limit(slack)]
+        count = np.zeros(len(self.swaps), dtype=np.intp)
+        for i, row in enumerate(np.abs(self.swaps) <= self.limit(slack)):
+            count[i] = len({*equal[:, i], *self.matches[0][row], self.matches[0][i]})
+        return count
+
     @property
     def better(self) -> float:
         """How much cheaper the best match found on the way is; 0.0 if none is."""
@@ -124,7 +136,7 @@ def interchangeable(found: Alternatives, rows: IntArray, slack: float) -> list[l
     Each other match of (nearly) the same cost moves some partners around in cycles; the sources of a cycle are
     interchangeable.
     """
-    limit = max(TIE * found.unit, slack)
+    limit = found.limit(slack)
     group = {int(row): int(row) for row in rows}
 
     def root(item: int) -> int:

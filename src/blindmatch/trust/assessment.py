@@ -22,8 +22,8 @@ from blindmatch.trust.null import Null, from_background, rotated
 from blindmatch.trust.prior import KnownPairs, Prior, as_prior, count_hidden, refuse_prior
 from blindmatch.trust.report import Assessment
 from blindmatch.trust.search import Part
-from blindmatch.trust.significance import Significance, significance
-from blindmatch.trust.stability import Redraw, redraw_dimensions, redraw_samples, stability
+from blindmatch.trust.significance import Significance, fisher, significance
+from blindmatch.trust.stability import Redraw, predicted, redraw_dimensions, redraw_samples, stability
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, as_partners, at_least, positive
 
 Callback = Callable[[str, float], object]
@@ -73,8 +73,7 @@ def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> A
         proved[given] = np.inf
     ambiguous = interchangeable(found, rows, 1e-9 * problem.scale)
     confidence = np.full(n, np.nan) if evidence.features is None else probability(evidence.features, prior)
-    for group in ambiguous:
-        confidence[group] = np.minimum(confidence[group], 1 / len(group))
+    confidence = np.minimum(confidence, 1 / found.choices(1e-9 * problem.scale)[:n])
     confidence[given] = 1.0
     matched = match >= 0
     return Assessment(
@@ -233,7 +232,8 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     found = find_alternatives(task.problem, full, rows, schedule.part("alternatives", last))
     known = None
     if stable is not None and test is not None:
-        known = features(found, stable, test, centred_agreement(task.kernels, match) or 0.0, task.sizes)
+        centred = fisher(centred_agreement(folded.kernels, match))
+        known = features(found, stable, test, centred, predicted(folded.all_points, match))
     return Evidence(rows, found, stable, test, known)
 
 

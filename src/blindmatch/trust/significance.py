@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri, stdtr
 
-from blindmatch.geometry.correlation import agreement
+from blindmatch.geometry.correlation import agreement, centred_agreement
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task
 from blindmatch.trust.null import Null
 from blindmatch.trust.search import MOST, Part, search
-from blindmatch.trust.stability import redraw_dimensions, stability
+from blindmatch.trust.stability import predicted, redraw_dimensions, stability
 from blindmatch.validation import FloatArray
 
 ENOUGH = 10  # unrelated spaces that match as well: the p-value is then known well enough to stop
@@ -46,6 +46,9 @@ class Significance:
         How many of them match at least as well.
     steadiness
         The mean share of a match of unrelated spaces that is left in resampled ones; None if it was not measured.
+    centred, predicted
+        The same of the agreement without the mean of each item, by Fisher's transform, and of the share of pairs that
+        the other pairs predict.
     """
 
     p_value: float
@@ -55,6 +58,8 @@ class Significance:
     agreement: float | None
     hits: int
     steadiness: float | None = None
+    centred: float | None = None
+    predicted: float | None = None
 
     @property
     def signal(self) -> float:
@@ -112,7 +117,7 @@ class Measured:
 
     Attributes
     ----------
-    cost, steadiness, agreement
+    cost, steadiness, agreement, centred, predicted
         As in `Significance`.
     extra
         How much the cost exceeds what the distribution of the relations alone allows.
@@ -129,6 +134,8 @@ class Measured:
     agreement: float | None
     slack: float
     unit: float
+    centred: float = math.nan
+    predicted: float = math.nan
 
 
 def _measured(task: Task, copy: FloatArray | None, part: Part, steady: bool, likeness: bool = False) -> Measured | None:
@@ -141,21 +148,32 @@ def _measured(task: Task, copy: FloatArray | None, part: Part, steady: bool, lik
     own = own_likeness(kernels[1], part) if likeness else math.nan
     if own is None:
         return None
-    kept = None
-    if steady:
-        points = task.all_points[0], task.all_points[1] if copy is None else copy
-        redraws = redraw_dimensions(points[0]), redraw_dimensions(points[1])
-        resamples = RESAMPLES if problem.n <= MOST else RESAMPLES // 2
-        kept = stability(task, found[0], redraws, resamples, part)
-    return Measured(
+    partners = task.reduced(found[0])
+    measured = Measured(
         cost=found[1],
         extra=found[1] - sum(least_product(A, B) for A, B in problem.factors),
-        steadiness=math.nan if kept is None else float(kept.mean()),
+        steadiness=math.nan,
         likeness=own,
-        agreement=agreement(kernels, task.reduced(found[0])),
+        agreement=agreement(kernels, partners),
         slack=1e-9 * problem.scale,
         unit=sum(A.size * float(A.std() * B.std()) for A, B in problem.factors),
     )
+    if not steady:
+        return measured
+    points = task.all_points[0], task.all_points[1] if copy is None else copy
+    redraws = redraw_dimensions(points[0]), redraw_dimensions(points[1])
+    kept = stability(task, found[0], redraws, RESAMPLES if problem.n <= MOST else RESAMPLES // 2, part)
+    return replace(
+        measured,
+        steadiness=math.nan if kept is None else float(kept.mean()),
+        centred=fisher(centred_agreement(kernels, partners)),
+        predicted=float(predicted(points, partners).mean()),
+    )
+
+
+def fisher(correlation: float | None) -> float:
+    """Fisher's transform of a correlation, 0 where that is undefined."""
+    return math.atanh(min(max(correlation or 0.0, -0.99), 0.99))
 
 
 def least_product(A: FloatArray, B: FloatArray) -> float:
@@ -211,10 +229,9 @@ class _Test:
         own, others = float(np.median(scores[: len(self.observed)])), scores[len(self.observed) :]
         deviation = float(others.std(ddof=1)) if count > 1 else 0.0
         z = (float(others.mean()) - own) / deviation if deviation > 0 else 0.0
-        agreed = [draw.agreement for draw in sample if draw.agreement is not None]
-        steady = [draw.steadiness for draw in sample if math.isfinite(draw.steadiness)]
-        alike, kept = (float(np.mean(known)) if known else None for known in (agreed, steady))
-        return Significance(p, math.sqrt(p * (1 - p) / count), count, z, alike, hits, kept)
+        alike = _mean([math.nan if draw.agreement is None else draw.agreement for draw in sample])
+        means = (_mean([getattr(one, name) for one in sample]) for name in ("steadiness", "centred", "predicted"))
+        return Significance(p, math.sqrt(p * (1 - p) / count), count, z, alike, hits, *means)
 
     def design(self, samples: Sequence[Sequence[Measured]]) -> float:
         """What both real spaces may save because they are made in the same way, not because they correspond.
@@ -237,3 +254,8 @@ class _Test:
         values[: len(self.observed), 0] += added
         flat = spread <= [self.observed[0].slack, 0.0]  # a tie counts against the match
         return np.asarray(np.where(flat, 0.0, (values - values.mean(axis=0)) / np.where(flat, 1.0, spread)).sum(axis=1))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    known = [value for value in values if math.isfinite(value)]
+    return float(np.mean(known)) if known else None

@@ -1,4 +1,4 @@
-"""How often a pair comes back when the data are resampled."""
+"""How often a pair comes back when the data are resampled, and whether the other pairs predict it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.problem.task import Task
@@ -21,6 +21,7 @@ Redraw = Callable[[np.random.Generator], FloatArray]
 _CHANGE = 0.5
 _DIMENSIONS = 16, 4096  # the fewest and the most to draw
 _MEASURED = 300  # points whose distances are measured
+_AXES, _FOLDS = 12, 8  # to predict pairs by: the most principal axes, and parts of which one is left out
 
 
 def stability(
@@ -56,6 +57,35 @@ def redraw_dimensions(points: FloatArray) -> Redraw:
         return np.asarray(flat @ rng.standard_normal((flat.shape[1], k)) / np.sqrt(k))
 
     return redraw
+
+
+def predicted(points: tuple[FloatArray, FloatArray], partners: IntArray) -> FloatArray:
+    """(n,) 1 for the pairs that the other pairs predict, else 0; of fewer than four pairs none.
+
+    In turn an eighth of the pairs is left out. The rotation that fits the principal axes of the others best maps its
+    sources; a pair is predicted if no target is nearer to where its source comes than its own.
+    """
+    rows = np.flatnonzero(partners >= 0)
+    found = np.zeros(len(partners))
+    if len(rows) < 4:
+        return found
+    q = int(np.clip(len(rows) // 3, 1, _AXES))
+    sides = _principal(points[0][rows], q), _principal(points[1][partners[rows]], q)
+    folds = np.arange(len(rows)) % _FOLDS
+    for fold in range(min(_FOLDS, len(rows))):
+        left, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        U, _, V = np.linalg.svd(sides[0][rest].T @ sides[1][rest])
+        apart = cdist(sides[0][left] @ (U @ V), sides[1])
+        found[rows[left]] = apart[np.arange(len(left)), left] <= apart.min(axis=1) + 1e-12
+    return found
+
+
+def _principal(points: FloatArray, q: int) -> FloatArray:
+    """(n, q) the first principal axes, at the same size for all sets."""
+    left, values, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    axes = np.zeros((len(points), q))
+    axes[:, : len(values)] = (left * values)[:, :q]
+    return axes / (np.linalg.norm(axes) or 1.0)
 
 
 def redraw_samples(samples: Sequence[ArrayLike], points: FloatArray, name: str) -> Redraw:
