@@ -1,6 +1,6 @@
 """How many answers a match needs until 80 % of its pairs are right: those of ``Result.ask`` against random ones.
 
-    python benchmarks/ask.py FOLDER [--draws 6]
+    python benchmarks/ask.py FOLDER [--draws 30] [--first 200]
 
 FOLDER holds embeddings: vision__DATASET__MODEL.npz and language__DATASET__MODEL.npz (see benchmarks/README.md). Each
 answer is the true partner of the item; the match is repeated after each.
@@ -65,7 +65,8 @@ def main() -> None:
     """Print one line for each kind of problem."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--draws", type=int, default=30)
+    parser.add_argument("--first", type=int, default=200, help="seed of the first draw")
     given = parser.parse_args()
     kinds = {
         "CIFAR-10, images x names": ("cifar10", "vision", "resnet50_keras", "language", "all_mpnet_base_v2", 10),
@@ -94,13 +95,17 @@ def main() -> None:
     data["25 countries"] = (*countries(), 25)
     for name, (X, Y, size) in data.items():
         counts: dict[bool, list[int]] = {True: [], False: []}
-        for draw in range(given.draws):
+        for draw in range(given.first, given.first + given.draws):
             rng = np.random.default_rng(draw)
             items, order = rng.permutation(len(X))[:size], rng.permutation(size)
             for asks, needed in counts.items():
                 needed.append(answers_needed(X[items], Y[items][order], np.argsort(order), asks, draw))
-        asked, guessed = np.mean(counts[True]), np.mean(counts[False])
-        print(f"{name:42} asked {asked:5.1f}   random {guessed:5.1f}   ({given.draws} draws)", flush=True)
+        saved = np.subtract(counts[False], counts[True])
+        print(
+            f"{name:42} asked {np.mean(counts[True]):5.1f}   random {np.mean(counts[False]):5.1f}   saved "
+            f"{saved.mean():4.1f} +- {saved.std(ddof=1) / given.draws**0.5:.1f}   ({given.draws} draws)",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -60,6 +60,8 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
         values = values.toarray()
     if type(values).__module__.startswith("anndata") and hasattr(values, "obsm"):
         raise ValueError(f"{name} is an AnnData object; pass one of its matrices, such as data.obsm['X_pca']")
+    if type(values).__module__.startswith("networkx"):
+        raise ValueError(f"{name} is a networkx graph; graphs are kernels=(G, H), and other arguments matrices")
     try:
         return np.asarray(plain(values))
     except ValueError as error:

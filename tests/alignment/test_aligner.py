@@ -364,6 +364,21 @@ def test_known_pairs_find_the_map_where_the_sets_alone_do_not():
     assert known.result_.verify() <= known.result_.cost
 
 
+def test_known_pairs_alone_are_no_support():
+    # Two clouds without a shape: all that candidates could agree on is the known pairs, which each has its share of.
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(400, 24)), rng.normal(size=(400, 24))
+    known = rng.normal(size=(12, 24)), rng.normal(size=(12, 24))
+    assert bm.BlindAligner(**QUICK).fit(X, Y, known=known).support_ == 0
+
+
+def test_one_known_pair_is_enough_to_fit(data, new):
+    mine, theirs = new
+    fitted = bm.BlindAligner(**QUICK).fit(*data, known=(mine[:1], theirs[:1]))
+    assert fitted.score(mine, theirs)["foscttm"] < 0.1
+    assert 0 <= fitted.support_ <= len(fitted.candidates_)
+
+
 @pytest.mark.parametrize(
     ("known", "message"),
     [

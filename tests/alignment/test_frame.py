@@ -34,3 +34,11 @@ def test_the_leading_axes_are_the_first_of_all(shape: tuple[int, int]) -> None:
 def test_points_whose_squares_overflow_are_refused(shape: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="X holds numbers so large that their squares overflow"):
         frame.moments(1e200 * rng_of(0).standard_normal(shape), "X", 4)
+
+
+def test_the_axes_above_the_noise_are_those_of_the_signal() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(600, 80))
+    signal = 4 * rng.normal(size=(600, 7)) @ np.linalg.qr(rng.normal(size=(80, 7)))[0].T
+    assert frame.axes_above_noise(noise) == 0
+    assert frame.axes_above_noise(signal + noise) == frame.axes_above_noise(1e3 * (signal + noise)) == 7

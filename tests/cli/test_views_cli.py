@@ -77,3 +77,6 @@ def test_graphs_with_edges_between_them(tmp_path):
     assert json.loads(run("match", *layers, "--graph", "--weights", "1,2", "--json").stdout)["status"] == "optimal"
     (tmp_path / "none.csv").write_text("x,y\n", encoding="utf-8")
     assert "no edge leads" in run("match", *files, "--crossed", tmp_path / "none.csv", code=2).stderr
+    (tmp_path / "rows.csv").write_text("name,x,y\na,1,2\na,3,5\nb,4,4\n", encoding="utf-8")
+    rows = [tmp_path / "rows.csv"] * 2
+    assert "several items have one name" in run("match", *rows, "--crossed", tmp_path / "all.csv", code=2).stderr

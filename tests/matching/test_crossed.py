@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 import blindmatch as bm
 from blindmatch.geometry.relations import EDGE_WEIGHTS
 from blindmatch.io.edge_lists import read_edges
+from blindmatch.matching import match_crossed
 from blindmatch.matching.match_crossed import Landscape
 from blindmatch.solvers.base import Budget
 
@@ -131,6 +132,14 @@ def test_many_items_are_searched_with_a_bound_and_the_derivative_is_right(tmp_pa
         bm.match(kernels=(A, B), crossed=(there, back), solver="tabu")
 
 
+def test_without_memory_for_level_1_the_bound_is_another_one(monkeypatch):
+    A, B, there, back, _ = halves(5, 25)
+    monkeypatch.setattr(match_crossed, "available_bytes", lambda: 1000)
+    result = bm.match(kernels=(A, B), crossed=(there, back), rng=0, time_limit=20)
+    assert result.bound_name != "level-1 RLT"
+    assert result.lower_bound == result.verify() <= result.cost
+
+
 @pytest.mark.parametrize("distortion", ["gw", "inner-product"])
 def test_the_bound_of_many_items_has_a_certificate_that_files_keep(distortion, tmp_path):
     A, B, there, back, truth = halves(4, 26, noise=0.05)
@@ -148,6 +157,8 @@ def test_the_bound_of_many_items_has_a_certificate_that_files_keep(distortion, t
 
 def test_networkx_graphs_and_lists_of_edges(tmp_path):
     networkx = pytest.importorskip("networkx")
+    with pytest.raises(ValueError, match=r"networkx graph; graphs are kernels=\(G, H\)"):
+        bm.match(networkx.path_graph(3), networkx.path_graph(3))
     one = networkx.DiGraph()
     one.add_weighted_edges_from([("a", "b", 2), ("b", "c", 1), ("c", "a", 5), ("a", "d", 3)])
     two = networkx.relabel_nodes(one, {"a": "z", "b": "y", "c": "x", "d": "w"})

@@ -3,6 +3,7 @@
 import io
 import time
 
+import numpy as np
 import pytest
 from strategies import random_problem
 
@@ -25,6 +26,15 @@ def test_a_log_has_a_head_lines_and_an_end():
     assert lines[-2].startswith("1 node, proof of")
     assert lines[-1].startswith("Pool(2 permutations")
     assert bm.solve(problem, rng=0, threads=1).cost == result.cost
+
+
+def test_the_head_of_a_log_is_short_for_many_factor_pairs():
+    stream = io.StringIO()
+    problem = bm.QAP.from_factors([(np.eye(3)[::-1], np.eye(3)[[1, 0, 2]])] * 40)
+    bm.solve(problem, rng=0, threads=1, log=stream)
+    line = stream.getvalue().splitlines()[1]
+    assert line.endswith("of the first matrices")
+    assert line.count("%") == 6
 
 
 def test_the_log_goes_to_stdout(capsys):

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from blindmatch.alignment.frame import Frame, Points, as_points, fit_frames
+from blindmatch.alignment.frame import Frame, Points, as_points, axes_above_noise, fit_frames
 from blindmatch.alignment.map import Metrics, Scalings, SpaceMap, as_coordinates, embedded
 from blindmatch.alignment.neighbours import nearest
 from blindmatch.alignment.rotation import Anchors
@@ -21,14 +21,13 @@ from blindmatch.alignment.search import Plan, Step, search
 from blindmatch.geometry.column_scaling import ColumnScaling, warn_of_units
 from blindmatch.geometry.feature_names import NamedOutput
 from blindmatch.geometry.views import Views
-from blindmatch.problem.known import Known
+from blindmatch.problem.known import FEWEST, Known
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.run import as_solver
 from blindmatch.validation import FloatArray, IntArray, as_generator, as_threads, at_least, positive
 
 _COMPONENTS = 256  # default dimension of the common space
 _LEAST, _POINTS = 32, 40  # small sets get one dimension per _POINTS points, and at least _LEAST
-_ALIKE = 0.2  # two maps are the same if they share this many nearest neighbours (benchmarks/README.md)
 _ENOUGH = 10_000  # rows that show whether one column outweighs the others
 _CLEAR = 0.1  # least (ceiling - floor) / ceiling for a score; images have 0.4, shapeless normal points 0.02
 
@@ -46,7 +45,8 @@ class BlindAligner(NamedOutput, BaseEstimator):
     ----------
     n_components
         Dimension of the common space, at most that of the smaller space. By default one per 40 points of the smaller
-        set, between 32 and 256.
+        set; with four known pairs or more, the number of axes above the noise on either side (Gavish and Donoho
+        2014). Both are kept between 32 and 256.
     n_clusters
         Centres on each side.
     n_clusterings
@@ -84,15 +84,19 @@ class BlindAligner(NamedOutput, BaseEstimator):
     source_centres_, target_centres_
         These centres, in coordinates along the leading axes of their side.
     candidates_, best_
-        The refined candidates, ordered by the cost of a first quick match, and the index of the one that was kept.
+        The refined candidates, ordered by the cost of a first quick match, and the index of the one under which unseen
+        points overlap best. It is refined further, except with four known pairs or more: the map then starts from all
+        matches of centres together.
     support_
         Number of the other candidates that led to the same map from different starts: for at least a fifth of the
         unseen points (of all points, if there are fewer than 50) both maps have the same nearest target. Maps between
         sets without a common shape differ from start to start, so do not trust a map with support 0. Support is not a
-        proof: in very few dimensions wrong maps agree too, and so do maps from the same `known` pairs.
+        proof: in very few dimensions wrong maps agree too. The `known` pairs are shared out among the candidates, so
+        that these do not agree because of them.
     score_
         How well the two sets overlap. 0: like after a random rotation. 1: like two halves of one set. In few dimensions
-        any two clouds can be made to overlap quite well, so only compare scores of the same two sets. nan if the score
+        any two clouds can be made to overlap quite well, so only compare scores of the same two sets. With four known
+        pairs or more all points are used for the map, so the score is that of the best candidate. nan if the score
         would mean nothing: two halves of a shapeless cloud overlap hardly better than after a random rotation, and
         fewer than 50 points leave none to keep unseen.
     chance_
@@ -145,7 +149,8 @@ class BlindAligner(NamedOutput, BaseEstimator):
         new points are given as views or as such columns.
 
         `known` is a pair of arrays: points of X's space, in X or not, and their partners in Y's space. They count in
-        the matches of centres, and in every round of the refinement.
+        the matches of centres, and in every round of the refinement. From four pairs on, the last rounds pair all
+        points one to one instead of mutual neighbours.
 
         After a first candidate has been refined, Ctrl-C ends the fit with the best map so far.
         """
@@ -167,8 +172,11 @@ class BlindAligner(NamedOutput, BaseEstimator):
         source, target = embedded(source, metrics[0], "X"), embedded(target, metrics[1], "Y")
         report = callback or (lambda step, done, total: None)
         with threadpool_limits(plan.threads):
-            few = max(_LEAST, min(len(source), len(target)) // _POINTS)
-            wanted = min(_COMPONENTS, few) if self.n_components is None else self.n_components
+            if given is not None and len(given[0]) >= FEWEST:
+                axes = max(axes_above_noise(side) for side in (source, target))
+            else:
+                axes = min(len(source), len(target)) // _POINTS
+            wanted = self.n_components or min(_COMPONENTS, max(_LEAST, axes))
             frames = fit_frames(source, target, wanted, report)
             a, b = frames[0].directions(source), frames[1].directions(target)
             pairs = None if given is None else _anchors(given, frames, scalings, metrics)
@@ -184,8 +192,7 @@ class BlindAligner(NamedOutput, BaseEstimator):
         clear = room > _CLEAR * abs(found.ceiling)
         self.score_ = (found.overlap - found.floor) / room if clear else math.nan
         self.chance_ = (found.chance - found.floor) / room if clear else math.nan
-        alike = sum(candidate.likeness > _ALIKE for candidate in found.candidates)
-        self.support_ = alike - 1  # do not count the one that was kept
+        self.support_ = found.support
         self.target_directions_: Points | None = b
         self.n_features_in_ = source.shape[1]
         self._widths = tuple(side.widths if isinstance(side, Views) else None for side in (X, Y))

@@ -16,7 +16,7 @@ from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import adjusted_nearest
 from blindmatch.alignment.rotation import LearningSchedule, Pairs, learn, procrustes, unit
 from blindmatch.geometry.kernels import unit_rows
-from blindmatch.problem.known import Known
+from blindmatch.problem.known import FEWEST, Known
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.tabu import Tabu
@@ -62,16 +62,17 @@ def screen(
     rng: np.random.Generator,
     known: Known | None = None,
 ) -> Iterable[CoarseStart]:
-    """Match every clustering of one side quickly with every clustering of the other.
+    """Match every clustering of one side quickly with every clustering of the other; with some known pairs, with one.
 
     k-means partitions the same cloud differently from run to run. With s runs on each side there are s^2 chances that
-    two of them partition alike, and the cost of the match shows which do.
+    two of them partition alike, and the cost of the match shows which do. Known pairs tell more than such a chance.
     """
-    for i, source in enumerate(sources):
-        for j, target in enumerate(targets):
-            start = CoarseStart((i, j), source, target, np.arange(len(source)), 0.0, known)
-            result = match_centres(start, _SCREEN, rng=rng, threads=1)
-            yield replace(start, permutation=result.permutation, cost=result.cost / len(source) ** 2)
+    for (i, source), (j, target) in product(enumerate(sources), enumerate(targets)):
+        if known is not None and known.count >= FEWEST and i != j:
+            continue
+        start = CoarseStart((i, j), source, target, np.arange(len(source)), 0.0, known)
+        result = match_centres(start, _SCREEN, rng=rng, threads=1)
+        yield replace(start, permutation=result.permutation, cost=result.cost / len(source) ** 2)
 
 
 def match_centres(start: CoarseStart, solver: Solver, **options: Any) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ Points = NDArray[np.float32]  # many points on the unit sphere of the common spa
 
 _ROWS = 8192  # rows that are copied to float64 at a time
 _FEW = 4  # dimensions for each point: from there on there are few points
+_SOME = 2000  # rows that show how many axes are above the noise
 _RANK = 1e-10  # axes with less than this share of the largest variance are rounding errors
 
 
@@ -92,6 +94,17 @@ def fit_frames(
         for mean, variances, axes in sides
     )
     return next(frames), next(frames)
+
+
+def axes_above_noise(points: NDArray[Any]) -> int:
+    """The number of axes along which points spread more than noise would (Gavish and Donoho 2014), from a sample.
+
+    The threshold is a multiple of the median singular value, whatever the noise.
+    """
+    rows = np.asarray(points[:: math.ceil(len(points) / _SOME)], dtype=np.float32)
+    values = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False)
+    ratio = min(rows.shape) / max(rows.shape)
+    return int((values > (0.56 * ratio**3 - 0.95 * ratio**2 + 1.82 * ratio + 1.43) * np.median(values)).sum())
 
 
 def moments(points: NDArray[Any], name: str, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:

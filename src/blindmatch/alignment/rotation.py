@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
@@ -77,6 +78,7 @@ def refine(
     weight: float = 0.0,
     memory: float = 0.0,
     anchors: Anchors | None = None,
+    one_to_one: bool = False,
 ) -> Points:
     """Improve a rotation on fresh samples of both sides, of `size` points each.
 
@@ -86,14 +88,20 @@ def refine(
     next pairs; `memory` is the weight that the pairs of earlier rounds keep in each new round.
 
     `anchors` are known pairs: they count in every round, together as much as half of the pairs that it finds, but none
-    of them more than 20 of those.
+    of them more than 20 of those. With `one_to_one`, a round pairs by assignment instead of mutual neighbours: every
+    point of the smaller sample gets a partner, which settles more once the rotation is about right. These rounds end
+    when the assignment stays the same.
     """
     left, right = rotation, np.eye(len(rotation), dtype=np.float32)
-    sums = np.zeros(rotation.shape)
+    sums, before = np.zeros(rotation.shape), None
     for components in schedule:
         known = len(left)
         a, b = (sample(points, size, rng) for points in sides)
-        rows, columns = mutual(adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right)))
+        similarity = adjusted_similarity(unit(a[:, :known] @ left), unit(b[:, :known] @ right))
+        rows, columns = pairs = linear_sum_assignment(similarity, maximize=True) if one_to_one else mutual(similarity)
+        if one_to_one and before is not None and np.array_equal(pairs, before):
+            break
+        before = pairs
         products = inner_products(unit(a[rows, :components]), unit(b[columns, :components]))
         if anchors is not None:
             each = min(_ANCHOR, len(rows) / (2 * len(anchors[0])))

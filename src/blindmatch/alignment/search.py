@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -14,7 +15,17 @@ from blindmatch.alignment.coarse import CoarseStart, clusterings, match_centres,
 from blindmatch.alignment.crew import Ending
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import nearest
-from blindmatch.alignment.rotation import Anchors, overlap, procrustes, refine, sample, unit
+from blindmatch.alignment.rotation import (
+    Anchors,
+    inner_products,
+    overlap,
+    procrustes,
+    refine,
+    sample,
+    unit,
+    weighted_fit,
+)
+from blindmatch.problem.known import FEWEST, Known
 from blindmatch.problem.task import Task
 from blindmatch.solvers.base import Solver
 from blindmatch.solving.limits import keep_what_is_done
@@ -28,6 +39,7 @@ _QUICK = 2000  # points on each side while candidates compete
 _UNSEEN = 2000  # held-out points on each side for the choice among candidates; at most a fifth
 _FEWEST = 10  # with fewer held-out points the choice would be random, so all points are used
 _MEMORY = 0.8
+_ALIKE = 0.2  # two maps are the same if they share this many nearest neighbours (benchmarks/README.md)
 _SOME_ANCHORS = 100  # known pairs that count in the matches of centres; all of them count in the rounds
 _PROOF = 5.0  # seconds for the match of the centres of one candidate
 # Shares of the time limit after which no other step of a kind begins; each kind gets its first one.
@@ -103,6 +115,7 @@ class Found:
     floor: float
     ceiling: float
     chance: float
+    support: int
     interrupted: bool = False
     limited: bool = False
 
@@ -117,37 +130,49 @@ def search(
 ) -> Found:
     """Find the rotation that maps the source directions onto the target directions, and anchors near their partners.
 
+    The candidates share out the anchors, so that they lead to the same map only if the data say so too. With few
+    anchors, the candidate under which unseen points overlap best is refined further. Four or more are better guides
+    than the overlap: the rotation then grows from the mean of all matches of centres, on all points.
+
     After the first candidate, Ctrl-C and the time limit end the search with the best rotation so far.
     """
-    (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in (source, target))
+    sides = source, target
+    (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in sides)
     starts = _starts(source, target, plan, rng, report, anchors)
+    guides = anchors if anchors is not None and len(anchors[0]) >= FEWEST else None
+    chosen = starts[: plan.candidates]
     grown: list[tuple[Result, Points]] = []
     with keep_what_is_done(lambda: bool(grown)) as interrupted:
-        for number, start in enumerate(starts):
+        for number, start in enumerate(chosen):
             if grown and plan.over(_GROWING):
                 break
-            grown.append(_grow(start, (source, target), plan, (number, len(starts)), rng, report, anchors))
+            share = _shared(start, anchors, number, len(chosen))
+            grown.append(_grow(*share, (source, target), plan, (number, len(chosen)), rng, report))
     carried = [unseen_source @ rotation for _, rotation in grown]
     overlaps = [overlap(points, unseen_target) for points in carried]
     best = int(np.argmax(overlaps))
-    partners = [nearest(points, unseen_target, 1)[1] for points in carried]
-    likenesses = [float((mine == partners[best]).mean()) for mine in partners]
     rotation = grown[best][1]
-    # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
-    size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
     schedule = _report_each([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
     schedule = takewhile(lambda _: not plan.over(_REFINING), schedule)
     if not interrupted:
         with keep_what_is_done() as interrupted:
-            rotation = refine(
-                (source, target),
-                rotation,
-                schedule=schedule,
-                size=size,
-                rng=rng,
-                memory=_MEMORY,
-                anchors=anchors,
-            )
+            if guides is not None:
+                rotation = _guided(sides, starts, guides, schedule, plan, rng)
+            else:
+                # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
+                size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
+                rotation = refine(
+                    (source, target),
+                    rotation,
+                    schedule=schedule,
+                    size=size,
+                    rng=rng,
+                    memory=_MEMORY,
+                    anchors=anchors,
+                )
+    partners = [nearest(points, unseen_target, 1)[1] for points in carried]
+    kept = partners[best] if guides is None else nearest(unseen_source @ rotation, unseen_target, 1)[1]
+    likenesses = [float((mine == kept).mean()) for mine in partners]
     return Found(
         rotation,
         tuple(
@@ -155,16 +180,54 @@ def search(
             for start, (result, _), overlapping, likeness in zip(starts, grown, overlaps, likenesses, strict=False)
         ),
         best,
-        overlap(unseen_source @ rotation, unseen_target),
+        overlap(unseen_source @ rotation, unseen_target) if guides is None else overlaps[best],
         floor=overlap(unseen_source @ _random_rotation(source.shape[1], rng), unseen_target),
         ceiling=sum(
             math.nan if unseen is seen else overlap(unseen, sample(seen, len(unseen), rng)) / 2
             for unseen, seen in ((unseen_source, source), (unseen_target, target))
         ),
         chance=math.nan if interrupted else _by_chance((unseen_source, source), (unseen_target, target), plan, rng),
+        support=sum(likeness > _ALIKE for likeness in likenesses) - (guides is None),  # do not count the one kept
         interrupted=bool(interrupted),
         limited=plan.ending.why == "time_limit",
     )
+
+
+def _shared(start: CoarseStart, anchors: Anchors | None, number: int, total: int) -> tuple[CoarseStart, Anchors | None]:
+    """A start, and the anchors, with the share of the anchors that one of several candidates gets."""
+    if anchors is None or number >= len(anchors[0]):
+        return replace(start, known=None), None
+    share = anchors[0][number::total], anchors[1][number::total]
+    first, second = (unit(side[:, : start.source_centres.shape[1]]).astype(np.float64) for side in share)
+    return replace(start, known=Known((first, second))), share
+
+
+def _guided(
+    sides: tuple[Points, Points],
+    starts: Sequence[CoarseStart],
+    anchors: Anchors,
+    schedule: Iterator[int],
+    plan: Plan,
+    rng: np.random.Generator,
+) -> Points:
+    """The rotation that grows from the mean of all matches of centres and the anchors, then by assignment."""
+    axes = starts[0].source_centres.shape[1]
+    first, second = (unit(side[:, :axes]) for side in anchors)
+    products = inner_products(first, second) / (2 * len(first))
+    for start in starts:
+        matched = start.target_centres[start.permutation]
+        products += inner_products(start.source_centres, matched) / (len(starts) * len(matched))
+    rounds = _growing(axes, sides[0].shape[1], plan.iterations)
+    size = min(plan.sample_size, _QUICK)
+    improved = partial(refine, sides, size=size, rng=rng, memory=_memory(*sides), anchors=anchors)
+    rough = weighted_fit(products, weight=0.0)[2]
+    grown = improved(rough, schedule=_in_time(iter(rounds), rounds[-1], plan), weight=0.5)
+    return improved(grown, schedule=schedule, one_to_one=True)
+
+
+def _memory(source: Points, target: Points) -> float:
+    """How much the pairs of earlier rounds count: nothing where rounds use the same points, and would keep mistakes."""
+    return _MEMORY if min(len(source), len(target)) >= 4 * _QUICK else 0.0
 
 
 def _by_chance(
@@ -188,15 +251,15 @@ def _by_chance(
 
 def _grow(
     start: CoarseStart,
+    anchors: Anchors | None,
     sides: tuple[Points, Points],
     plan: Plan,
     turn: tuple[int, int],
     rng: np.random.Generator,
     report: Step,
-    anchors: Anchors | None,
 ) -> tuple[Result, Points]:
     """The match of the centres of a start, and the rotation refined from it."""
-    source, target = sides
+    source = sides[0]
     rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
     schedule = _in_time(_report_each(rounds, "refining candidates", turn, report), rounds[-1], plan)
     report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
@@ -208,9 +271,9 @@ def _grow(
         first, second = (unit(side[:, : pairs[0].shape[1]]) for side in anchors)
         pairs = np.vstack([pairs[0], first]), np.vstack([pairs[1], second])
     rough = procrustes(*pairs)
-    fresh = min(len(source), len(target)) >= 4 * _QUICK  # otherwise rounds use the same points and keep mistakes
-    memory = _MEMORY if fresh else 0.0
-    found = refine(sides, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=memory, anchors=anchors)
+    found = refine(
+        sides, rough, schedule=schedule, size=_QUICK, rng=rng, weight=0.5, memory=_memory(*sides), anchors=anchors
+    )
     return result, found
 
 
@@ -234,14 +297,14 @@ def _starts(
                 break
             found += clusterings(points, plan.clusters, 1, rng)
         sides.append(found)
-    starts, total = [], len(sides[0]) * len(sides[1])
+    starts, total = [], len(sides[0]) * (len(sides[1]) if known is None or known.count < FEWEST else 1)
     report("matching centres", 0, total)
     for start in screen(sides[0], sides[1], rng, known):
         starts.append(start)
         report("matching centres", len(starts), total)
         if len(starts) < total and plan.over(_SCREENING):
             break
-    return sorted(starts, key=lambda start: start.cost)[: plan.candidates]
+    return sorted(starts, key=lambda start: start.cost)
 
 
 def _in_time(rounds: Iterator[int], all_axes: int, plan: Plan) -> Iterator[int]:

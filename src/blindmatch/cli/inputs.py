@@ -260,6 +260,8 @@ def _between(path: Path, source: Embeddings, target: Embeddings) -> tuple[FloatA
     """The edges from sources to targets, and back, of a list of edges; edges within a side are passed over."""
     if source.names is None or target.names is None:
         raise ValueError(f"--crossed {path}: the items need names, as those of --graph have them")
+    if any(len(set(names)) < len(names) for names in (source.names, target.names)):
+        raise ValueError(f"--crossed {path}: several items have one name; are these edges of graphs (--graph)?")
     edges = read_edges(path)
     found = adjacency(edges, source.names, target.names), adjacency(edges, target.names, source.names)
     if not (found[0].any() or found[1].any()):

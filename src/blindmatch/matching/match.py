@@ -205,9 +205,9 @@ def match(
     task
         Limits and the size of ``result.pool``, as in ``bm.solve``: `gap_limit`, `cost_limit`, `bound_limit`,
         `node_limit`, `solution_limit`, `work_limit`, `pool_size`. And what to match, as in ``bm.Task``: `kernels`,
-        `weights`, `distortion`, `standardize`, `scale`, `metric`, `neighbors`, `known_pairs`, `known`,
-        `forbidden_pairs`, `similarity`, `similarity_weight`, `unmatched_cost`, `max_unmatched`, `source_names`,
-        `target_names`.
+        `weights`, `crossed`, `edge_weights`, `distortion`, `standardize`, `scale`, `metric`, `neighbors`, `missing`,
+        `known_pairs`, `known`, `forbidden_pairs`, `similarity`, `similarity_weight`, `unmatched_cost`,
+        `max_unmatched`, `source_names`, `target_names`.
 
     Examples
     --------

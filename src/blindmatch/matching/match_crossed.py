@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blindmatch.machine import one_blas_thread
+from blindmatch.machine import available_bytes, one_blas_thread
 from blindmatch.problem.layers import Crossed
 from blindmatch.problem.qap import QAP, FactorPair, exchange_gains
 from blindmatch.problem.task import Task
@@ -154,7 +154,7 @@ def _with_bound(task: Task, budget: Budget, first: IntArray, whole: bool, time_l
     cost, status = task.cost(best), "heuristic" if whole else budget.stop_status
     certificate, bound, name = None, None, ""
     left = None if time_limit is None else max(time_limit - budget.seconds, 1e-3)
-    if n <= _LEVEL_1 and not budget.interrupted:
+    if n <= _LEVEL_1 and DualAscent().memory(problem) <= available_bytes() and not budget.interrupted:
         found = solve(problem, DualAscent(), time_limit=left, rng=0, threads=budget.threads)
         certificate, bound, name = found.certificate, found.lower_bound, found.bound_name
         status = found.status if found.status == "interrupted" else status

@@ -203,7 +203,9 @@ def _refuse_twins(given: Sides) -> None:
     for at, rows in enumerate(zip(*((side + 0.0) for side in given), strict=True)):
         first = [places.setdefault(row.tobytes(), at) for places, row in zip(seen, rows, strict=True)]
         if first[0] == first[1] < at:
-            raise ValueError(f"known repeats pair {first[0]} at {at}; expected each pair once")
+            raise ValueError(f"known repeats pair {first[0]} at {at}; leave one of them out")
         for side in (0, 1):
             if first[side] < at:
-                raise ValueError(f"known[{side}] has the same item at {first[side]} and {at}, with two partners")
+                raise ValueError(
+                    f"known[{side}] has the same item at {first[side]} and {at}, with two partners; keep one of them"
+                )

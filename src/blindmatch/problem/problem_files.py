@@ -15,7 +15,7 @@ from blindmatch.io.qaplib import read_sln, write_dat
 from blindmatch.problem.exports import write_lp, write_mps
 from blindmatch.problem.graph_matching import read_dd, write_dd
 from blindmatch.problem.qap import QAP
-from blindmatch.validation import IntArray
+from blindmatch.validation import IntArray, as_array
 
 _READ, _WRITTEN = (".dat", ".txt", ".json", ".npz", ".dd"), (".dat", ".json", ".npz", ".dd", ".lp", ".mps")
 _PROBLEM = ("source_cost", "target_cost", "linear", "constant", "forbidden")  # arrays of a problem
@@ -69,7 +69,7 @@ def load_problem(path: str | Path) -> QAP:
             if name not in _PROBLEM:
                 raise unknown_name("array", name, _PROBLEM)
         factors: Any = [(arrays["source_cost"], arrays["target_cost"])]
-        if all(np.ndim(matrix) == 3 for pair in factors for matrix in pair):
+        if all(as_array(arrays[name], name).ndim == 3 for name in ("source_cost", "target_cost")):
             factors = list(zip(*factors[0], strict=True))
         # The constant is a 0-d array, which QAP checks and converts.
         given: Any = {name: arrays[name] for name in ("linear", "constant", "forbidden") if name in arrays}

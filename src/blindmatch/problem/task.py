@@ -208,9 +208,12 @@ class Task:
         count = max(1, len(pairs or ()) // len(ways))
         distortions = one_each(distortion, count) * len(ways)
         self.distortions = tuple(as_distortion(one, standardize, given.metric, neighbors) for one in distortions)
-        self.weights = tuple(as_weights(weights, count, "layers").tolist() * len(ways))
         if weights is not None and pairs is None:
-            raise ValueError(f"weights={shown(weights)} is for layers, kernels=[(K1, G1), (K2, G2)]; there are none")
+            raise ValueError(
+                f"weights={shown(weights)} is for layers, kernels=[(K1, G1), (K2, G2)]; there are none "
+                "(those of views belong into bm.Views)"
+            )
+        self.weights = tuple(as_weights(weights, count, "layers").tolist() * len(ways))
         if given.incomplete:  # relations of what is not a point
             if self.views != (None, None):
                 raise ValueError("metric='gower' and missing cells do not go with bm.Views; expected complete arrays")

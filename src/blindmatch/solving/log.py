@@ -17,6 +17,7 @@ from blindmatch.solvers.progress import Limits, Progress
 from blindmatch.solving.result import Result
 
 _PERIOD = 5.0  # seconds between two lines where nothing happens
+_PAIRS = 3  # of factors whose share of zeros is told
 _LEAST = 0.2  # seconds between two lines about better matches: a search finds many at once
 _TITLES = f"{'seconds':>9}  {'phase':<18} {'nodes':>9} {'open':>8}   {'incumbent':>14} {'bound':>14} {'gap':>9}"
 
@@ -56,11 +57,14 @@ class RunLog:
         numbers = "integers" if problem.exact else "real numbers"
         step = f", costs differ by {problem.granularity:.15g}" if problem.granularity > 1 else ""
         kind = "symmetric" if problem.symmetric else "asymmetric or a sum of factor pairs"
-        zeros = [1 - (matrix != 0).mean() for pair in problem.factors for matrix in pair]
+        pairs = problem.factors[:_PAIRS]
+        zeros = [f"{100 * (1 - (matrix != 0).mean()):.0f} %" for pair in pairs for matrix in pair]
         forbidden = "" if problem.forbidden is None else f", {int(problem.forbidden.sum())} forbidden pairs"
         linear = ", linear term" if problem.linear.any() else ""
         self._write(f"blindmatch {version('blindmatch')}: {problem!r}, {kind}, {numbers}{step}{linear}{forbidden}")
-        self._write("zeros: " + ", ".join(f"{100 * share:.0f} %" for share in zeros) + " of the matrices")
+        self._write(
+            "zeros: " + ", ".join(zeros) + f" of the {'first ' if len(problem.factors) > _PAIRS else ''}matrices"
+        )
         values = {"time_limit": time_limit, **{name: getattr(limits, name) for name in limits.given}}
         set_ = ", ".join(f"{name}={value:g}" for name, value in values.items() if value is not None)
         count = threads or usable_cores()

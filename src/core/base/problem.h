@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,32 @@ struct Problem {
         }
         return constant + sum;
     }
+};
+
+// The factors that count between rows i and k: those whose source is not zero there, at least one. Edges between the
+// sides are n^2 factors with one or two entries each.
+class UsedFactors {
+ public:
+    UsedFactors() = default;
+    explicit UsedFactors(const Problem& problem) : shape_(problem.n, problem.n), begin_{0} {
+        for (std::size_t entry = 0; entry < shape_.size(); ++entry) {
+            for (std::size_t f = 0; f < problem.factors.size(); ++f) {
+                if (problem.factors[f].source.values[entry] != 0) used_.push_back(static_cast<int>(f));
+            }
+            if (used_.size() == begin_.back()) used_.push_back(0);
+            begin_.push_back(used_.size());
+        }
+    }
+
+    std::span<const int> at(int i, int k) const {
+        const std::size_t entry = shape_.place(i, k);
+        return {used_.data() + begin_[entry], begin_[entry + 1] - begin_[entry]};
+    }
+
+ private:
+    Shape<2> shape_;
+    std::vector<int> used_;
+    std::vector<std::size_t> begin_;
 };
 
 }  // namespace blindmatch

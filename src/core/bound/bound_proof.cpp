@@ -24,6 +24,7 @@ struct ProofInput {
         : n(problem.n),
           stride(padded(n)),
           factor_count(static_cast<int>(problem.factors.size())),
+          used(problem),
           source({factor_count, n, n}),
           target({factor_count, n, stride}),
           blocked({n, stride}, kInfinity),
@@ -72,6 +73,7 @@ struct ProofInput {
     }
 
     int n, stride, factor_count;
+    UsedFactors used;
     Grid<double, 3> source;
     Grid<double, 3> target;   // factor x n x stride
     Grid<double, 2> blocked;  // n x stride: 0 or infinity
@@ -90,10 +92,11 @@ BLINDMATCH_KERNEL void smallest_residuals(const ProofInput& d, int i, int j, dou
         const double from_row = d.u(k, i, j);
         const float *u = d.u.row(i, k), *v = d.v.row(j, k);
         const double* blocked = d.blocked.row(k);
+        const std::span<const int> used = d.used.at(i, k);
         Vector<double> lowest = broadcast(kInfinity);
         for (int l = 0; l < stride; l += 4) {
             Vector<double> w{};
-            for (int f = 0; f < d.factor_count; ++f) {
+            for (const int f : used) {
                 w += d.source(f, i, k) * load(d.target.row(f, j) + l);
             }
             Vector<double> taken{};

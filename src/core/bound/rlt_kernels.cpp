@@ -21,12 +21,12 @@ BLINDMATCH_INLINE double update_slots(const PairUpdate& p, float* gathered, floa
         if (!kDense) {
             for (int t = 0; t < p.width; ++t) gathered[t] = v_i[p.columns[t]];
         }
-        const float* target = p.target.row(0, j);
+        const float *target = p.target.row(0, j), *first = target + p.factors[0] * plane;
         const float own = p.u_i[slot];
         Vector<float> sum{}, move{};
         for (int l = 0; l < p.width; l += 8) {
-            Vector<float> cost = p.source[0] * load(target + l);
-            for (int f = 1; f < p.factor_count; ++f) cost += p.source[f] * load(target + f * plane + l);
+            Vector<float> cost = p.source[0] * load(first + l);
+            for (int f = 1; f < p.factor_count; ++f) cost += p.source[f] * load(target + p.factors[f] * plane + l);
             const Vector<float> gradient =
                 cost - own - load(p.u_k + l) - load(kDense ? v_i + l : gathered + l) - load(v_k + l);
             const Vector<float> old = load(y + l);

@@ -11,7 +11,8 @@ namespace blindmatch {
 struct PairUpdate {
     int rows, width, factor_count;
     bool dense;
-    const float* source;              // of every factor: A_ik
+    const int* factors;               // those that count here
+    const float* source;              // of each of them: A_ik
     GridView<const float, 3> target;  // of every factor: row k's compact target, n x width
     const int* active;                // slots of i
     const int* row_columns;           // their columns

@@ -176,12 +176,14 @@ void RltLp::refresh_row(Row& row) {
 
 void RltLp::update_pair(int i, int k, const Steps& steps) {
     Row &a = rows_[i], &b = rows_[k];
-    std::vector<float> source(problem_.factor_count);
-    for (int f = 0; f < problem_.factor_count; ++f) source[f] = problem_.source(f, i, k);
+    const std::span<const int> used = problem_.used.at(i, k);
+    std::vector<float> source;
+    for (const int f : used) source.push_back(problem_.source(f, i, k));
     const PairUpdate update{a.count(),
                             b.width,
-                            problem_.factor_count,
+                            static_cast<int>(used.size()),
                             b.dense,
+                            used.data(),
                             source.data(),
                             std::as_const(b.target).view(),
                             a.active.data(),

@@ -14,7 +14,10 @@ namespace blindmatch {
 
 struct ScaledProblem {
     explicit ScaledProblem(const Problem& problem)
-        : n(problem.n), stride(padded(problem.n)), factor_count(static_cast<int>(problem.factors.size())) {
+        : n(problem.n),
+          stride(padded(problem.n)),
+          factor_count(static_cast<int>(problem.factors.size())),
+          used(problem) {
         double largest = 0.0;
         for (const Factor& f : problem.factors) {
             largest += 2.0 * largest_magnitude(f.source.values) * largest_magnitude(f.target.values);
@@ -61,6 +64,7 @@ struct ScaledProblem {
     }
 
     int n, stride, factor_count;
+    UsedFactors used;
     double scale;
     AlignedGrid<float, 3> source;      // factor x n x stride, twice the source
     AlignedGrid<float, 3> target;      // factor x n x stride

@@ -45,11 +45,12 @@ BLINDMATCH_INLINE float build_dense_row(const Visit& visit, int k, const float* 
 BLINDMATCH_INLINE float build_factored_row(const Visit& visit, int k, const float* own_v, float* row) {
     const ScaledProblem& p = *visit.problem;
     const std::size_t plane = p.source.shape.place(1);
-    const float *a = p.source.row(0, visit.i, k), *b = p.target.row(0, visit.j);
-    const float first = *a;
-    return build_row(visit, k, own_v, row, [=, count = p.factor_count](int l) {
-        Vector<float> cost = first * load(b + l);
-        for (int f = 1; f < count; ++f) cost += a[f * plane] * load(b + f * plane + l);
+    const std::span<const int> used = p.used.at(visit.i, k);
+    const float *a = p.source.row(0, visit.i, k), *b = p.target.row(0, visit.j), *b_first = b + used[0] * plane;
+    const float first = a[used[0] * plane];
+    return build_row(visit, k, own_v, row, [=, rest = used.subspan(1)](int l) {
+        Vector<float> cost = first * load(b_first + l);
+        for (const int f : rest) cost += a[f * plane] * load(b + f * plane + l);
         return cost;
     });
 }

@@ -123,8 +123,12 @@ class SwapTable {
         : problem_(&problem), n_(problem.n), stride_(padded(problem.n)), permutation_(n_), exact_(exact(problem)) {
         const AlignedGrid<Real, 2> empty({n_, stride_});
         for (const Factor& factor : problem.factors) {
-            pairs_.push_back({is_symmetric(factor.source, n_), empty, empty});
-            for (int i = 0; i < n_; ++i) std::copy_n(factor.source.row(i), n_, pairs_.back().source.row(i));
+            Pair& pair = pairs_.emplace_back(Pair{is_symmetric(factor.source, n_), {}, empty, empty});
+            for (int i = 0; i < n_; ++i) {
+                const double* row = factor.source.row(i);
+                std::copy_n(row, n_, pair.source.row(i));
+                pair.relates.push_back(std::any_of(row, row + n_, [](double x) { return x != 0; }));
+            }
         }
         gain_ = empty;
         delta_ = AlignedGrid<Real, 2>({n_, stride_}, std::numeric_limits<Real>::infinity());
@@ -148,6 +152,7 @@ class SwapTable {
             Real* gain = gain_.row(r);
             for (int q = 0; q < n_; ++q) gain[q] = static_cast<Real>(problem_->linear(r, permutation_[q]));
             for (const Pair& pair : pairs_) {
+                if (!pair.relates[r]) continue;
                 // Rows k of the target instead of columns k: the sign differs where it is antisymmetric.
                 const Real scale = pair.symmetric ? Real(2) : Real(-2);
                 swap_delta::accumulate(gain, scale, pair.source.row(r), pair.target.row(0), n_, stride_);
@@ -167,16 +172,18 @@ class SwapTable {
     // O(n^2)
     void swap(int u, int v) {
         Real *a = a_.data(), *b = b_.data();
+        int rows = 0;
         for (Pair& pair : pairs_) {
             const Real *su = pair.source.row(u), *sv = pair.source.row(v);
             Real *tu = pair.target.row(u), *tv = pair.target.row(v);
-            for (int k = 0; k < stride_; ++k) a[k] = 2 * (su[k] - sv[k]), b[k] = tv[k] - tu[k];
-            for (int k = 0; k < stride_; ++k) diagonal_[k] += a[k] * b[k];
+            if (pair.relates[u] || pair.relates[v]) {  // otherwise a is zero
+                for (int k = 0; k < stride_; ++k) a[k] = 2 * (su[k] - sv[k]), b[k] = tv[k] - tu[k];
+                for (int k = 0; k < stride_; ++k) diagonal_[k] += a[k] * b[k];
+                a += stride_, b += stride_, ++rows;
+            }
             std::swap_ranges(tu, tu + stride_, tv);
             for (int k = 0; k < n_; ++k) std::swap(pair.target(k, u), pair.target(k, v));
-            a += stride_, b += stride_;
         }
-        const int rows = static_cast<int>(pairs_.size());
         swap_delta::update(gain_.row(0), delta_.row(0), a_.data(), b_.data(), rows, n_, stride_);
         for (int r = 0; r < n_; ++r) std::swap(gain_(r, u), gain_(r, v));
         std::swap(permutation_[u], permutation_[v]);
@@ -215,6 +222,7 @@ class SwapTable {
  private:
     struct Pair {
         bool symmetric;
+        std::vector<bool> relates;            // whether an item has relations in the source
         AlignedGrid<Real, 2> source, target;  // target is kept permuted: target(q, k) = target_f(p_q, p_k)
     };
 
@@ -223,7 +231,7 @@ class SwapTable {
         const Real own = gain_(r, r);
         for (int k = 0; k < n_; ++k) a_[k] = gain_(r, k) + gain_(k, r) - own - diagonal_[k];
         for (const Pair& pair : pairs_) {
-            if (!pair.symmetric) continue;
+            if (!pair.symmetric || !pair.relates[r]) continue;
             const Real *source = pair.source.row(r), *target = pair.target.row(r);
             for (int k = 0; k < n_; ++k) a_[k] += 4 * source[k] * target[k];
         }
