@@ -97,7 +97,9 @@ def test_the_verdict_says_that_time_ran_out(out_of_time: bm.Assessment) -> None:
 def test_shares_are_plain_numbers(out_of_time: bm.Assessment, p: float, share: str) -> None:
     trust = dataclasses.replace(out_of_time, p_value=p, p_value_error=0.1, confidence=np.full(9, 1 - p))
     assert f"unrelated ones match as well in {share} of cases." in trust.verdict
-    assert trust.verdict.endswith(f"of all 9, about {9 * (1 - p):.0f} should be right.")
+    better = dataclasses.replace(trust, z=2.0, draws=99)
+    assert better.judgement.level == ("open" if p > 0.05 else "care")
+    assert better.verdict.endswith(f"of all 9, about {9 * (1 - p):.0f} should be right.")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_shares_are_plain_numbers(out_of_time: bm.Assessment, p: float, share: s
 def test_few_draws_do_not_speak_against_a_match(
     out_of_time: bm.Assessment, p_value: float, draws: int, level: str
 ) -> None:
-    judgement = dataclasses.replace(out_of_time, p_value=p_value, p_value_error=0.1, z=1.0, draws=draws).judgement
+    judgement = dataclasses.replace(out_of_time, p_value=p_value, p_value_error=0.1, z=0.5, draws=draws).judgement
     assert judgement.level == level
     assert ("too few to tell" in judgement.text) == (level == "open")
     assert ("Allow more time or draws." in judgement.text) == (level == "open")

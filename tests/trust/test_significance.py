@@ -164,7 +164,7 @@ def test_a_draw_that_the_deadline_cuts_does_not_count(monkeypatch) -> None:
     limit = time.perf_counter() + 600
     unhurried = significance(spaces, nulls, 9, Part(rng_of(2)))
     assert significance(spaces, nulls, 9, Part(rng_of(2), deadline=limit)) == unhurried
-    monkeypatch.setattr("blindmatch.trust.search.EFFORT", 10**7)  # minutes for one search
+    monkeypatch.setattr("blindmatch.trust.search._SWAPS", 10**9)  # minutes for one search
     start = time.process_time()
     assert search(spaces.problem, Part(rng_of(0), deadline=time.perf_counter() + 0.1)) is None
     assert significance(spaces, nulls, 9, Part(rng_of(2), deadline=time.perf_counter() + 0.1)) is None

@@ -22,6 +22,7 @@ from blindmatch.validation import FloatArray, IntArray
 
 HIGH = 0.8  # a confidence from here on is called high
 LIKELY, CERTAIN = 0.05, 0.01  # p-values up to which spaces probably have, or have, structure in common
+BETTER = 1.0  # standard deviations that a match costs less than those of unrelated spaces: then it is not refuted
 DOUBTFUL = 0.5  # a pair of a lower confidence is called doubtful
 FEW, MOST = 0.25, 0.75  # shares of right pairs: with fewer a match is no good, from the other on it can be believed
 
@@ -50,11 +51,13 @@ def judge(
     left_out: int = 0,
     prior: str = "",
     draws: int = 0,
+    z: float = 0.0,
 ) -> Judgement:
     """Decide whether to believe a match with this number of pairs; `confidence` is nan where it is not known.
 
     `left_out` further pairs were left out, because their confidence is too low or not known. `prior` is the
-    prior in words, if there is one. The p-value is from so many draws: with few of them it cannot be small.
+    prior in words, if there is one. The p-value is from so many draws: with few of them it cannot be small. The match
+    costs `z` standard deviations less than those of unrelated spaces.
     """
     known = np.asarray(confidence, dtype=float)
     known = known[np.isfinite(known)]
@@ -71,8 +74,15 @@ def judge(
         text = f"Only {spaces} worse than this match: too few to tell. Allow more time or draws. {about_pairs}"
         return Judgement("open", "Matched; whether it is right is not known yet", text)
     if p_value > LIKELY:
+        if z >= BETTER:
+            why = "spaces that are as much like themselves as these may match as well by chance"
+            text = f"It costs {z:.1f} standard deviations less than matches of unrelated spaces, but {why}"
+            text += f" (p = {p_value:.2g}). Known pairs would tell. {about_pairs}"
+            return Judgement("open", "Not enough evidence to believe this match", text)
         share = f"unrelated ones match as well in {100 * p_value:.0f} % of cases"
-        text = f"Not enough evidence that the spaces have anything in common: {share}. {about_pairs}"
+        text = f"Not enough evidence that the spaces have anything in common: {share}."
+        if left_out or prior or len(known) < pairs:
+            text += f" {about_pairs}"
         return Judgement("no", "Do not believe this match: unrelated data match as well", text)
     check = "probably have structure in common" if p_value > CERTAIN else "have structure in common"
     text = f"The two spaces {check}: unrelated ones match as well in only {100 * p_value:.2g} % of cases. {about_pairs}"
@@ -244,7 +254,7 @@ class Assessment:
         left_out = int(self._matched.sum()) - pairs
         if self.support is not None:
             return judge_support(self.support, confidence, pairs, left_out)
-        return judge(self.p_value, confidence, pairs, left_out, self.prior_text, self.draws)
+        return judge(self.p_value, confidence, pairs, left_out, self.prior_text, self.draws, self.z or 0.0)
 
     def keeping(self, kept: NDArray[np.bool_]) -> Assessment:
         """The same about some of the pairs."""

@@ -18,7 +18,7 @@ from blindmatch.validation import IntArray
 
 EFFORT = 60  # swaps of a quick search, times the size: enough for the optimum of nearly all problems of 15 items
 MOST = 100  # items from which on the effort stays the same: an assessment of 300 items must end
-_LONGER = 1  # swaps of a search, times the square of the size: what 100 names in two language models need
+_SWAPS = 10_000  # of a search of up to MOST items: what 100 names in two language models need, and 25 of any kind
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ def search(problem: QAP, part: Part) -> tuple[IntArray, float] | None:
     None if the deadline cuts it short: with less effort the cost would be higher.
     """
     n = problem.n
-    swaps = max(_quick_swaps(n), _LONGER * n**2) if n <= MOST else _LONGER * MOST**3 // n
-    return run_until_deadline(problem, Tabu(iterations=max(swaps, 2 * n), streams=1), part)
+    return run_until_deadline(problem, Tabu(iterations=max(_SWAPS * MOST // max(n, MOST), 2 * n), streams=1), part)
 
 
 def quick_search(problem: QAP, part: Part) -> tuple[IntArray, float] | None:
