@@ -19,7 +19,7 @@ def hard_problem(n: int = 12, seed: int = 0) -> bm.QAP:
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """The tree of level 1 is handed out after its first node, and in many pieces."""
-    monkeypatch.setattr("blindmatch.solvers.branch_and_bound.worth_a_try", lambda problem, budget: False)
+    monkeypatch.setattr("blindmatch.solvers.branch_and_bound.worth_a_try", lambda *_: False)
     monkeypatch.setattr("blindmatch.solvers.branch_and_bound.ROOT_NODES", 1)
     monkeypatch.setattr(shared_tree, "_SHORTEST", 0.01)
     monkeypatch.setattr(shared_tree, "_SHARE", 0.0)
