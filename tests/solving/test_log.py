@@ -71,3 +71,10 @@ def test_the_caller_can_still_stop_a_logged_run():
     result = bm.solve(random_problem(0, 12), rng=0, log=stream, callback=lambda now: True)
     assert result.status == "interrupted"
     assert "interrupted: cost" in stream.getvalue()
+
+
+def test_a_match_has_a_log_too():
+    points, text = np.random.default_rng(0).normal(size=(9, 3)), io.StringIO()
+    result = bm.match(points, points[::-1], log=text, rng=0)
+    assert result.status == "optimal"
+    assert "QAP(n=9" in text.getvalue().splitlines()[0]

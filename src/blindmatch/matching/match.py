@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,11 +44,12 @@ class SolveOptions:
     start: ArrayLike | None = None
     limits: Limits = NO_LIMITS
     pool_size: int = 1
+    log: bool | TextIO = False
 
     @property
     def steering(self) -> dict[str, Any]:
         """The arguments of ``solve`` besides the problem, the solver, the clock and the starts."""
-        plain = {"rng": self.rng, "callback": self.callback, "threads": self.threads, "pool_size": self.pool_size}
+        plain = {name: getattr(self, name) for name in ("rng", "callback", "threads", "pool_size", "log")}
         return {**plain, **vars(self.limits)}
 
     @property
@@ -203,10 +204,10 @@ def match(
         With `min_confidence`: the share of right pairs that you expect in such matches, or other items whose partners
         are known, as in ``Result.assess``.
     task
-        Limits and the size of ``result.pool``, as in ``bm.solve``: `gap_limit`, `cost_limit`, `bound_limit`,
-        `node_limit`, `solution_limit`, `work_limit`, `pool_size`. And what to match, as in ``bm.Task``: `kernels`,
-        `weights`, `crossed`, `edge_weights`, `distortion`, `standardize`, `scale`, `metric`, `neighbors`, `missing`,
-        `known_pairs`, `known`, `forbidden_pairs`, `similarity`, `similarity_weight`, `unmatched_cost`,
+        Limits, the size of ``result.pool`` and a log, as in ``bm.solve``: `gap_limit`, `cost_limit`, `bound_limit`,
+        `node_limit`, `solution_limit`, `work_limit`, `pool_size`, `log`. And what to match, as in ``bm.Task``:
+        `kernels`, `weights`, `crossed`, `edge_weights`, `distortion`, `standardize`, `scale`, `metric`, `neighbors`,
+        `missing`, `known_pairs`, `known`, `forbidden_pairs`, `similarity`, `similarity_weight`, `unmatched_cost`,
         `max_unmatched`, `source_names`, `target_names`.
 
     Examples
@@ -224,9 +225,10 @@ def match(
     """
     limits = Limits(**{limit.name: task.pop(limit.name, None) for limit in fields(Limits)})
     pool_size = at_least(task.pop("pool_size", 1), 1, "pool_size")
+    log = task.pop("log", False)
     given = as_task(source, target, **task)
     least = None if min_confidence is None else as_share(min_confidence, "min_confidence")
-    options = SolveOptions(solver, time_limit, rng, callback, threads, start, limits, pool_size)
+    options = SolveOptions(solver, time_limit, rng, callback, threads, start, limits, pool_size, log)
     plan = AssessmentPlan(regret=False, prior=as_prior(prior, given))
     if prior is not None and least is None:
         raise ValueError(f"prior={shown(prior)} needs a min_confidence")
