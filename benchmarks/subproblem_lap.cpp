@@ -36,7 +36,7 @@ Problems make_problems(int n, float noise) {
 }
 
 BLINDMATCH_KERNEL bool solve_one(SubproblemLap& w, const std::uint16_t* previous) {
-    for (int k = 0; k < w.size; ++k) w.row_dual[k] = row_minimum(w.matrix.data() + area(k, w.stride), w.stride);
+    for (int k = 0; k < w.size; ++k) w.row_dual[k] = row_minimum(w.matrix.row(k), w.stride);
     if (!solve_subproblem(w, -1, -1, previous, 1e-7f)) return false;
     centre_duals(w, -1, 2);
     return true;
@@ -44,10 +44,10 @@ BLINDMATCH_KERNEL bool solve_one(SubproblemLap& w, const std::uint16_t* previous
 
 bool solve_as_sweeps(const Problems& problems, int n) {
     SubproblemLap w(n);
-    std::fill(w.matrix.begin(), w.matrix.end(), kPadding);
+    std::ranges::fill(w.matrix.values, kPadding);
     std::vector<std::uint16_t> previous(n, static_cast<std::uint16_t>(n));
     for (const auto& problem : problems) {
-        for (int k = 0; k < n; ++k) std::copy_n(&problem[area(k, n)], n, w.matrix.data() + area(k, w.stride));
+        for (int k = 0; k < n; ++k) std::copy_n(&problem[static_cast<std::size_t>(k) * n], n, w.matrix.row(k));
         if (!solve_one(w, previous.data())) return false;
         std::copy(w.column_of.begin(), w.column_of.end(), previous.begin());
     }

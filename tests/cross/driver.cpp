@@ -11,14 +11,15 @@ using namespace blindmatch;
 namespace {
 
 // Distances of random points in 16 dimensions: costs that are no whole numbers.
-std::vector<double> distances(int n, Random& random) {
-    std::vector<double> points(16 * n), matrix(n * n, 0.0);
+Grid<double, 2> distances(int n, Random& random) {
+    std::vector<double> points(16 * n);
+    Grid<double, 2> matrix({n, n});
     for (double& x : points) x = random.uniform() - 0.5;
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < n; ++k) {
             double sum = 0.0;
             for (int t = 0; t < 16; ++t) sum += std::pow(points[16 * i + t] - points[16 * k + t], 2);
-            matrix[i * n + k] = std::sqrt(sum);
+            matrix(i, k) = std::sqrt(sum);
         }
     }
     return matrix;
@@ -29,8 +30,8 @@ Problem metric_problem(int n, std::uint64_t seed) {
     Problem problem;
     problem.n = n;
     problem.factors = {{distances(n, random), distances(n, random)}};
-    for (double& x : problem.factors[0].target) x = -x;
-    problem.linear.assign(n * n, 0.0);
+    for (double& x : problem.factors[0].target.values) x = -x;
+    problem.linear = Grid<double, 2>({n, n});
     return problem;
 }
 

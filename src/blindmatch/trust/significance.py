@@ -237,8 +237,12 @@ class _Test:
         """What both real spaces may save because they are made in the same way, not because they correspond.
 
         Two sets of pairs, or of points on the same figure, match well whatever the items are. Such sets are more like
-        themselves than copies are, of whatever kind.
+        themselves than copies are, of whatever kind. Of many items, a match that is better than what each set has in
+        common with itself is not explained by that.
         """
+        alike = self.observed[0].agreement
+        if self.both and alike is not None and alike >= self.likeness:
+            return 0.0
         known = [[one.likeness for one in sample if math.isfinite(one.likeness)] for sample in samples]
         usual = max((float(np.mean(values)) for values in known if values), default=1.0)
         return self.observed[0].unit * max(0.0, self.likeness - usual)
