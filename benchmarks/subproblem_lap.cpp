@@ -22,10 +22,10 @@ using Problems = std::vector<std::vector<float>>;
 Problems make_problems(int n, float noise) {
     std::mt19937 generator(1);
     std::uniform_real_distribution<float> uniform(0, 1);
-    std::vector<double> base(area(n, n));
+    std::vector<double> base(Shape<2>(n, n).size());
     for (double& x : base) x = uniform(generator);
     Lap lap(n);
-    lap.solve(base.data(), n);
+    static_cast<void>(lap.solve(base.data(), n));
     Problems problems(200, std::vector<float>(base.size()));
     for (auto& problem : problems) {
         for (std::size_t at = 0; at < base.size(); ++at) {
@@ -56,7 +56,7 @@ bool solve_as_sweeps(const Problems& problems, int n) {
 
 bool solve_by_lap(const Problems& problems, int n) {
     Lap lap(n);
-    std::vector<double> costs(area(n, n));
+    std::vector<double> costs(Shape<2>(n, n).size());
     const int* previous = nullptr;
     for (const auto& problem : problems) {
         std::copy(problem.begin(), problem.end(), costs.begin());
