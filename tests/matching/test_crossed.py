@@ -85,6 +85,36 @@ def test_the_shares_of_pairs_are_no_more_than_the_crossed_term(seed, weight, dis
     assert np.abs(shares).max() > 0
 
 
+@pytest.mark.parametrize("distortion", ["gw", "inner-product"])
+def test_the_shares_are_no_more_than_the_crossed_term_where_products_underflow(distortion):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        there, back = rng.normal(size=(2, 2, 2)) * 10.0 ** -rng.integers(160, 163)
+        weight = float(rng.choice([1.0, 0.1, 3.0]))
+        crossed = [(there, back)]
+        task = bm.Task(
+            kernels=[(there, back)], crossed=crossed, weights=[weight], distortion=distortion, standardize=False
+        )
+        term, (a, b) = task.crossed[0], ([[Fraction(float(x)) for x in row] for row in side] for side in (there, back))
+        loss = (lambda x, y: (x - y) ** 2) if term.squared else (lambda x, y: -x * y)
+        for p in ([0, 1], [1, 0]):
+            exact = Fraction(weight) * sum(loss(a[i][p[k]], b[p[i]][k]) for i in range(2) for k in range(2))
+            assert sum(Fraction(float(term.shares()[i, p[i]])) for i in range(2)) <= exact
+
+
+def test_numbers_between_the_sides_that_overflow_are_named():
+    A, B, there, back, _ = halves(0, 26)
+    with pytest.raises(ValueError, match=r"crossed\[0\] holds numbers up to 1e\+160; expected up to 1e\+100"):
+        bm.match(kernels=(A, B), crossed=(np.full_like(there, 1e160), back), rng=0)
+
+
+def test_a_match_of_many_items_that_meets_its_bound_is_optimal(tmp_path):
+    A, B, there, back, _ = halves(3, 26)
+    result = bm.match(kernels=(A, B), crossed=(there, back), standardize=False, rng=0)
+    assert (result.status, result.cost) == ("optimal", 0.0)
+    assert bm.load(result.save(tmp_path / "m.npz")).status == "optimal"
+
+
 def test_the_bound_of_many_items_with_a_small_weight_is_below_the_cost_of_the_truth():
     A, B, there, back, truth = halves(0, 26, noise=0.2)
     layers = {"kernels": [(A, B)] * 2, "weights": [1.0, 0.01], "crossed": [(there, back)] * 2}

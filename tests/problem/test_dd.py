@@ -76,6 +76,15 @@ def same_costs(read, problem):
             assert read.objective(p) == pytest.approx(problem.objective(p), abs=1e-9 * (1 + problem.scale))
 
 
+def test_tiny_numbers_are_not_drowned_by_the_offset(tmp_path):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(2, 4, 4))
+    problem = bm.QAP(A + A.T, (B + B.T) * 1e-60)
+    again = bm.QAP.load(problem.save(tmp_path / "p.dd"))
+    for p in all_permutations(4):
+        assert again.objective(p) == pytest.approx(problem.objective(p), rel=1e-9, abs=1e-72)
+
+
 @pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "sum"])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_problem_is_read_as_it_was_written(kind, seed, tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 
 from blindmatch.machine import available_bytes, one_blas_thread
 from blindmatch.problem.layers import Crossed
+from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP, FactorPair, exchange_gains
 from blindmatch.problem.task import Task
 from blindmatch.proof.certificate import Certificate, Node
@@ -160,6 +161,8 @@ def _with_bound(task: Task, budget: Budget, first: IntArray, whole: bool, time_l
         status = found.status if found.status == "interrupted" else status
     elif not budget.interrupted and (left is None or projection_seconds(n) < _SPARE * left):
         certificate, (bound, name) = Certificate(n, (Node(spectral=True),)), cheap_bound(problem)
+    if bound is not None and cost - bound <= tolerance(problem, cost) and status != "interrupted":
+        status = "optimal"
     note = f"{n} items with relations between the sides: searched; a bound counts those of each pair alone"
     return Result(
         permutation=best,

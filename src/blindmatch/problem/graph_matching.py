@@ -67,7 +67,8 @@ def graph_matching(problem: QAP) -> GraphMatching:
     edge_costs = np.concatenate([costs for _, costs in blocks]) if blocks else np.empty(0)
     # Matching one more item adds at most its own cost and the worst edge to each other item.
     worst = n * max(0.0, float(edge_costs.max(initial=0.0)))
-    shift = float(form.linear.max(initial=0.0)) + worst + 1.0
+    size = max(float(np.abs(numbers).max(initial=0.0)) for numbers in (form.linear, edge_costs))
+    shift = float(form.linear.max(initial=0.0)) + worst + (size or 1.0)  # 1 would drown numbers that are far below it
     return GraphMatching(
         n, n, np.argwhere(allowed), form.linear[allowed] - shift, edges, edge_costs, form.constant + n * shift
     )

@@ -86,6 +86,7 @@ def one_each(distortion: Any, count: int) -> list[Any]:
 
 
 Weigh = Callable[[FloatArray], FloatArray]
+_MOST = 1e100  # so that no square overflows
 LARGEST = 24  # items up to which the term is written as n^2 products of matrices, which every solver takes
 
 
@@ -128,6 +129,9 @@ class Crossed:
             array = as_floats(matrix, f"crossed[{at}]")
             if array.shape != (n, n):
                 raise ValueError(f"crossed[{at}] has shape {array.shape}; expected {(n, n)}")
+            if np.abs(array).max() > _MOST:
+                most = f"{np.abs(array).max():.3g}"
+                raise ValueError(f"crossed[{at}] holds numbers up to {most}; expected up to {_MOST:g}")
             array = weigh(array)
             raw.append(array)
             spread = float(array.std()) if distortion.standardize else 1.0
@@ -145,7 +149,7 @@ class Crossed:
         mine, theirs = self.there[:, permutation], self.back[permutation]
         squares = [(mine, mine), (theirs, theirs)] if self.squared else []
         total = sum_of_products([*squares, ((-2.0 if self.squared else -1.0) * mine, theirs)], np.zeros(1))
-        return total if self.weight == 1 else float(np.nextafter(self.weight * total, np.inf))
+        return sum_of_products([(np.array([self.weight]), np.array([total]))], np.zeros(1))
 
     def swap_costs(self, match: IntArray) -> FloatArray:
         """(n, n) what exchanging the partners of two sources adds to the sum of the losses."""
@@ -158,16 +162,18 @@ class Crossed:
 
         Row i of `there` and row j of `back` differ least, and have the largest product, if both are sorted; so do
         column j of `there` and column i of `back`. The cost is the sum over the rows, and over the columns: half of
-        each counts. A sum of n products is wrong by less than n + 2 roundings of the squares, which are subtracted.
+        each counts. A sum of n products is wrong by less than n + 2 roundings of the squares, and by the smallest
+        number where a product underflows: both are subtracted.
         """
+        eps, tiny = np.finfo(float).eps, np.nextafter(0.0, 1.0)
         total = np.zeros_like(self.there)
         for one, other in ((self.there, self.back), (self.back.T, self.there.T)):
             A, B = np.sort(one, axis=1), np.sort(other, axis=1)
             squares = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)
-            error = 4 * (len(A) + 4) * np.finfo(float).eps * squares
+            error = 4 * (len(A) + 4) * (eps * squares + tiny)
             total += (np.maximum(squares - 2 * A @ B.T - error, 0.0) if self.squared else -A @ B.T - error) / 2
         total *= self.weight
-        return np.asarray(total - 1e-15 * np.abs(total))
+        return np.asarray(total - 1e-15 * np.abs(total) - 2 * tiny)
 
     def added_to(self, problem: QAP) -> QAP:
         """The problem with this term, as a sum of products: exact, with n^2 of them.

@@ -21,6 +21,7 @@ from blindmatch.geometry.metrics import Metric
 from blindmatch.geometry.views import Views, as_weights
 from blindmatch.problem.distortion import Distortion, Kernels, Layer, as_sides
 from blindmatch.problem.distortions import as_distortion
+from blindmatch.problem.exact_sums import sum_of_products
 from blindmatch.problem.hints import Hints
 from blindmatch.problem.known import Known
 from blindmatch.problem.layers import LARGEST as MOST_CROSSED
@@ -547,10 +548,8 @@ class Task:
         """The cost of a match of items and dummies, rounded up; also where there are too many for `problem`."""
         if not (self.crossed and self.too_large):
             return self.problem.objective(permutation)
-        total = self.halves.problem.objective(permutation)
-        for term in self.crossed:
-            total = float(np.nextafter(total + term.cost(permutation), np.inf))
-        return total
+        costs = [self.halves.problem.objective(permutation), *(term.cost(permutation) for term in self.crossed)]
+        return sum_of_products([], np.array(costs))
 
     def of_size(self, size: int) -> tuple[QAP, float]:
         """The problem of `size` items a side, and the least cost of any match that it leaves out."""
