@@ -1,6 +1,6 @@
 """How often the test for structure in common fires on unrelated spaces, and how long an assessment takes.
 
-python benchmarks/trust.py level [--trials 60] [--sizes 6 8 12 20]   the 5 % test on unrelated sets of 27 kinds
+python benchmarks/trust.py level [--trials 60] [--sizes 6 8 12 20]   the 5 % test on unrelated sets of 29 kinds
 python benchmarks/trust.py power FOLDER [--trials 60] [--sizes 10 20] the same test on names in two language models
 python benchmarks/trust.py time [--sizes 10 30 100 300]                CPU time of an assessment
 
@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import blindmatch as bm
+from blindmatch.trust import significance
 from blindmatch.trust.null import rotated
 from blindmatch.trust.search import Part, search
-from blindmatch.trust.significance import significance
 
 
 def circle(n, d, rng):
@@ -38,6 +38,12 @@ def grid(n, d, rng):
 def outlier(n, d, rng):
     points = rng.standard_normal((n, d))
     points[0] *= 10
+    return points
+
+
+def two_outliers(n, d, rng):
+    points = rng.standard_normal((n, d))
+    points[:2] *= 10
     return points
 
 
@@ -90,7 +96,9 @@ KINDS = {
     "counts": lambda n, d, rng: rng.poisson(1.5, (n, d + 2)).astype(float),
     "ranks": lambda n, d, rng: np.array([rng.permutation(n) for _ in range(d)], float).T,
     "simplex": lambda n, d, rng: rng.dirichlet(np.full(d + 1, 0.3), n),
+    "positive sphere": lambda n, d, rng: np.abs(sphere(n, d, rng)),
     "outlier": outlier,
+    "two outliers": two_outliers,
     "scales": lambda n, d, rng: rng.standard_normal((n, d)) * np.exp(1.5 * rng.standard_normal((n, 1))),
     "exp": lambda n, d, rng: np.exp(2 * rng.standard_normal((n, d))),
     "t": lambda n, d, rng: rng.standard_t(3, (n, d)),
@@ -121,7 +129,7 @@ def language(folder, data, model):
 
 def tested(task, options, rng):
     """The test of a task, on one thread."""
-    return significance(task, rotated(task.points[1], rng), options.draws, Part(rng))
+    return significance.significance(task, rotated(task.points[1], rng), options.draws, Part(rng))
 
 
 def power(options):
@@ -151,7 +159,7 @@ def level(options):
     print(
         f"| unrelated sets | {' | '.join(f'n = {n}' for n in options.sizes)} |\n| --- |{' ---: |' * len(options.sizes)}"
     )
-    start = time.process_time()
+    start, significance.ENOUGH = time.process_time(), options.hits
     for name in options.only or KINDS:
         shares = []
         for n in options.sizes:
@@ -165,7 +173,8 @@ def level(options):
                 fires += found is not None and found.p_value <= 0.05 + 1e-12
             shares.append(f"{100 * fires / known:.0f} %" if known else "none")
         print(f"| {name} | {' | '.join(shares)} |", flush=True)
-    print(f"{options.trials} sets of each size, at most {options.draws} draws, {time.process_time() - start:.0f} CPU s")
+    ended = f"at most {options.draws} draws or {options.hits} hits"
+    print(f"{options.trials} sets of each size, {ended}, {time.process_time() - start:.0f} CPU s")
 
 
 def duration(options):
@@ -189,6 +198,7 @@ def main():
     one.add_argument("--sizes", type=int, nargs="+", default=[6, 8, 12, 20])
     one.add_argument("--draws", type=int, default=39)
     one.add_argument("--seed", type=int, default=2026, help="the null was chosen with other numbers")
+    one.add_argument("--hits", type=int, default=significance.ENOUGH, help="the draws end when so many match as well")
     one.add_argument("--only", nargs="+", choices=KINDS)
     one.set_defaults(run=level)
     able = commands.add_parser("power")

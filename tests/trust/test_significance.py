@@ -5,25 +5,33 @@ import time
 import numpy as np
 import pytest
 from sampled import sampled
-from scipy.spatial.distance import pdist
+from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
+from scipy.spatial.distance import pdist, squareform
 from strategies import embeddings, rng_of
 
 import blindmatch as bm
 from blindmatch.trust.null import (
-    Null,
-    _copies,
-    _members,
+    _rewired,
     _with_outliers,
-    clusters,
     from_background,
     has_outliers,
     has_values,
     on_sphere,
     rotated,
 )
+from blindmatch.trust.rotation import Null, _members, clusters, copies
 from blindmatch.trust.search import Part, search
 from blindmatch.trust.significance import ENOUGH, Measured, Significance, _Test, own_likeness, significance
 from blindmatch.trust.stability import redraw_dimensions, stability
+
+
+def random_tree(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Squared distances are the lengths of paths in a random tree whose edges are 1 or 4 long."""
+    points = np.zeros((n, n))
+    for i in range(1, n):
+        points[i] = points[rng.integers(i)]
+        points[i, i] = rng.integers(1, 3)
+    return points
 
 
 def task_of(X: np.ndarray, Y: np.ndarray) -> bm.Task:
@@ -195,7 +203,7 @@ def test_outliers_are_seen_and_kept() -> None:
     rng = rng_of(3)
     points = rng.standard_normal((12, 20)) * np.array([1.0] * 10 + [2.0, 6.0])[:, None]
     points = points[:, :10]
-    plain = _copies(points, np.zeros(12, dtype=np.intp))
+    plain = copies(points, np.zeros(12, dtype=np.intp))
     assert has_outliers(points, plain, rng)
     copy, regular = _with_outliers(points, plain)(rng), rotated(points[:10], rng)[0](rng)
     lengths = [np.sort(np.linalg.norm(side - side.mean(axis=0), axis=1)) for side in (points, copy, regular)]
@@ -305,3 +313,31 @@ def test_of_many_items_it_counts_what_is_left_of_a_match() -> None:
     match, _ = search(task_of(X, Y).problem, Part(rng_of(3)))
     own = stability(task_of(X, Y), match, (redraw_dimensions(X), redraw_dimensions(Y)), 6, Part(rng_of(0)))
     assert own.mean() > found.steadiness + 0.1
+
+
+def test_copies_of_a_tree_are_trees_with_the_same_degrees_and_edges() -> None:
+    rng = np.random.default_rng(0)
+
+    def edges(points: np.ndarray) -> tuple[list[int], list[float]]:
+        squares = squareform(pdist(points, "sqeuclidean"))
+        found = minimum_spanning_tree(squares)
+        np.testing.assert_allclose(shortest_path(found, directed=False), squares, atol=1e-9)
+        found = found.tocoo()
+        return sorted(np.bincount(np.concatenate([found.row, found.col]))), sorted(found.data.round(9))
+
+    for n in (4, 5, 12, 30):
+        tree = random_tree(n, rng)
+        draw = _rewired(tree @ np.linalg.qr(rng.standard_normal((n, n)))[0])
+        assert draw is not None
+        assert edges(draw(rng)) == edges(tree)
+        assert _rewired(rng.standard_normal((n, n))) is None
+
+
+def test_two_trees_that_have_nothing_in_common_do_not_fool_the_test() -> None:
+    fires = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        task = task_of(random_tree(20, rng), random_tree(20, rng))
+        found = significance(task, rotated(task.points[1], rng), 39, Part(rng))
+        fires += found is not None and found.p_value <= 0.05
+    assert fires <= 1  # without copies that are trees about half of such tests

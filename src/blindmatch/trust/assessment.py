@@ -18,9 +18,10 @@ from blindmatch.trust import regret as regrets
 from blindmatch.trust.alternatives import Alternatives, find_alternatives, interchangeable
 from blindmatch.trust.confidence import features, probability
 from blindmatch.trust.large import assess_large
-from blindmatch.trust.null import Null, from_background, rotated
+from blindmatch.trust.null import from_background, rotated
 from blindmatch.trust.prior import KnownPairs, Prior, as_prior, count_hidden, refuse_prior
 from blindmatch.trust.report import Assessment
+from blindmatch.trust.rotation import Null
 from blindmatch.trust.search import Part
 from blindmatch.trust.significance import Significance, fisher, significance
 from blindmatch.trust.stability import Redraw, predicted, redraw_dimensions, redraw_samples, stability

@@ -12,7 +12,7 @@ from scipy.special import ndtri, stdtr
 from blindmatch.geometry.correlation import agreement, centred_agreement
 from blindmatch.problem.qap import QAP
 from blindmatch.problem.task import Task
-from blindmatch.trust.null import Null
+from blindmatch.trust.rotation import Null
 from blindmatch.trust.search import MOST, Part, search
 from blindmatch.trust.stability import predicted, redraw_dimensions, stability
 from blindmatch.validation import FloatArray

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist, pdist
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.problem.task import Task
 from blindmatch.solvers.two_opt import improve
-from blindmatch.trust.null import compact
+from blindmatch.trust.rotation import compact
 from blindmatch.trust.search import Part
 from blindmatch.validation import FloatArray, IntArray, as_floats
 
