@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from blindmatch.alignment import assign
-from blindmatch.alignment.assign import Candidates, in_haste, links, mutual_partners, one_to_one
+from blindmatch.alignment.assign import Candidates, in_haste, mutual_partners, one_to_one
 from blindmatch.alignment.crew import Crew, Stopped
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import adjusted_similarity, mutual
@@ -112,7 +112,7 @@ def test_a_match_in_haste_uses_everything_once(sizes: tuple[int, int], monkeypat
 def test_mutual_partners_are_each_others_best() -> None:
     a, b = copies(200, 0.3)
     b = b[:150]  # the last 50 rows have no partner
-    found = mutual_partners(links(a, b, Crew(), 10))
+    found = mutual_partners(Candidates(10).links(a, b, Crew()))
     similarity = adjusted_similarity(a, b)
     rows, columns = mutual(similarity)
     np.testing.assert_array_equal(np.flatnonzero(found >= 0), rows)

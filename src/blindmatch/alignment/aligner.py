@@ -156,7 +156,7 @@ class BlindAligner(NamedOutput, BaseEstimator):
         """
         source, target = as_points(X, "X"), as_points(Y, "Y")
         given = None if known is None else Known.of(known, (source.shape[1], target.shape[1])).given
-        plan, metrics = self._plan(len(source), len(target)), as_coordinates(self.metric)
+        plan, metrics = self._plan((len(source), len(target)), callback), as_coordinates(self.metric)
         scalings = None
         if self.scale == "none":
             parts: list[tuple[str, FloatArray, None]] = []
@@ -170,17 +170,16 @@ class BlindAligner(NamedOutput, BaseEstimator):
             scalings = _for_views(first, X, raw[0], "X"), _for_views(second, Y, raw[1], "Y")
             source, target = scalings[0].transform(raw[0]), scalings[1].transform(raw[1])
         source, target = embedded(source, metrics[0], "X"), embedded(target, metrics[1], "Y")
-        report = callback or (lambda step, done, total: None)
         with threadpool_limits(plan.threads):
             if given is not None and len(given[0]) >= FEWEST:
                 axes = max(axes_above_noise(side) for side in (source, target))
             else:
                 axes = min(len(source), len(target)) // _POINTS
             wanted = self.n_components or min(_COMPONENTS, max(_LEAST, axes))
-            frames = fit_frames(source, target, wanted, report)
+            frames = fit_frames(source, target, wanted, plan.report)
             a, b = frames[0].directions(source), frames[1].directions(target)
             pairs = None if given is None else _anchors(given, frames, scalings, metrics)
-            found = search(a, b, plan, as_generator(self.random_state), report, pairs)
+            found = search(a, b, plan, pairs)
         self.alignment_ = SpaceMap(*frames, found.rotation, scalings, metrics)
         self.candidates_, self.best_, self.interrupted_ = found.candidates, found.best, found.interrupted
         self.limited_ = found.limited
@@ -225,13 +224,9 @@ class BlindAligner(NamedOutput, BaseEstimator):
         """
         check_is_fitted(self, "alignment_")
         queries = self.alignment_.directions(self._points(X, "X", 0))
-        if candidates is not None:
-            among = self._points(candidates, "candidates", 1)
-            pool = self.alignment_.target.directions(self.alignment_.prepared(among, 1, "candidates"))
-        elif self.target_directions_ is None:
+        pool = self.target_directions_ if candidates is None else self._targets(candidates, "candidates")
+        if pool is None:
             raise ValueError("candidates=None: a loaded map has no targets; pass candidates")
-        else:
-            pool = self.target_directions_
         if at_least(n_neighbors, 1, "n_neighbors") > len(pool):
             raise ValueError(f"n_neighbors={n_neighbors}; there are {len(pool)} candidates")
         cosines, indices = nearest(queries, pool, n_neighbors)
@@ -241,9 +236,7 @@ class BlindAligner(NamedOutput, BaseEstimator):
         """(n, m) cosines between points of X's space and of Y's space, in the common space."""
         check_is_fitted(self, "alignment_")
         ours = self.alignment_.directions(self._points(X, "X", 0))
-        points = self._points(Y, "Y", 1)
-        theirs = self.alignment_.target.directions(self.alignment_.prepared(points, 1))
-        return np.asarray(ours @ theirs.T, dtype=np.float64)
+        return np.asarray(ours @ self._targets(Y, "Y").T, dtype=np.float64)
 
     def score(self, X: ArrayLike | Views, Y: ArrayLike | Views, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
         """How well the map finds the partners of new points: row i of X belongs to row i of Y.
@@ -291,7 +284,12 @@ class BlindAligner(NamedOutput, BaseEstimator):
             raise ValueError(f"{name} has views of {values.widths} columns; the aligner was fitted with {widths}")
         return as_points(values, name, len(frame.mean))
 
-    def _plan(self, *sizes: int) -> Plan:
+    def _targets(self, values: ArrayLike | Views, name: str) -> Points:
+        """Directions of points of Y's space."""
+        points = self.alignment_.prepared(self._points(values, name, 1), 1, name)
+        return self.alignment_.target.directions(points)
+
+    def _plan(self, sizes: tuple[int, int], callback: Step | None) -> Plan:
         """Check the options."""
         if self.n_components is not None:
             at_least(self.n_components, 2, "n_components")
@@ -309,6 +307,8 @@ class BlindAligner(NamedOutput, BaseEstimator):
             at_least(self.n_iterations, 1, "n_iterations"),
             at_least(self.sample_size, 10, "sample_size"),
             as_threads(self.n_jobs),
+            as_generator(self.random_state),
+            callback or (lambda step, done, total: None),
         )
 
 

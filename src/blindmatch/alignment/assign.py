@@ -68,11 +68,6 @@ class Candidates:
         )
 
 
-def links(a: Points, b: Points, crew: Crew, near: int = _NEAR) -> Links:
-    """The nearest few of each item on the other side, both ways, with their CSLS."""
-    return Candidates(near).links(a, b, crew)
-
-
 def mutual_partners(found: Links) -> IntArray:
     """The column of each row where both are each other's best, -1 for the other rows."""
     n, m = len(found.of_a), len(found.of_b)

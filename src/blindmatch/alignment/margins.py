@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blindmatch.alignment.assign import Links, links
+from blindmatch.alignment.assign import Candidates, Links
 from blindmatch.alignment.crew import Crew
 from blindmatch.alignment.frame import Points
 from blindmatch.alignment.neighbours import adjusted_nearest
@@ -65,8 +65,8 @@ def held_out_margins(
         turned[mine] = source[mine] @ procrustes(source[others], target[partners[others]])
     alone = np.setdiff1d(np.arange(len(source)), rows)
     turned[alone] = source[alone] @ procrustes(source[rows], target[partners[rows]])
-    found = links(unit(turned), target, crew, min(_RIVALS, len(source), len(target)))
-    return _margins(found, unit(turned), target, partners)
+    a = unit(turned)
+    return _margins(Candidates(_RIVALS).links(a, target, crew), a, target, partners)
 
 
 def _margins(found: Links, a: Points, b: Points, partners: IntArray) -> Margins:

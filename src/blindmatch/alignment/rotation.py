@@ -134,10 +134,6 @@ class Pairs:
     source: IntArray
     target: IntArray
 
-    def joined(self, others: Pairs) -> Pairs:
-        """These pairs and the others in one list."""
-        return Pairs(np.concatenate([self.source, others.source]), np.concatenate([self.target, others.target]))
-
 
 NO_PAIRS = Pairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
 
@@ -187,8 +183,8 @@ def learn(
         crew.check()
         if number and number % _PER_STAGE == 0 and axes < full:
             axes, since, best = min(2 * axes, full), 0, None
-        known = pairs.joined(anchors)
-        products = inner_products(source[known.source, :axes], target[known.target, :axes])
+        rows = np.concatenate([pairs.source, anchors.source])
+        products = inner_products(source[rows, :axes], target[np.concatenate([pairs.target, anchors.target]), :axes])
         left, right, rotation = weighted_fit(products, weight=0.5)
         rows = rng.permutation(len(source))[: min(schedule.sample, 1 + _CELLS // len(target))]
         mapped = unit(source[rows, :axes] @ left), unit(target[:, :axes] @ right)

@@ -74,7 +74,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Plan:
-    """The effort of the search: the arguments of ``bm.BlindAligner``."""
+    """The effort of the search: the arguments of ``bm.BlindAligner``; its random numbers, and whom it tells."""
 
     clusters: int
     clusterings: int
@@ -84,6 +84,8 @@ class Plan:
     iterations: int
     sample_size: int
     threads: int | None
+    rng: np.random.Generator
+    report: Step
     began: float = field(default_factory=time.perf_counter)
     ending: Ending = field(default_factory=Ending)
 
@@ -120,14 +122,7 @@ class Found:
     limited: bool = False
 
 
-def search(
-    source: Points,
-    target: Points,
-    plan: Plan,
-    rng: np.random.Generator,
-    report: Step,
-    anchors: Anchors | None = None,
-) -> Found:
+def search(source: Points, target: Points, plan: Plan, anchors: Anchors | None = None) -> Found:
     """Find the rotation that maps the source directions onto the target directions, and anchors near their partners.
 
     The candidates share out the anchors, so that they lead to the same map only if the data say so too. With few
@@ -136,9 +131,9 @@ def search(
 
     After the first candidate, Ctrl-C and the time limit end the search with the best rotation so far.
     """
-    sides = source, target
+    sides, rng = (source, target), plan.rng
     (unseen_source, source), (unseen_target, target) = (_split(side, rng) for side in sides)
-    starts = _starts(source, target, plan, rng, report, anchors)
+    starts = _starts(source, target, plan, anchors)
     guides = anchors if anchors is not None and len(anchors[0]) >= FEWEST else None
     chosen = starts[: plan.candidates]
     grown: list[tuple[Result, Points]] = []
@@ -147,29 +142,22 @@ def search(
             if grown and plan.over(_GROWING):
                 break
             share = _shared(start, anchors, number, len(chosen))
-            grown.append(_grow(*share, (source, target), plan, (number, len(chosen)), rng, report))
+            grown.append(_grow(*share, (source, target), plan, (number, len(chosen))))
     carried = [unseen_source @ rotation for _, rotation in grown]
     overlaps = [overlap(points, unseen_target) for points in carried]
     best = int(np.argmax(overlaps))
     rotation = grown[best][1]
-    schedule = _report_each([source.shape[1]] * plan.iterations, "refining the best", (0, 1), report)
+    schedule = _report_each([source.shape[1]] * plan.iterations, "refining the best", (0, 1), plan)
     schedule = takewhile(lambda _: not plan.over(_REFINING), schedule)
     if not interrupted:
         with keep_what_is_done() as interrupted:
             if guides is not None:
-                rotation = _guided(sides, starts, guides, schedule, plan, rng)
+                rotation = _guided(sides, starts, guides, schedule, plan)
             else:
                 # At most half of a small set: rounds that use the same points repeatedly keep their mistakes.
                 size = min(plan.sample_size, max(len(source), len(target)) // 2 + 1)
-                rotation = refine(
-                    (source, target),
-                    rotation,
-                    schedule=schedule,
-                    size=size,
-                    rng=rng,
-                    memory=_MEMORY,
-                    anchors=anchors,
-                )
+                improved = partial(refine, size=size, rng=rng, memory=_MEMORY, anchors=anchors)
+                rotation = improved((source, target), rotation, schedule=schedule)
     partners = [nearest(points, unseen_target, 1)[1] for points in carried]
     kept = partners[best] if guides is None else nearest(unseen_source @ rotation, unseen_target, 1)[1]
     likenesses = [float((mine == kept).mean()) for mine in partners]
@@ -186,7 +174,7 @@ def search(
             math.nan if unseen is seen else overlap(unseen, sample(seen, len(unseen), rng)) / 2
             for unseen, seen in ((unseen_source, source), (unseen_target, target))
         ),
-        chance=math.nan if interrupted else _by_chance((unseen_source, source), (unseen_target, target), plan, rng),
+        chance=math.nan if interrupted else _by_chance((unseen_source, source), (unseen_target, target), plan),
         support=sum(likeness > _ALIKE for likeness in likenesses) - (guides is None),  # do not count the one kept
         interrupted=bool(interrupted),
         limited=plan.ending.why == "time_limit",
@@ -203,12 +191,7 @@ def _shared(start: CoarseStart, anchors: Anchors | None, number: int, total: int
 
 
 def _guided(
-    sides: tuple[Points, Points],
-    starts: Sequence[CoarseStart],
-    anchors: Anchors,
-    schedule: Iterator[int],
-    plan: Plan,
-    rng: np.random.Generator,
+    sides: tuple[Points, Points], starts: Sequence[CoarseStart], anchors: Anchors, schedule: Iterator[int], plan: Plan
 ) -> Points:
     """The rotation that grows from the mean of all matches of centres and the anchors, then by assignment."""
     axes = starts[0].source_centres.shape[1]
@@ -219,7 +202,7 @@ def _guided(
         products += inner_products(start.source_centres, matched) / (len(starts) * len(matched))
     rounds = _growing(axes, sides[0].shape[1], plan.iterations)
     size = min(plan.sample_size, _QUICK)
-    improved = partial(refine, sides, size=size, rng=rng, memory=_memory(*sides), anchors=anchors)
+    improved = partial(refine, sides, size=size, rng=plan.rng, memory=_memory(*sides), anchors=anchors)
     rough = weighted_fit(products, weight=0.0)[2]
     grown = improved(rough, schedule=_in_time(iter(rounds), rounds[-1], plan), weight=0.5)
     return improved(grown, schedule=schedule, one_to_one=True)
@@ -230,16 +213,14 @@ def _memory(source: Points, target: Points) -> float:
     return _MEMORY if min(len(source), len(target)) >= 4 * _QUICK else 0.0
 
 
-def _by_chance(
-    sources: tuple[Points, Points], targets: tuple[Points, Points], plan: Plan, rng: np.random.Generator
-) -> float:
+def _by_chance(sources: tuple[Points, Points], targets: tuple[Points, Points], plan: Plan) -> float:
     """The overlap of unseen points with an unrelated cloud, after as many rounds.
 
     It is nan if no points were held out, or if there is no time for all rounds: after fewer, it would be too low.
 
     The cloud has the values of the target along each axis, but each axis is shuffled by itself: its shape is gone.
     """
-    (unseen, source), (held, target) = sources, targets
+    (unseen, source), (held, target), rng = sources, targets, plan.rng
     if unseen is source or held is target or plan.over(_REFINING):
         return math.nan
     cloud = unit(rng.permuted(np.vstack([held, target]), axis=0))
@@ -255,14 +236,11 @@ def _grow(
     sides: tuple[Points, Points],
     plan: Plan,
     turn: tuple[int, int],
-    rng: np.random.Generator,
-    report: Step,
 ) -> tuple[Result, Points]:
     """The match of the centres of a start, and the rotation refined from it."""
-    source = sides[0]
-    rounds = _growing(len(start.source_centres[0]), source.shape[1], plan.iterations)
-    schedule = _in_time(_report_each(rounds, "refining candidates", turn, report), rounds[-1], plan)
-    report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
+    rounds, rng = _growing(len(start.source_centres[0]), sides[0].shape[1], plan.iterations), plan.rng
+    schedule = _in_time(_report_each(rounds, "refining candidates", turn, plan), rounds[-1], plan)
+    plan.report("refining candidates", turn[0] * len(rounds), turn[1] * len(rounds))  # the match takes a while too
     seed = int(rng.integers(2**31))
     limit = min(_PROOF, max(plan.left(_GROWING) / 2, 1e-3))
     result = match_centres(start, plan.solver, time_limit=limit, rng=seed, threads=plan.threads)
@@ -277,31 +255,28 @@ def _grow(
     return result, found
 
 
-def _starts(
-    source: Points, target: Points, plan: Plan, rng: np.random.Generator, report: Step, anchors: Anchors | None
-) -> list[CoarseStart]:
+def _starts(source: Points, target: Points, plan: Plan, anchors: Anchors | None) -> list[CoarseStart]:
     """The cheapest matches of centres among all pairs of clusterings."""
     leading = min(_COARSE, source.shape[1])
     known = None
     if anchors is not None:
         first, second = (unit(side[:_SOME_ANCHORS, :leading]).astype(np.float64) for side in anchors)
-        known = Task(
-            first, second, known=(first, second)
-        ).known  # its weight is chosen once, for all matches of centres
+        # Its weight is chosen once, for all matches of centres.
+        known = Task(first, second, known=(first, second)).known
     sides: list[list[FloatArray]] = []
     for points in (unit(source[:, :leading]), unit(target[:, :leading])):
         share = _CLUSTERING * (len(sides) + 1) / 2
         found: list[FloatArray] = []
-        for _ in _report_each(range(plan.clusterings), "clustering", (len(sides), 2), report):
+        for _ in _report_each(range(plan.clusterings), "clustering", (len(sides), 2), plan):
             if found and plan.over(share):
                 break
-            found += clusterings(points, plan.clusters, 1, rng)
+            found += clusterings(points, plan.clusters, 1, plan.rng)
         sides.append(found)
     starts, total = [], len(sides[0]) * (len(sides[1]) if known is None or known.count < FEWEST else 1)
-    report("matching centres", 0, total)
-    for start in screen(sides[0], sides[1], rng, known):
+    plan.report("matching centres", 0, total)
+    for start in screen(sides[0], sides[1], plan.rng, known):
         starts.append(start)
-        report("matching centres", len(starts), total)
+        plan.report("matching centres", len(starts), total)
         if len(starts) < total and plan.over(_SCREENING):
             break
     return sorted(starts, key=lambda start: start.cost)
@@ -316,11 +291,11 @@ def _in_time(rounds: Iterator[int], all_axes: int, plan: Plan) -> Iterator[int]:
         yield all_axes
 
 
-def _report_each(parts: Sequence[int], step: str, turn: tuple[int, int], report: Step) -> Iterator[int]:
+def _report_each(parts: Sequence[int], step: str, turn: tuple[int, int], plan: Plan) -> Iterator[int]:
     """Yield the parts of a step and report each; a step has several turns with equally many parts."""
     before, turns = turn
     for done, part in enumerate(parts):
-        report(step, before * len(parts) + done, turns * len(parts))
+        plan.report(step, before * len(parts) + done, turns * len(parts))
         yield part
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from blindmatch.alignment.assign import Candidates, links, mutual_partners
+from blindmatch.alignment.assign import Candidates, mutual_partners
 from blindmatch.alignment.coordinates import Coordinates, coordinates, kernel_coordinates
 from blindmatch.alignment.crew import Crew, Ending, Stopped
 from blindmatch.alignment.frame import Points
@@ -112,7 +112,7 @@ class Matches:
     def mutual(self, partners: IntArray, crew: Crew) -> IntArray:
         """After the rotation that fits a match, the pairs that are each other's best by CSLS; -1 for other sources."""
         a, b = self._turned(partners)
-        found = mutual_partners(links(a, b, crew, min(NEIGHBOURHOOD, len(a), len(b))))
+        found = mutual_partners(Candidates(NEIGHBOURHOOD).links(a, b, crew))
         rows, columns = self.given.barred.T
         found[rows[found[rows] == columns]] = -1
         found[np.isin(found, self.given.anchors.target)] = -1

@@ -118,13 +118,7 @@ def _solve(task: Task, options: SolveOptions, begin: float) -> Result:
         problem = problem.with_sources(task.sizes[0])  # matches that differ in dummies alone are the same
     left = None if limit is None else max(limit - (time.perf_counter() - begin), 1e-3)
     if options.automatic and min(task.sizes) >= FEWEST:
-        return solve_from_coordinates(
-            problem,
-            task,
-            time_limit=left,
-            start=own,
-            **options.steering,
-        )
+        return solve_from_coordinates(problem, task, time_limit=left, start=own, **options.steering)
     full = None if own is None else with_dummies(own, task.sizes[1], problem.n)  # None: it needs more dummies
     return solve(problem, options.solver, time_limit=left, start=full, **options.steering)
 

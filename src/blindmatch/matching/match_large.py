@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from blindmatch.alignment.crew import Crew, Ending
-from blindmatch.alignment.pairing import Given
 from blindmatch.machine import one_blas_thread
 from blindmatch.matching.coordinate_matches import Matches, Spaces, given_pairs, matches, points_or_relations, settle
 from blindmatch.matching.large_costs import (
@@ -27,7 +26,7 @@ from blindmatch.problem.task import QUADRATIC, UNEQUAL, Task
 from blindmatch.solvers.base import Budget, Callback
 from blindmatch.solvers.progress import Status
 from blindmatch.solving.result import Result, attach_result
-from blindmatch.validation import FloatArray, IntArray
+from blindmatch.validation import IntArray
 
 _PAIR_SECONDS = 4e-7  # for each pair of items, to build the assignment problem and hand it to a solver
 _BUILDING = 0.2  # largest share of the time limit to build the assignment problem
@@ -61,15 +60,16 @@ def match_large(
         raise ValueError(f"kernels has layers of {max(hints.sizes)} items; expected up to {UNEQUAL}")
     refuse(distortion, hints.sizes)
     run = Run(time_limit, threads, callback)
-    given = given_pairs(hints)
     run.step("principal axes", 0.0)
     with one_blas_thread():
         spaces = Spaces.of(sides, distortion, precomputed)
-    found = matches(spaces, given, rng=rng, threads=threads, remaining=lambda: run.left(_MATCHING), step=run.step)
+    found = matches(
+        spaces, given_pairs(hints), rng=rng, threads=threads, remaining=lambda: run.left(_MATCHING), step=run.step
+    )
     run.interrupted |= found.found.ended == "interrupted"
     relations = [KernelSide(side) if precomputed else PointSide(distortion.prepared(side)) for side in sides]
-    judge = Judge(distortion, (relations[0], relations[1]), hints, given, rng, found.threads)
-    partners, cost, notes = judge.best(found, run)
+    judge = Judge(distortion, (relations[0], relations[1]), hints, found, run, int(rng.integers(2**63)))
+    partners, cost, notes = judge.best()
     status: Status = "interrupted" if run.interrupted else found.found.ended or "heuristic"
     result = Result(
         permutation=partners,
@@ -81,17 +81,14 @@ def match_large(
         trace=tuple(run.trace),
     )
     result = found.judge(result, partners, lambda: run.left(_ENDING))
-    result = replace(result, seconds=run.seconds, notes=(*notes, _words(found, result)))
+    count = "1 start" if found.found.starts == 1 else f"{found.found.starts} starts"
+    words = f"matched by coordinates, without a bound; support {result.support} of {count}"
+    words += "" if result.support else ": do not believe this match"
+    result = replace(result, seconds=run.seconds, notes=(*notes, words))
     if run.error is not None:
         attach_result(run.error, result)
         raise run.error
     return result
-
-
-def _words(found: Matches, result: Result) -> str:
-    starts = f"{found.found.starts} starts" if found.found.starts != 1 else "1 start"
-    believed = "" if result.support else ": do not believe this match"
-    return f"matched by coordinates, without a bound; support {result.support} of {starts}{believed}"
 
 
 class Run(Budget):
@@ -109,58 +106,50 @@ class Run(Budget):
         self.interrupted |= self.reached is not None  # by the callback: there are no other limits here
 
 
+@dataclass(frozen=True, eq=False)
 class Judge:
     """Costs of large matches, with the price of what stays unmatched."""
 
-    def __init__(
-        self,
-        distortion: Distortion,
-        sides: tuple[Side, Side],
-        hints: Hints,
-        given: Given,
-        rng: np.random.Generator,
-        threads: int,
-    ) -> None:
-        self._distortion, self._sides, self._hints, self._given = distortion, sides, hints, given
-        self._seed, self._threads = int(rng.integers(2**63)), threads
+    distortion: Distortion
+    sides: tuple[Side, Side]
+    hints: Hints
+    found: Matches
+    run: Run
+    seed: int
 
-    def best(self, found: Matches, run: Run) -> tuple[IntArray, Estimate, list[str]]:
+    def best(self) -> tuple[IntArray, Estimate, list[str]]:
         """The cheapest match, its cost, and what is to be said about it."""
         with one_blas_thread():
-            if max(self._hints.sizes) <= EXACT:
+            if max(self.hints.sizes) <= EXACT:
                 ending, best = Ending(), None
                 with ending.record():
-                    best = self._cheapest(found, run, exact=True)
-                run.interrupted |= ending.why == "interrupted"
+                    best = self._cheapest(exact=True)
+                self.run.interrupted |= ending.why == "interrupted"
                 if best is not None:
                     return best
-            return self._cheapest(found, run, exact=False)
+            return self._cheapest(exact=False)
 
-    def _cheapest(self, found: Matches, run: Run, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:
+    def _cheapest(self, *, exact: bool) -> tuple[IntArray, Estimate, list[str]]:
+        run, every = self.run, self.found.all
         # A result needs a cost: an estimate is not cut short, it looks at fewer pairs.
-        crew = Crew(self._threads, lambda: run.left(_SUMMING) if exact else math.inf)
-        candidates = found.all if exact else found.all[: 1 if run.interrupted else 2]
+        crew = Crew(self.found.threads, lambda: run.left(_SUMMING) if exact else math.inf)
+        candidates = every if exact else every[: 1 if run.interrupted else 2]
         seconds = max(run.left(_ENDING), 0.0) / (2 + len(candidates))  # two scales, and each candidate
-        drawn = np.random.default_rng(self._seed)
-        relations = Relations(self._distortion, *self._sides, crew=crew, rng=drawn, exact=exact, seconds=seconds)
+        drawn = np.random.default_rng(self.seed)
+        relations = Relations(self.distortion, *self.sides, crew=crew, rng=drawn, exact=exact, seconds=seconds)
         judged: list[tuple[IntArray, Estimate]] = []
         for number, partners in enumerate(candidates):
             run.step("cost", number / len(candidates))
-            if self._hints.unmatched_cost is not None:
+            if self.hints.unmatched_cost is not None:
                 hasty = not exact and run.left(_SUMMING) <= 0
-                partners = self._prune(relations, partners, found, crew, hasty=hasty)
+                partners = self._prune(relations, partners, crew, hasty=hasty)
             judged.append((partners, self._with_price(relations.cost(partners), partners)))
             run.cost = min(cost.value for _, cost in judged)
         partners, cost = min(judged, key=lambda entry: entry[1].value)
-        if exact:
-            return partners, cost, []
-        return (
-            partners,
-            cost,
-            [f"the cost is estimated from random pairs of items: +- {cost.error:.2g} (standard error)"],
-        )
+        note = f"the cost is estimated from random pairs of items: +- {cost.error:.2g} (standard error)"
+        return partners, cost, [] if exact else [note]
 
-    def _prune(self, relations: Relations, partners: IntArray, found: Matches, crew: Crew, *, hasty: bool) -> IntArray:
+    def _prune(self, relations: Relations, partners: IntArray, crew: Crew, *, hasty: bool) -> IntArray:
         """Without the pairs that are not worth their price: the cheapest of a few ways to choose them.
 
         The pairs that are kept fit the rotation, and all items are assigned again. Mutual neighbours fit it too: items
@@ -170,24 +159,25 @@ class Judge:
         if hasty:
             return kept
         tried = [kept]
-        mutual = found.mutual(partners, crew)
-        if (mutual >= 0).sum() >= min(self._hints.sizes) - self._hints.max_unmatched:
+        mutual = self.found.mutual(partners, crew)
+        if (mutual >= 0).sum() >= min(self.hints.sizes) - self.hints.max_unmatched:
             tried.append(self._worth(relations, mutual))
         for start in (kept, mutual):
             if (start >= 0).sum() > 1:
-                tried.append(self._worth(relations, settle(found.spaces.placed, start, self._given, crew)))
+                again = settle(self.found.spaces.placed, start, self.found.given, crew)
+                tried.append(self._worth(relations, again))
         return min(tried, key=lambda match: self._with_price(relations.cost(match), match).value)
 
     def _worth(self, relations: Relations, partners: IntArray) -> IntArray:
-        hints, kept = self._hints, self._given.anchors.source
-        assert hints.unmatched_cost is not None
-        return without_outliers(relations, partners, hints.unmatched_cost, hints.max_unmatched, kept)
+        price, most = self.hints.unmatched_cost, self.hints.max_unmatched
+        assert price is not None
+        return without_outliers(relations, partners, price, most, self.found.given.anchors.source)
 
     def _with_price(self, cost: Estimate, partners: IntArray) -> Estimate:
-        if self._hints.unmatched_cost is None:
+        if self.hints.unmatched_cost is None:
             return cost
         matched = int((partners >= 0).sum())
-        return Estimate(cost.value + self._hints.unmatched_cost * (sum(self._hints.sizes) - 2 * matched), cost.error)
+        return Estimate(cost.value + self.hints.unmatched_cost * (sum(self.hints.sizes) - 2 * matched), cost.error)
 
 
 _AT_ONCE = 0.05  # share of the pairs that is given up together: outliers make the others look worse than they are
@@ -214,16 +204,13 @@ def without_outliers(relations: Relations, partners: IntArray, price: float, mos
         worst = costly[np.argsort(-sums[costly], kind="stable")[:count]]
         alone[worst] = -1
         spare -= count
-        sums = _without(relations, sums, alone, worst, partners) if relations.exact else relations.items(alone)
+        if relations.exact:
+            left, sums = np.flatnonzero(alone >= 0), sums.copy()
+            sums[left] -= relations.between(left, worst, partners)
+            sums[worst] = 0.0
+        else:
+            sums = relations.items(alone)
     return _with_better(relations, alone, partners, price) if relations.exact else alone
-
-
-def _without(relations: Relations, sums: FloatArray, alone: IntArray, gone: IntArray, partners: IntArray) -> FloatArray:
-    left = np.flatnonzero(alone >= 0)
-    sums = sums.copy()
-    sums[left] -= relations.between(left, gone, partners)
-    sums[gone] = 0.0
-    return sums
 
 
 def _with_better(relations: Relations, alone: IntArray, partners: IntArray, price: float) -> IntArray:

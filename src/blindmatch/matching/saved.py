@@ -164,7 +164,7 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
         distortion=[_distortion_of(dict(one)) for one in distortions],
         scale=words["scale"],
         known_pairs=words["known_pairs"],
-        known=_known_of(arrays, words.get("known")),
+        known=None if words.get("known") is None else _known_of(arrays, *words["known"]),
         forbidden_pairs=arrays.get("forbidden_pairs", ()),
         similarity=arrays.get("similarity"),
         similarity_weight=words["similarity_weight"],
@@ -182,11 +182,7 @@ def _task_of(arrays: Arrays, words: Mapping[str, Any]) -> Task:
     return task.changed(price=Price(found, curve))
 
 
-def _known_of(arrays: Arrays, words: Any) -> Known | None:
-    """Known pairs of other items, and what was learned from them."""
-    if words is None:
-        return None
-    weight, right = words
+def _known_of(arrays: Arrays, weight: Any, right: Any) -> Known:
     sides = arrays["known_source"], arrays["known_target"]
     checked = Known.of(sides, (arrays["source"].shape[-1], arrays["target"].shape[-1]))
     return replace(checked, weight=not_negative(weight, "known"), right=not_negative(right, "known"))

@@ -51,7 +51,9 @@ class Hints:
         price = None if unmatched_cost is None else not_negative(unmatched_cost, "unmatched_cost")
         reward, excess, given = None, None, None
         if similarity is not None:
-            given = _matrix(similarity, sizes), weight
+            given = as_floats(similarity, "similarity"), weight
+            if given[0].shape != sizes:
+                raise ValueError(f"similarity has shape {given[0].shape}; expected {sizes}, sources by targets")
             with np.errstate(over="ignore", invalid="ignore"):
                 low, excess = split_products(np.array(-weight), given[0])
             reward = -low
@@ -125,13 +127,6 @@ class Hints:
             return relations
         best = np.maximum(self.reward, 0.0)
         return relations - float(min(best.max(axis=0).sum(), best.max(axis=1).sum()))
-
-
-def _matrix(similarity: ArrayLike, sizes: tuple[int, int]) -> FloatArray:
-    matrix = as_floats(similarity, "similarity")
-    if matrix.shape != sizes:
-        raise ValueError(f"similarity has shape {matrix.shape}; expected {sizes}, sources by targets")
-    return matrix
 
 
 def _mask(forbidden: Any, sizes: tuple[int, int]) -> BoolArray | None:

@@ -132,6 +132,13 @@ class QAP:
         problem._set(tuple(pairs), linear, constant, forbidden)
         return problem
 
+    @classmethod
+    def _of(cls, *kept: Any) -> QAP:
+        """A problem of arrays that are valid and not shared with anyone."""
+        problem = cls.__new__(cls)
+        problem._keep(*kept)
+        return problem
+
     def changed(
         self, *, linear: ArrayLike | None = None, forbidden: ArrayLike | None = None, rest: QAP | None = None
     ) -> QAP:
@@ -158,9 +165,7 @@ class QAP:
         if self.rest is not None:
             raise ValueError("maximize=True cannot be used on a problem that a distortion made: its costs are rounded")
         factors = tuple((-A, B) for A, B in self.factors)
-        problem = QAP.__new__(QAP)
-        problem._keep(factors, -self.linear, -self.constant, self.forbidden, None, self.sources)
-        return problem
+        return QAP._of(factors, -self.linear, -self.constant, self.forbidden, None, self.sources)
 
     @classmethod
     def from_qaplib(cls, path: str | Path) -> QAP:
@@ -338,15 +343,9 @@ class QAP:
 
     def _derived(self, rows: IntArray, columns: IntArray, linear: FloatArray, constant: float, rest: QAP | None) -> QAP:
         """The problem of these sources and targets, without validating numbers that are already valid."""
-        problem = QAP.__new__(QAP)
-        problem._keep(
-            tuple((_taken(A, rows, rows), _taken(B, columns, columns)) for A, B in self.factors),
-            linear,
-            constant,
-            None if self.forbidden is None else _taken(self.forbidden, rows, columns),
-            rest,
-        )
-        return problem
+        factors = tuple((_taken(A, rows, rows), _taken(B, columns, columns)) for A, B in self.factors)
+        forbidden = None if self.forbidden is None else _taken(self.forbidden, rows, columns)
+        return QAP._of(factors, linear, constant, forbidden, rest)
 
     def with_known_pairs(self, pairs: Iterable[Any]) -> QAP:
         """The same problem with the given pairs (source, target) required."""
@@ -463,9 +462,7 @@ def rest_of(
     pairs = tuple(factors)
     if not pairs and linear is None and not constant:
         return None
-    rest = QAP.__new__(QAP)
-    rest._keep(pairs, np.zeros((n, n)) if linear is None else linear, constant, None, None)
-    return rest
+    return QAP._of(pairs, np.zeros((n, n)) if linear is None else linear, constant, None, None)
 
 
 def _taken(matrix: NDArray[Scalar], rows: IntArray, columns: IntArray) -> NDArray[Scalar]:

@@ -264,22 +264,11 @@ class Task:
         widths = self.given_sides[0].shape[1], self.given_sides[1].shape[1]
         self.known = None if known is None else Known.of(known, widths)
         if self.known is not None and not isinstance(known, Known):
-            self.known = self._learned()
-
-    def _learned(self) -> Known:
-        """The known pairs, with a similarity that is learned from them."""
-        assert self.known is not None
-        if self.too_large:
-            most = f"{UNEQUAL}, or {QUADRATIC} on both sides"
-            raise ValueError(f"known is given for {max(self.sizes)} items; it is used for up to {most}")
-        (n, m), (K, G), (X, Y) = self.sizes, self._joint, self.all_points
-        return self.known.learned(self.distortion, (K[n:, n:], G[m:, m:]), (X[n:], Y[m:]))
-
-    def _scaled_known(self, known: Known) -> tuple[FloatArray, FloatArray]:
-        source, target = known.given
-        if self.scalings is not None:
-            source, target = self.scalings[0].transform(source), self.scalings[1].transform(target)
-        return self.distortion.prepared(source), self.distortion.prepared(target)
+            if self.too_large:
+                most = f"{UNEQUAL}, or {QUADRATIC} on both sides"
+                raise ValueError(f"known is given for {max(self.sizes)} items; it is used for up to {most}")
+            (n, m), (K, G), (X, Y) = self.sizes, self._joint, self.all_points
+            self.known = self.known.learned(self.distortion, (K[n:, n:], G[m:, m:]), (X[n:], Y[m:]))
 
     def _mean_layers(self) -> tuple[FloatArray, FloatArray]:
         """The mean relation of each side over all layers, for what looks at one relation: starts, points, figures."""
@@ -425,8 +414,11 @@ class Task:
         """The points and, after them, those of the known items: what an assessment resamples."""
         if self.known is None:
             return self.points
-        known = self._scaled_known(self.known)
-        return np.concatenate([self.points[0], known[0]]), np.concatenate([self.points[1], known[1]])
+        both = []
+        for at, (own, known) in enumerate(zip(self.points, self.known.given, strict=True)):
+            scaled = known if self.scalings is None else self.scalings[at].transform(known)
+            both.append(np.concatenate([own, self.distortion.prepared(scaled)]))
+        return both[0], both[1]
 
     @property
     def euclidean(self) -> bool:
@@ -479,29 +471,15 @@ class Task:
 
         With other points, layers are replaced by their mean.
         """
-        if self.known is not None:
-            return self._informed_problem(source, target, dummies)
         if source is None and target is None:
-            inner = self.hints.problem(self.layers, dummies)
+            inner = self._informed_hints.problem(self.layers, dummies)
             for term in self.crossed:
                 inner = term.added_to(inner)
             return inner
-        K = self.kernels[0] if source is None else self.kernel_of(source, 0)
-        G = self.kernels[1] if target is None else self.kernel_of(target, 1)
-        return self.hints.problem([Layer(self.distortion, K, G)], dummies)
-
-    def kernel_of(self, points: FloatArray, side: int) -> FloatArray:
-        """The kernel of points of the source (0) or the target (1), on the scale of `kernels`."""
-        # The points of a precomputed kernel were made to have these relations: their own are Euclidean.
-        own = replace(self.distortion, metric="euclidean", neighbors=None) if self.precomputed else self.distortion
-        kernel = self.distortion.scaled(own.kernel(self.distortion.prepared(points), side))
-        n = self.sizes[side]
-        return kernel if len(kernel) <= n else kernel[:n, :n].copy()
-
-    def _informed_problem(self, source: FloatArray | None, target: FloatArray | None, dummies: int | None) -> QAP:
-        """The problem with what known pairs of other items say, of the points or of others."""
-        if source is None and target is None:
-            return self._informed_hints.problem(self.layers, dummies)
+        if self.known is None:
+            K = self.kernels[0] if source is None else self.kernel_of(source, 0)
+            G = self.kernels[1] if target is None else self.kernel_of(target, 1)
+            return self.hints.problem([Layer(self.distortion, K, G)], dummies)
         given = list(self.all_points)
         for at, points in enumerate((source, target)):
             if points is not None:
@@ -510,6 +488,14 @@ class Task:
         first, second = (self.distortion.scaled(self.distortion.kernel(side, at)) for at, side in enumerate(given))
         hints = self._hints_from((first, second), (given[0], given[1]))
         return hints.problem([Layer(self.distortion, *self._own((first, second)))], dummies)
+
+    def kernel_of(self, points: FloatArray, side: int) -> FloatArray:
+        """The kernel of points of the source (0) or the target (1), on the scale of `kernels`."""
+        # The points of a precomputed kernel were made to have these relations: their own are Euclidean.
+        own = replace(self.distortion, metric="euclidean", neighbors=None) if self.precomputed else self.distortion
+        kernel = self.distortion.scaled(own.kernel(self.distortion.prepared(points), side))
+        n = self.sizes[side]
+        return kernel if len(kernel) <= n else kernel[:n, :n].copy()
 
     @cached_property
     def _informed_hints(self) -> Hints:
