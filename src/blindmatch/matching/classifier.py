@@ -211,6 +211,8 @@ class BlindClassifier(ClassifierMixin, TwoSetEstimator):
         """How many clusters there are to be."""
         if self.n_clusters == "auto":
             return suggested_clusters(points, 2 * classes, self.random_state)
+        if isinstance(self.n_clusters, str):
+            raise ValueError(f"n_clusters={self.n_clusters!r}; expected an integer of at least 1, or 'auto'")
         clusters = classes if self.n_clusters is None else at_least(self.n_clusters, 1, "n_clusters")
         if len(points) < clusters:
             raise ValueError(f"X has {len(points)} rows; at least {clusters} are needed, one for each cluster")
