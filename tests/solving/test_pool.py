@@ -152,6 +152,19 @@ def test_a_match_has_a_pool_too():
     assert bm.match(X, Y, rng=0, node_limit=1, solver="branch-and-bound").status in ("node_limit", "optimal")
 
 
+@pytest.mark.parametrize(("n", "m", "price"), [(4, 4, 0.3), (3, 5, 1.0), (5, 3, 1.0), (4, 4, 3.0)])
+def test_items_without_a_partner_are_the_same_whichever_dummy_they_have(n, m, price):
+    rng = rng_of(n)
+    result = bm.match(rng.normal(size=(n, 3)), rng.normal(size=(m, 3)), rng=0, pool_size=8, unmatched_cost=price)
+    task = result.task
+    partial = [p for p in itertools.product(range(-1, m), repeat=n) if len({*p} - {-1}) == sum(j >= 0 for j in p)]
+    everything = sorted(task.problem.objective(task.completed(np.array(p))) for p in partial)
+    assert result.pool.complete
+    assert result.pool.costs == pytest.approx(everything[:8], rel=1e-9)
+    assert len({tuple(one) for one in result.pool.permutations.tolist()}) == 8
+    assert (result.pool[0] == result.permutation).all()
+
+
 def test_finds_keep_the_cheapest():
     problem = random_problem(2, 4)
     finds = Finds(problem, 3)

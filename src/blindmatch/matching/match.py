@@ -113,9 +113,9 @@ def _solve(task: Task, options: SolveOptions, begin: float) -> Result:
         found = quick_search(task, options)
         if found.status == "interrupted":
             return found
-        problem = small_problem(task, found)
-    if options.pool_size > 1 and task.sizes[0] < task.sizes[1] == problem.n:
-        problem = problem.with_sources(task.sizes[0])  # matches that differ in dummies alone are the same
+        problem = small_problem(task, found, options.pool_size)
+    if options.pool_size > 1:
+        problem = problem.with_items(*task.sizes)  # matches that differ in dummies alone are the same
     left = None if limit is None else max(limit - (time.perf_counter() - begin), 1e-3)
     if options.automatic and min(task.sizes) >= FEWEST:
         return solve_from_coordinates(problem, task, time_limit=left, start=own, **options.steering)
@@ -127,17 +127,26 @@ def quick_search(task: Task, options: SolveOptions) -> Result:
     """A good match in which any number of items may stay unmatched, in a tenth of the time."""
     limit = as_seconds(options.time_limit)
     limit = None if limit is None else 0.1 * limit
-    solver = Tabu(iterations=20 * task.problem.n)
-    return solve(task.problem, solver, time_limit=limit, rng=options.rng, threads=options.threads)
+    return solve(
+        task.problem.with_items(*task.sizes),
+        Tabu(iterations=20 * task.problem.n),
+        time_limit=limit,
+        rng=options.rng,
+        threads=options.threads,
+        pool_size=options.pool_size,
+    )
 
 
-def small_problem(task: Task, found: Result) -> QAP:
-    """The problem of a task with no more dummies than needed, if a match of this cost was found.
+def small_problem(task: Task, found: Result, pool_size: int = 1) -> QAP:
+    """The problem of a task with no more dummies than needed, if matches of these costs were found.
 
     If every item may stay unmatched, the problem has n + m items a side. But leaving many items unmatched may cost more
-    than the match that was found: then fewer dummies have the same optimum.
+    than the matches that were found: then fewer dummies have the same optimum, and the same pool.
     """
-    dummies = task.enough_dummies(found.cost, task.problem.scale)
+    assert found.pool is not None
+    if len(found.pool) < pool_size:
+        return task.problem
+    dummies = task.enough_dummies(float(found.pool.costs.max()), task.problem.scale)
     return task.problem if dummies == task.hints.max_unmatched else task.problem_with(dummies=dummies)
 
 
@@ -145,9 +154,8 @@ def _without_dummies(result: Result, task: Task) -> Result:
     pool = result.pool
     if pool is not None:
         rows = [task.reduced(one) for one in pool]
-        first = sorted({tuple(row.tolist()): at for at, row in reversed(list(enumerate(rows)))}.values())
-        whole = pool.complete and result.problem.n == task.problem.n  # with fewer dummies, only the optimum is the same
-        pool = replace(pool, permutations=np.array([rows[at] for at in first]), costs=pool.costs[first], complete=whole)
+        whole = pool.costs.max() <= task.of_size(result.problem.n)[1]  # with fewer dummies, others may be missing
+        pool = replace(pool, permutations=np.array(rows), complete=pool.complete and whole)
     return replace(result, permutation=task.reduced(result.permutation), pool=pool)
 
 

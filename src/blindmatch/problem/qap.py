@@ -154,10 +154,10 @@ class QAP:
         )
         return problem
 
-    def with_sources(self, count: int) -> QAP:
-        """The same problem, of which only the first sources count: the others are dummies."""
+    def with_items(self, sources: int, targets: int) -> QAP:
+        """The same problem, of which only the first items count: the others are dummies, any of which will do."""
         problem = self.changed()
-        problem.sources = at_least(count, 1, "count", self.n)
+        problem.sources, problem.targets = (at_least(count, 1, "count", self.n) for count in (sources, targets))
         return problem
 
     def negated(self) -> QAP:
@@ -211,7 +211,7 @@ class QAP:
     ) -> None:
         """Store arrays that are valid and not shared with anyone."""
         self.n = len(linear)
-        self.sources = self.n if sources is None else sources
+        self.sources, self.targets = self.n if sources is None else sources, self.n
         self.factors, self.linear, self.constant, self.rest = factors, linear, constant, rest
         self.forbidden = forbidden if forbidden is not None and forbidden.any() else None
         for array in (*(matrix for pair in factors for matrix in pair), linear, self.forbidden):

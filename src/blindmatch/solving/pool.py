@@ -74,7 +74,7 @@ class Finds:
 
     def add(self, permutation: IntArray) -> None:
         """Keep a permutation of the problem if it is new, allowed and among the cheapest."""
-        key = tuple(permutation[: self.problem.sources].tolist())
+        key = tuple(np.minimum(permutation[: self.problem.sources], self.problem.targets).tolist())
         if key in self.matches or not self.problem.allows(permutation):
             return
         cost = self.problem.objective(permutation)
@@ -117,7 +117,8 @@ def _neighbours(problem: QAP, p: IntArray, most: int) -> Iterator[IntArray]:
     """The cheapest permutations that differ from `p` by one swap."""
     delta = swap_costs(problem, p)
     rows, columns = np.triu_indices(problem.n, 1)
-    usable = np.isfinite(delta[rows, columns]) & (rows < problem.sources)
+    differ = np.minimum(p[rows], p[columns]) < problem.targets  # two dummies are the same
+    usable = np.isfinite(delta[rows, columns]) & (rows < problem.sources) & differ
     rows, columns = rows[usable], columns[usable]
     for at in np.argsort(delta[rows, columns], kind="stable")[:most]:
         other = p.copy()
@@ -144,7 +145,7 @@ def prove_pool(finds: Finds, solve_part: SolvePart) -> bool:
             mask = forbidden.copy()
             mask[:row], mask[:, match[:row]] = True, True
             mask[np.arange(row), match[:row]] = False
-            mask[row, match[row]] = True
+            mask[row, match[row] if match[row] < problem.targets else slice(problem.targets, None)] = True
             part = problem.changed(forbidden=mask)
             try:
                 feasible_permutation(part)
