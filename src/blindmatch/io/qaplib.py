@@ -83,7 +83,8 @@ def _lines(path: str | Path) -> list[FloatArray]:
         rows = [words for line in text.replace(",", " ").splitlines() if (words := line.split())]
         lines = [np.array([float(word) for word in words]) for words in rows]
     except ValueError as error:
-        raise ValueError(f"{path}: {str(error)[:200]}") from None
+        word = str(error).partition(": ")[2][:60]
+        raise ValueError(f"{path}: {word} is not a number; expected numbers separated by spaces or commas") from None
     for numbers in lines:
         if not np.isfinite(numbers).all():
             raise ValueError(f"{path}: holds {numbers[~np.isfinite(numbers)][0]}; every number must be finite")
@@ -92,6 +93,6 @@ def _lines(path: str | Path) -> list[FloatArray]:
 
 def _size(numbers: FloatArray, path: str | Path) -> int:
     if not len(numbers) or numbers[0] != np.rint(numbers[0]) or not 1 <= numbers[0] <= _LIMIT:
-        first = numbers[0] if len(numbers) else "nothing"
+        first = f"{numbers[0]:.15g}" if len(numbers) else "nothing"
         raise ValueError(f"{path}: starts with {first}; expected the size, an integer from 1 to {_LIMIT}")
     return int(numbers[0])

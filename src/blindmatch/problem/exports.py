@@ -49,13 +49,12 @@ def write_mps(path: str | Path, problem: QAP) -> None:
             columns[one].append(f"{name} 1")
         if minus:
             columns[minus].append(f"{name} -1")
-    lines = ["NAME blindmatch", "ROWS", *kinds, "COLUMNS", " mark0 'MARKER' 'INTORG'"]
-    for name, entries in columns.items():
-        if name == next((key for key in columns if key[0] == "y"), None):
-            lines.append(" mark1 'MARKER' 'INTEND'")
-        lines += [f" {name} {entry}" for entry in entries or ["obj 0"]]
-    if not any(name[0] == "y" for name in columns):
-        lines.append(" mark1 'MARKER' 'INTEND'")
+    x, y = (
+        [f" {name} {entry}" for name, entries in columns.items() if name[0] == kind for entry in entries or ["obj 0"]]
+        for kind in "xy"
+    )
+    lines = ["NAME blindmatch", "ROWS", *kinds, "COLUMNS"]
+    lines += [" mark0 'MARKER' 'INTORG'", *x, " mark1 'MARKER' 'INTEND'", *y]
     # The right-hand side of the objective is subtracted.
     right += [f" rhs obj {-problem.constant!r}"] if problem.constant else []
     closed = set(_forbidden(problem))  # one bound each: of two, some programs use the first

@@ -238,7 +238,7 @@ def _node_seconds(problem: QAP) -> float:
 def _nodes_allowed(problem: QAP, budget: Budget) -> int | None:
     """The number of nodes that the limits allow; None for any number."""
     work = budget.limits.work_limit
-    by_work = None if work is None else max(1, int((work - budget.work) / _node_seconds(problem)))
+    by_work = None if work is None else max(1, int(min((work - budget.work) / _node_seconds(problem), MOST_BYTES)))
     return _least(budget.nodes_left, by_work)
 
 

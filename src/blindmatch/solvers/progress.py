@@ -65,6 +65,7 @@ def relative_gap(cost: float, lower_bound: float | None) -> float | None:
     return abs(cost - lower_bound) / abs(cost) if cost else None
 
 
+_MOST = 1 << 62  # nodes and solutions: within the core's integers
 _MARGIN = 1e-9  # share by which bounds must exceed a limit: the checker may find them lower in their last digits
 
 
@@ -91,7 +92,7 @@ class Limits:
             )
         for name in ("node_limit", "solution_limit"):
             if getattr(self, name) is not None:
-                at_least(getattr(self, name), 1, name)
+                at_least(getattr(self, name), 1, name, _MOST)
         if self.work_limit is not None:
             positive(self.work_limit, "work_limit")
 
