@@ -240,7 +240,8 @@ class _NodeRun:
 
     def _prove(self) -> None:
         assert self.splitting is not None
-        gap = self.target - max(self.best.bound, self.base.bound)
+        # A new node has no bound yet, but its pairs have those that it inherited.
+        gap = self.target - max(self.best.bound, float(self.base.pair_bounds.min()))
         loss = _ROUNDING * gap if 0 < gap < math.inf else 0.0
         maker = StageMaker(self.costs, self.splitting.allowed)
         self._use(maker.stage(self.splitting.dual(), self.bounder.budget, loss))
