@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ ROLES = {
     **dict.fromkeys(("label", "labels", "class"), "label"),
     **dict.fromkeys(("id", "index", "nr", "nr.", "no.", "#"), "id"),  # "no" may be an answer
 }
+_OTHER = "empty, or of a type that is not used"
 UNNAMED = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")  # pandas' names for an unnamed index
 
 
@@ -39,7 +40,7 @@ class TableColumn:
     @property
     def role(self) -> str:
         """The role of the column: "name", "label", "id", "text", "number" or "other"."""
-        if self.fault == "other":
+        if self.fault == _OTHER:
             return "other"
         return ROLES.get(self.title) or ("text" if self.text else "id" if self.index else "number")
 
@@ -109,31 +110,26 @@ def rows_of(table: Table, *, categories: bool = False, gaps: bool = False) -> Na
         if column.numbers is None:
             raise ValueError(column.fault)
     repeated = [column for column in found["text"] if categories and not column.tells_rows_apart]
-    vectors = [column.numbers for column in dimensions if column.numbers is not None]
-    vectors += [_codes(column) for column in repeated]
+    used = [*dimensions, *repeated]
+    vectors = [_codes(column) if column.numbers is None else column.numbers for column in used]
     if not vectors:
         titles = ", ".join(column.title or "?" for column in columns)[:200]
         advice = "" if categories else "; metric='gower' compares columns of text that repeats"
         raise ValueError(f"it has no numeric column; it holds {titles}{advice}")
-    values = vectors[0] if vectors[0].ndim == 2 else np.stack(vectors, axis=1)
-    read = {id(column) for column in (names, labels, *dimensions, *repeated)}
-    why = {"number": "beside numbered columns", "id": "an index", "other": "empty, or of a type that is not used"}
-    if dimensions and vectors[0].ndim == 2:
-        why["number"] = "beside lists"
-    holes = np.argwhere(np.isnan(values))
-    first = ""
-    if len(holes) and vectors[0].ndim == 1:
-        row, at = holes[0].tolist()
-        first = table.place(row, columns.index([*dimensions, *repeated][at]))
+    lists = vectors[0].ndim == 2
+    values = vectors[0] if lists else np.stack(vectors, axis=1)
+    why = {"number": "beside lists" if lists else "beside numbered columns", "id": "an index", "other": _OTHER}
+    holes = np.argwhere(np.isnan(values)).tolist()
+    first = table.place(holes[0][0], columns.index(used[holes[0][1]])) if holes and not lists else ""
     return NamedRows(
         None if names is None else [_name(cell, row) for row, cell in enumerate(names.cells)],
         None if labels is None else list(labels.cells),
         values,
-        tuple(column.heading or str(place) for place, column in enumerate([*dimensions, *repeated])),
+        tuple(column.heading or str(place) for place, column in enumerate(used)),
         tuple(
             f"{column.heading or '?'} ({why.get(column.role, column.role)})"
             for column in columns
-            if id(column) not in read and not column.counts_rows
+            if column not in (names, labels, *used) and not column.counts_rows
         ),
         len(repeated),
         first,
@@ -176,11 +172,12 @@ def _column(table: Table, place: int, writing: Writing, gaps: bool, dates: bool 
         return _of_numbers(table, place, TableColumn(title, cells, cells.astype(np.float64), False, index, "", heading))
     if lists := [cell for cell in cells if isinstance(cell, list | tuple | np.ndarray)]:
         return TableColumn(title, (), _stack(heading, lists, len(cells)), False, heading=heading)
+    other = TableColumn(title, cells, None, False, fault=_OTHER, heading=heading)
     # Dates in the first column tell the rows apart, as in a time series.
     values = numbers_of(cells, writing, dates=dates or place > 0)
     bad = [row for row, value in enumerate(values) if value is None]
     if bad and not any(isinstance(cells[row], str) for row in bad) and title not in ROLES and not (place == 0 or index):
-        return TableColumn(title, cells, None, False, fault="other", heading=heading)
+        return other
     if title in ROLES:
         text = bool(bad)
     elif place == 0 or index:
@@ -196,7 +193,7 @@ def _column(table: Table, place: int, writing: Writing, gaps: bool, dates: bool 
     numbers = None if bad else np.array(values, dtype=np.float64)
     made = TableColumn(title, cells, numbers, text, index, fault, heading)
     if numbers is not None and len(numbers) and np.isnan(numbers).all() and not gaps and made.role == "number":
-        return TableColumn(title, cells, None, False, fault="other", heading=heading)
+        return other
     return _of_numbers(table, place, made)
 
 
@@ -205,9 +202,9 @@ def _of_numbers(table: Table, place: int, column: TableColumn) -> TableColumn:
     infinite = [] if column.numbers is None else np.flatnonzero(np.isinf(column.numbers)).tolist()
     if not infinite:
         return column
-    where, advice = table.place(infinite[0], place), "replace it, or remove the row or the column"
-    fault = f"{where}: {shown(column.cells[infinite[0]], 80)} is not a finite number; {advice}"
-    return TableColumn(column.title, column.cells, None, column.text, column.index, fault, column.heading)
+    cell = f"{table.place(infinite[0], place)}: {shown(column.cells[infinite[0]], 80)}"
+    fault = f"{cell} is not a finite number; replace it, or remove the row or the column"
+    return replace(column, numbers=None, fault=fault)
 
 
 def _advice(cell: str, only_first: bool) -> str:

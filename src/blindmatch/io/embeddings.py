@@ -157,7 +157,8 @@ def load_embeddings(
     if suffix == ".dat":
         raise ValueError(f"{path}: a problem in QAPLIB format, not embeddings; 'blindmatch solve' and bm.solve take it")
     if suffix not in SUFFIXES:
-        raise ValueError(f"{path}: unknown file type {suffix!r}; expected {', '.join(SUFFIXES)}")
+        remedy = "save it as .xlsx" if path.suffix.lower() in (".ods", ".xls") else f"expected {', '.join(SUFFIXES)}"
+        raise ValueError(f"{path}: unknown file type {suffix!r}; {remedy}")
     if suffix in (".npy", ".npz", ".safetensors", ".h5ad"):
         read: tuple[Any, ...]
         if suffix == ".npy":

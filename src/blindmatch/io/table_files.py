@@ -131,7 +131,7 @@ def _filled_rows(rows: Iterable[Sequence[Any]]) -> list[tuple[int, list[Any]]]:
         if cells > _CELLS or line > _LINES:
             raise ValueError(f"it has more than {_CELLS:,} cells, or more than {_LINES:,} lines")
         if last >= 0:
-            kept.append((line, [cell.strip() if isinstance(cell, str) else cell for cell in row[: last + 1]]))
+            kept.append((line, [_strip(cell) for cell in row[: last + 1]]))
     return kept
 
 
