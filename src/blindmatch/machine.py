@@ -7,13 +7,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
+from typing import Any
 
 _UNKNOWN = 1 << 62  # bytes: there is no limit, or it is not known
 
@@ -25,10 +22,54 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Keep BLAS and LAPACK to one thread: two take many times as long where other programs use the cores."""
-    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
-    return limited
+_BLAS_LOCK = threading.RLock()
+_BLAS_LIMITS: set[object] = set()  # one for each `one_blas_thread` that is not over
+_BLAS_BEFORE: list[int] = []
+if hasattr(os, "register_at_fork"):  # a child must not find it locked
+    os.register_at_fork(
+        before=_BLAS_LOCK.acquire, after_in_parent=_BLAS_LOCK.release, after_in_child=_BLAS_LOCK.release
+    )
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS and LAPACK to one thread, in this process, until the last of those that want it is done.
+
+    Two take many times as long where other programs use the cores. And a product on several threads holds a lock of
+    OpenBLAS: a process that is forked meanwhile waits for it forever in its own first product on several threads.
+    """
+    limit = object()
+    try:
+        with _BLAS_LOCK:
+            if not _BLAS_LIMITS:
+                _BLAS_BEFORE[:] = [library.num_threads for library in _blas_libraries()]
+            _BLAS_LIMITS.add(limit)
+            _set_blas_threads([1] * len(_BLAS_BEFORE))
+        yield
+    finally:
+        with _BLAS_LOCK:
+            if limit in _BLAS_LIMITS:  # Ctrl-C may have come first
+                _BLAS_LIMITS.discard(limit)
+                if not _BLAS_LIMITS:
+                    _set_blas_threads(_BLAS_BEFORE)
+
+
+def _set_blas_threads(counts: list[int]) -> None:
+    for library, count in zip(_blas_libraries(), counts, strict=True):
+        # Since version 3.8, threadpoolctl heeds the thread that was first to set a limit, and no other.
+        clear = getattr(library, "clear_controlling_thread", lambda force: None)
+        clear(force=True)
+        library.set_num_threads(count)
+        clear(force=True)
+
+
+@cache
+def _blas_libraries() -> list[Any]:
+    """The linear algebra of this process. To find it takes two milliseconds, as long as a small problem."""
+    import scipy.linalg  # noqa: F401 (it brings a BLAS of its own, besides that of numpy)
+    from threadpoolctl import ThreadpoolController
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 @contextmanager
@@ -47,15 +88,6 @@ def repeating(call: Callable[[], object], seconds: float) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    """The libraries that start threads. To find them takes two milliseconds, as long as a small problem."""
-    import scipy.linalg  # noqa: F401 (it brings a BLAS of its own, besides that of numpy)
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def available_bytes() -> int:

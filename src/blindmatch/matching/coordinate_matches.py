@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -246,9 +245,7 @@ def solve_from_coordinates(
     if work is not None:
         steering["work_limit"] = max(work - found.found.starts * each, each)
     left = None if time_limit is None else max(remaining(), 1e-3)
-    # Without a search there are two eigenproblems to solve, in which a second thread costs more than it saves.
-    with nullcontext() if solver.search or problem.n <= solver.largest else one_blas_thread():
-        result = solve(problem, solver, time_limit=left, rng=rng, threads=threads, start=own, starts=given, **steering)
+    result = solve(problem, solver, time_limit=left, rng=rng, threads=threads, start=own, starts=given, **steering)
     try:
         judged = _judged(result, problem, task, found, believed, remaining)
         return judged if judged.support is None else replace(judged, seconds=time.perf_counter() - begin)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TextIO
 
 import numpy as np
@@ -74,24 +75,25 @@ def match_task(task: Task, options: SolveOptions) -> Result:
             callback=options.callback,
             threads=options.threads,
         )
-        return _finished(lambda: _add_notes(result, task))
-    ties = tie_notes(task)  # before the search: nothing may come between a match and its return
-    try:
-        result = _solve(task, options, begin)
-    except BaseException as error:
-        found = getattr(error, "result", None)
-        if isinstance(found, Result):  # of a failing callback: in the caller's numbering
-            attach_result(error, _add_notes(_without_dummies(found, task), task))
-        raise
-    return _finished(lambda: note_limit(_add_notes(_without_dummies(result, task), task, ties), options.time_limit))
-
-
-def _finished(finish: Callable[[], Result]) -> Result:
-    """Ctrl-C in the last microseconds loses no match: it comes too late to stop anything."""
+        finish = partial(_add_notes, result, task)
+    else:
+        ties = tie_notes(task)  # before the search: nothing may come between a match and its return
+        try:
+            result = _solve(task, options, begin)
+        except BaseException as error:
+            found = getattr(error, "result", None)
+            if isinstance(found, Result):  # of a failing callback: in the caller's numbering
+                attach_result(error, _add_notes(_without_dummies(found, task), task))
+            raise
+        finish = partial(_in_pairs, result, task, ties, options.time_limit)
     try:
         return finish()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # in the last microseconds: it comes too late to stop anything
         return finish()
+
+
+def _in_pairs(result: Result, task: Task, ties: Sequence[str], limit: TimeLimit) -> Result:
+    return note_limit(_add_notes(_without_dummies(result, task), task, ties), limit)
 
 
 def by_coordinates(task: Task, options: SolveOptions) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.errors import shown, unknown_name
+from blindmatch.machine import one_blas_thread
 from blindmatch.problem.fingerprint import fingerprint
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP
@@ -180,7 +181,7 @@ def solve(
 
     outcome, result = Outcome(first, "interrupted"), None
     try:  # not a context manager: Ctrl-C may fall between its functions
-        with budget.interruptible():
+        with budget.interruptible(), one_blas_thread():
             outcome = chosen(shuffled.problem, budget=budget, rng=generator)
             outcome = replace(outcome, notes=(*outcome.notes, note))
         result = _result(problem, shuffled.undone(outcome, budget), budget, chosen.name, time_limit)
