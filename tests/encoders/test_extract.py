@@ -78,7 +78,7 @@ def test_a_run_that_was_cut_off_goes_on_and_ends_the_same(tmp_path, kind):
         encoded.append(len(prepared))
         return encoder.encode(prepared)
 
-    counter = type(encoder)(encoder.model, encoder.prepare, counting, encoder.description)
+    counter = replace(encoder, encode=counting)
     embed_images(images, counter, path)
     assert sum(encoded) == 700 - 512  # two shards of 256 were there
     assert path.read_bytes() == (tmp_path / f"whole.{kind}").read_bytes()
@@ -169,9 +169,7 @@ def test_the_batch_shrinks_where_memory_runs_out():
 
 def test_numbers_that_are_not_finite_are_refused(tmp_path):
     encoder = load_image_encoder("pixels")
-    broken = type(encoder)(
-        encoder.model, encoder.prepare, lambda prepared: np.full((len(prepared), 2), np.nan, np.float32), {}
-    )
+    broken = replace(encoder, encode=lambda prepared: np.full((len(prepared), 2), np.nan, np.float32), description={})
     with pytest.raises(ValueError, match="0000: the model returns numbers that are not finite"):
         embed_images(noise(5), broken)
 
@@ -225,7 +223,7 @@ def halved(encoder):
     """Another model: the first half of the numbers of the given one."""
     model = replace(encoder.model, name="half")
     encode = lambda prepared: encoder.encode(prepared)[:, :1536]  # noqa: E731
-    return type(encoder)(model, encoder.prepare, encode, encoder.description | {"name": "half"})
+    return replace(encoder, model=model, encode=encode, description=encoder.description | {"name": "half"})
 
 
 @pytest.mark.parametrize("kind", ["npz", "safetensors"])

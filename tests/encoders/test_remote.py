@@ -13,7 +13,7 @@ pytest.importorskip("PIL.Image", reason="Pillow is not installed (pip install '.
 from PIL import Image
 
 from blindmatch.cli.app import app
-from blindmatch.encoders import ImageItem, ImageSet, embed_images, load_images, remote
+from blindmatch.encoders import ImageItem, ImageSet, embed_images, load_images, shards
 from blindmatch.encoders.vision import load_image_encoder
 
 
@@ -63,7 +63,7 @@ class LosesWorkers(ThreadPoolExecutor):
     count = 0
 
     def submit(self, fn, /, *args, **kwargs):
-        self.count += fn is remote.embed_shards
+        self.count += fn is shards.embed_shards
         if self.count != 3:
             done = super().submit(fn, *args, **kwargs)
             done.result()
@@ -78,8 +78,8 @@ def test_a_lost_worker_is_told_and_the_next_run_goes_on(photos, expected, tmp_pa
         embed_images(photos, "pixels", tmp_path / "x.npz", batch_size=4, executor=pool)
     kept = len(list((tmp_path / "x.npz.parts").glob("0*.npz")))
     pieces = []
-    compute = remote.embed_shards
-    monkeypatch.setattr(remote, "embed_shards", lambda *given: pieces.extend(given[-1]) or compute(*given))
+    compute = shards.embed_shards
+    monkeypatch.setattr(shards, "embed_shards", lambda *given: pieces.extend(given[-1]) or compute(*given))
     with ThreadPoolExecutor(1) as pool:
         embed_images(photos, "pixels", tmp_path / "x.npz", batch_size=4, executor=pool)
     assert len(pieces) == 6 - kept
@@ -91,13 +91,13 @@ def test_slurm_jobs_get_several_shards(photos, expected, tmp_path):
         tasks = 0
 
         def submit(self, fn, /, *args):
-            self.tasks += fn is remote.embed_shards
+            self.tasks += fn is shards.embed_shards
             return super().submit(fn, *args)
 
     with Counting(1) as pool:
         from blindmatch.encoders.extract import extract
 
-        extract([remote.Place({}, pool, tasks=2).work("pixels", photos)], tmp_path / "x.npz", 4, False, None)
+        extract([shards.Place({}, pool, tasks=2).work("pixels", photos)], tmp_path / "x.npz", 4, False, None)
         assert pool.tasks == 2
     assert written(tmp_path, "x.npz") == expected
 
@@ -114,17 +114,17 @@ def test_what_workers_cannot_do_is_refused(photos, tmp_path):
         elsewhere = ImageSet("photos", (ImageItem("x", 0, tmp_path / "photos" / "gone.bmp"),), ("a",))
         task = "pixels", (), load_image_encoder("pixels").description, 4, False
         with pytest.raises(ValueError, match=r"gone\.bmp is not on the worker"):
-            remote.embed_shards(*task, [(0, elsewhere)])
+            shards.embed_shards(*task, [(0, elsewhere)])
         task = "pixels", (), {"library": "another"}, 4, False
         with pytest.raises(ValueError, match="all workers need the same packages"):
-            remote.embed_shards(*task, [(0, photos)])
+            shards.embed_shards(*task, [(0, photos)])
 
 
 def test_a_worker_without_a_package_is_told(photos, monkeypatch):
     def lacking(*arguments):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
-    monkeypatch.setattr(remote, "describe", lacking)
+    monkeypatch.setattr(shards, "describe", lacking)
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="a worker lacks torch"):
         embed_images(photos, "pixels", executor=pool)
 

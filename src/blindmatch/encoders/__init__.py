@@ -3,16 +3,15 @@
 from blindmatch.encoders.datasets import load_images, load_texts
 from blindmatch.encoders.extract import embed_images, embed_texts
 from blindmatch.encoders.item_sets import ImageItem, ImageSet, TextSet
-from blindmatch.encoders.language import TextEncoder, load_text_encoder
-from blindmatch.encoders.registry import Model, find_model, list_models
-from blindmatch.encoders.vision import ImageEncoder, load_image_encoder
+from blindmatch.encoders.language import load_text_encoder
+from blindmatch.encoders.registry import Encoder, Model, find_model, list_models
+from blindmatch.encoders.vision import load_image_encoder
 
 __all__ = [
-    "ImageEncoder",
+    "Encoder",
     "ImageItem",
     "ImageSet",
     "Model",
-    "TextEncoder",
     "TextSet",
     "embed_images",
     "embed_texts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +17,8 @@ import numpy as np
 
 from blindmatch.encoders.datasets import load_images, load_texts
 from blindmatch.encoders.item_sets import ImageSet, TextSet
-from blindmatch.encoders.language import TextEncoder
-from blindmatch.encoders.remote import Place
-from blindmatch.encoders.shards import OnProgress, Shard, ShardStore, Work, stream
-from blindmatch.encoders.vision import ImageEncoder
+from blindmatch.encoders.registry import Encoder, OnProgress
+from blindmatch.encoders.shards import Place, ShardStore, Work, compute_shards
 from blindmatch.geometry.prototypes import class_means
 from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import Embeddings, views_in
@@ -46,7 +45,7 @@ class Extracted:
 
 def embed_images(
     images: str | Path | ImageSet,
-    model: str | ImageEncoder | Sequence[str | ImageEncoder],
+    model: str | Encoder | Sequence[str | Encoder],
     out: str | Path | None = None,
     *,
     means: bool = False,
@@ -96,12 +95,12 @@ def embed_images(
     if means and chosen.class_names is None:
         raise ValueError(f"{chosen.name}: means need classes; expected a folder with a subfolder for each")
     works = [place.work(one, chosen, strict) for one in as_models(model)]
-    return extract(works, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(works, out, batch_size, means, progress).embeddings
 
 
 def embed_texts(
     texts: str | Path | Sequence[str] | TextSet,
-    model: str | TextEncoder | Sequence[str | TextEncoder],
+    model: str | Encoder | Sequence[str | Encoder],
     out: str | Path | None = None,
     *,
     means: bool = True,
@@ -126,7 +125,7 @@ def embed_texts(
     place, rest = _place(options)
     chosen = texts if isinstance(texts, TextSet) else load_texts(texts, **rest)
     works = [place.work(one, chosen) for one in as_models(model)]
-    return extract(works, None if out is None else Path(out), batch_size, means, progress).embeddings
+    return extract(works, out, batch_size, means, progress).embeddings
 
 
 def _place(options: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
@@ -146,7 +145,7 @@ def as_models(given: Any) -> list[Any]:
 
 
 def extract(
-    works: Sequence[Work], out: Path | None, batch_size: int, means: bool, progress: OnProgress | None
+    works: Sequence[Work], out: str | Path | None, batch_size: int, means: bool, progress: OnProgress | None
 ) -> Extracted:
     """Run works on the same items in shards, here or on workers, and write their results; of several, as views.
 
@@ -154,9 +153,12 @@ def extract(
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r}; expected at least 1")
+    out = None if out is None else Path(out)
     if out is not None and (out.suffix not in SUFFIXES or not out.parent.is_dir() or out.is_dir()):
         raise ValueError(f"out={str(out)!r}; expected a file {' or '.join(SUFFIXES)} in a folder that exists")
-    plans = [_plan(work, batch_size) for work in works]
+    items = [works[0].items.name, len(works[0].items), works[0].items.fingerprint()]
+    # Everything that decides the result.
+    plans = [{"model": work.encoder.description, "set": items, "batch_size": batch_size} for work in works]
     digests = [_digest(json.dumps([plan, means], sort_keys=True)) for plan in plans]
     digest = digests[0] if len(works) == 1 else _digest(json.dumps(digests))
     finished = None if out is None else _read_finished(out, digest)
@@ -166,23 +168,21 @@ def extract(
         kept = Path(scratch) / "x.npz" if out is None else out
         if len(works) == 1:
             store = ShardStore(kept.with_name(f"{kept.name}.parts"), plans[0])
-            if works[0].workers is not None:
-                works[0].workers.compute(works[0], store, batch_size, progress)
-            found = _assemble(works[0], stream(works[0], store, batch_size, progress), batch_size)
+            found = _assemble(works[0], store, batch_size, progress)
             if means and "labels" in found.arrays:
                 found = average_classes(found)
-            remove = [store.remove]
+            done_with = [store.folder]
         else:  # each keeps its own file until the end, so a killed run resumes
             views = [kept.with_name(f"{kept.stem}.view{at}{kept.suffix}") for at in range(len(works))]
             each = zip(works, views, strict=True)
             found = _side_by_side(works, [extract([work], view, batch_size, means, progress) for work, view in each])
-            remove = [path.unlink for view in views for path in (view, manifest_path(view))]
+            done_with = [*views, *map(manifest_path, views)]
         if out is not None:
             write_arrays(out, found.arrays)
             text = json.dumps(found.manifest | {"plan_sha256": digest, "sha256": file_digest(out)}, indent=1) + "\n"
             write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
-            for done_with in remove:
-                done_with()
+            for path in done_with:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
     return found
 
 
@@ -200,12 +200,6 @@ def _side_by_side(works: Sequence[Work], found: Sequence[Extracted]) -> Extracte
     arrays["widths"] = np.array([block.shape[1] for block in blocks], dtype=np.int64)
     manifest = found[0].manifest | {"model": {"name": " + ".join(labels)}, "views": [one.manifest for one in found]}
     return Extracted(arrays, manifest)
-
-
-def _plan(work: Work, batch_size: int) -> dict[str, Any]:
-    """Everything that decides the result."""
-    items = [work.items.name, len(work.items), work.items.fingerprint()]
-    return {"model": work.encoder.description, "set": items, "batch_size": batch_size}
 
 
 def _read_finished(out: Path, digest: str) -> Extracted | None:
@@ -227,9 +221,9 @@ def manifest_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.json")
 
 
-def _assemble(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
+def _assemble(work: Work, store: ShardStore, batch_size: int, progress: OnProgress | None) -> Extracted:
+    shards, names = compute_shards(work, store, batch_size, progress), work.items.names
     filled = [shard for shard in shards if len(shard.rows)]
-    names = work.items.names
     skipped = [{"name": names[row], "reason": reason} for shard in shards for row, reason in shard.skipped]
     for entry in skipped:
         logger.warning("%s left out: %s", entry["name"], entry["reason"])
@@ -242,11 +236,16 @@ def _assemble(work: Work, shards: list[Shard], batch_size: int) -> Extracted:
     if not finite.all():
         name = names[int(rows[np.argmin(finite)])]
         raise ValueError(f"{name}: the model returns numbers that are not finite; try precision='float32'")
-    arrays = {"embeddings": values} | work.about_rows(rows.tolist())
-    lost = sorted(set(range(len(arrays.get("class_names", ())))) - set(arrays.get("labels", np.array([])).tolist()))
-    if lost:
-        gone = str(arrays["class_names"][lost[0]])
-        raise ValueError(f"{work.items.name}: no readable image is left of class {gone!r}")
+    arrays: Arrays = {"embeddings": values, "names": np.array(names, dtype=str)[rows]}
+    labels, classes = work.items.labels, work.items.class_names
+    if labels is not None and classes is not None:
+        arrays["labels"] = np.array(labels, dtype=np.int64)[rows]
+        arrays["class_names"] = np.array(classes, dtype=str)
+        lost = sorted({*range(len(classes))} - {*arrays["labels"].tolist()})
+        if lost:
+            raise ValueError(f"{work.items.name}: no readable image is left of class {classes[lost[0]]!r}")
+    if isinstance(work.items, TextSet) and work.items.templates is not None:
+        arrays["templates"] = np.array(work.items.templates, dtype=str)
     if work.encoder.model.parameters is not None:
         arrays["parameters"] = np.array(work.encoder.model.parameters, dtype=np.int64)
     digests = "\n".join(digest for shard in filled for digest in shard.digests)

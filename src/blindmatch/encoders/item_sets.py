@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blindmatch.encoders.registry import Modality
 from blindmatch.errors import first_line, pip_install
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class ImageSet:
         Files that were skipped because their suffix is not that of an image.
     """
 
+    modality: ClassVar[Modality] = "vision"
     name: str
     items: tuple[ImageItem, ...]
     class_names: tuple[str, ...] | None = None
@@ -193,6 +195,7 @@ class TextSet:
         The templates that the texts were made from.
     """
 
+    modality: ClassVar[Modality] = "language"
     name: str
     texts: tuple[str, ...]
     names: tuple[str, ...]

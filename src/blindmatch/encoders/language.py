@@ -7,7 +7,6 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
@@ -17,42 +16,19 @@ from numpy.typing import NDArray
 
 from blindmatch.encoders import devices
 from blindmatch.encoders.published import unpack
-from blindmatch.encoders.registry import Model, find_model
+from blindmatch.encoders.registry import Encode, Encoder, Model, find_model
 from blindmatch.errors import unknown_name
 from blindmatch.io.files import read_npy
 
-EncodeTexts = Callable[[Sequence[str]], NDArray[np.float32]]
 
-
-@dataclass(frozen=True, eq=False)
-class TextEncoder:
-    """A language model, ready to use.
-
-    Attributes
-    ----------
-    model
-        The description of the model.
-    encode
-        Maps a list of texts to (n, d) float32.
-    description
-        Library, revision, hash of the weights, device: everything that the embeddings depend on.
-    """
-
-    model: Model
-    encode: EncodeTexts
-    description: dict[str, Any]
-
-
-def load_text_encoder(
-    spec: str, *, device: str = "auto", precision: str = "auto", download: bool = False
-) -> TextEncoder:
+def load_text_encoder(spec: str, *, device: str = "auto", precision: str = "auto", download: bool = False) -> Encoder:
     """Load a language model by any name that `find_model` knows; weights are downloaded only if `download` is set."""
     model = find_model(spec, "language")
     if "size" in model.options or "seed" in model.options:
         raise ValueError(f"model={spec!r}: size and seed are options of vision models")
     if model.library == "numpy":
         encode, about = _word_vectors(model)
-        return TextEncoder(model, encode, model.description(**about))
+        return Encoder(model, encode, model.description(**about))
     from blindmatch.encoders.onnx_models import exported_folder, onnx_text_encoder
 
     folder = exported_folder(model)
@@ -62,10 +38,10 @@ def load_text_encoder(
     loader = _open_clip if model.library == "open_clip" else _sentence_transformers
     with devices.hub_access(spec, download):
         encode, about = loader(model, place, download)
-    return TextEncoder(model, encode, model.description(**about, **place.description))
+    return Encoder(model, encode, model.description(**about, **place.description))
 
 
-def _sentence_transformers(model: Model, place: devices.Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
+def _sentence_transformers(model: Model, place: devices.Device, download: bool) -> tuple[Encode, dict[str, Any]]:
     network, name = sentence_network(model, place.name, download)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -119,7 +95,7 @@ def _refuse_foreign_code(folder: Path) -> None:
             raise ValueError(f"{path}: it names {kind!r}, which is not part of sentence-transformers")
 
 
-def _open_clip(model: Model, place: devices.Device, download: bool) -> tuple[EncodeTexts, dict[str, Any]]:
+def _open_clip(model: Model, place: devices.Device, download: bool) -> tuple[Encode, dict[str, Any]]:
     open_clip, torch = devices.require("open_clip"), devices.require("torch")
     name, _, weights = model.library_name.partition("/")
     if name not in open_clip.list_models():
@@ -169,7 +145,7 @@ def _unzip_mpnet(model: Model) -> Path:
     return configs[0].parent
 
 
-def _word_vectors(model: Model) -> tuple[EncodeTexts, dict[str, Any]]:
+def _word_vectors(model: Model) -> tuple[Encode, dict[str, Any]]:
     """The mean of the vectors of the words of a text: GloVe, WordLlama."""
     split, table, about = _glove(model) if model.library_name.startswith("glove") else _wordllama(model)
 

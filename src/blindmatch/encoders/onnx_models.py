@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from blindmatch.encoders.devices import IMAGES_AT_A_TIME, cache_folder, require
 from blindmatch.encoders.item_sets import pillow
-from blindmatch.encoders.language import TextEncoder
-from blindmatch.encoders.registry import Model
-from blindmatch.encoders.vision import ImageEncoder
+from blindmatch.encoders.registry import Encoder, Model
 from blindmatch.errors import first_line
 from blindmatch.io.exchange import read_json
 from blindmatch.io.files import file_digest
@@ -55,7 +53,7 @@ def exported_folder(model: Model) -> Path | None:
     return folder if any((folder / file).is_file() for file in FILES) else None
 
 
-def onnx_image_encoder(model: Model, folder: Path, device: str, precision: str) -> ImageEncoder:
+def onnx_image_encoder(model: Model, folder: Path, device: str, precision: str) -> Encoder:
     """A vision model from a folder with an ONNX file and ``preprocessor_config.json``."""
     session, file = _session(folder, device, precision)
     prepare, config = preparation(folder, model)
@@ -69,10 +67,10 @@ def onnx_image_encoder(model: Model, folder: Path, device: str, precision: str) 
         # (images, d), or (images, positions, d), or (images, d, height, width)
         return rows if rows.ndim == 2 else rows.mean(axis=1 if rows.ndim == 3 else (2, 3))
 
-    return ImageEncoder(model, prepare, encode, _description(model, file, {"preprocessing": config}))
+    return Encoder(model, encode, _description(model, file, config), prepare)
 
 
-def onnx_text_encoder(model: Model, folder: Path, device: str, precision: str) -> TextEncoder:
+def onnx_text_encoder(model: Model, folder: Path, device: str, precision: str) -> Encoder:
     """A language model from a folder with an ONNX file and ``tokenizer.json``."""
     session, file = _session(folder, device, precision)
     tokenizer, longest = _tokenizer(folder, model)
@@ -97,7 +95,7 @@ def onnx_text_encoder(model: Model, folder: Path, device: str, precision: str) -
         "pooling": "in the model" if pooled else pooling,
         "unit length": None if pooled else unit,
     }
-    return TextEncoder(model, encode, _description(model, file, {"preprocessing": about}))
+    return Encoder(model, encode, _description(model, file, about))
 
 
 def _pool(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, unit: bool) -> NDArray[np.float32]:
@@ -184,9 +182,10 @@ def _output(session: Any, file: Path) -> str:
     return str(first)
 
 
-def _description(model: Model, file: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _description(model: Model, file: Path, preprocessing: dict[str, Any]) -> dict[str, Any]:
     runtime = {"library": "onnxruntime", "device": "cpu", "precision": "float32", "onnxruntime": version("onnxruntime")}
-    return model.description(**runtime, revision=None, weights_sha256=file_digest(file), **about)
+    about = {"revision": None, "weights_sha256": file_digest(file), "preprocessing": preprocessing}
+    return model.description(**runtime, **about)
 
 
 FILE = "preprocessor_config.json"

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
 from blindmatch.errors import unknown_name
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 Modality = Literal["vision", "language"]
+OnProgress = Callable[[int, int], None]
+Encode = Callable[[Sequence[Any]], "NDArray[np.float32]"]
 MODALITIES: tuple[Modality, ...] = ("vision", "language")
 
 # Prefixes of names that are not in models.toml, and the library of each.
@@ -85,6 +91,28 @@ class Model:
         """The output of ``blindmatch models --json``."""
         values = asdict(self)
         return {"id": self.id} | {key: values[key] for key in values if key not in ("keep_head", "crop", "options")}
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """A model, ready to use.
+
+    Attributes
+    ----------
+    model
+        The description of the model.
+    encode
+        Maps a list of texts or prepared images to (n, d) float32.
+    description
+        Library, revision, hash of the weights, preprocessing, device: everything that the embeddings depend on.
+    prepare
+        Preprocesses one image; runs in threads.
+    """
+
+    model: Model
+    encode: Encode
+    description: dict[str, Any]
+    prepare: Callable[[Any], Any] = lambda image: image
 
 
 def identifier(name: str) -> str:

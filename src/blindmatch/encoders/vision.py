@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from blindmatch.encoders.devices import as_device, hub_access, hub_revision, package_folder, require, weights_digest
 from blindmatch.encoders.item_sets import pillow
-from blindmatch.encoders.registry import Model, find_model
+from blindmatch.encoders.registry import Encoder, Model, find_model
 from blindmatch.errors import unknown_name
 from blindmatch.io.exchange import read_json
 from blindmatch.io.files import file_digest
@@ -26,31 +25,7 @@ if TYPE_CHECKING:
 Loaded = tuple[Any, Callable[["Image"], Any], dict[str, Any]]  # network, preprocessing, and a description of both
 
 
-@dataclass(frozen=True, eq=False)
-class ImageEncoder:
-    """A vision model, ready to use.
-
-    Attributes
-    ----------
-    model
-        The description of the model.
-    prepare
-        Preprocesses one image; runs in threads.
-    encode
-        Maps a list of prepared images to (n, d) float32.
-    description
-        Library, revision, hash of the weights, preprocessing, device: everything that the embeddings depend on.
-    """
-
-    model: Model
-    prepare: Callable[[Image], Any]
-    encode: Callable[[Sequence[Any]], NDArray[np.float32]]
-    description: dict[str, Any]
-
-
-def load_image_encoder(
-    spec: str, *, device: str = "auto", precision: str = "auto", download: bool = False
-) -> ImageEncoder:
+def load_image_encoder(spec: str, *, device: str = "auto", precision: str = "auto", download: bool = False) -> Encoder:
     """Load a vision model by any name that `find_model` knows; weights are downloaded only if `download` is set."""
     model = find_model(spec, "vision")
     if model.library == "numpy":
@@ -69,8 +44,7 @@ def load_image_encoder(
     def encode(prepared: Sequence[Any]) -> NDArray[np.float32]:
         return place.run(network, torch.stack(list(prepared)))
 
-    description = model.description(**place.description, **about, weights_sha256=digest)
-    return ImageEncoder(model, prepare, encode, description)
+    return Encoder(model, encode, model.description(**place.description, **about, weights_sha256=digest), prepare)
 
 
 def load_network(model: Model, spec: str, download: bool) -> Loaded:
@@ -208,7 +182,7 @@ def _folder(model: Model) -> Loaded:
     return network, *_timm_preprocessing(model, network)
 
 
-def _pixels(model: Model) -> ImageEncoder:
+def _pixels(model: Model) -> Encoder:
     """The pixels of every image, scaled down to a few: an untrained baseline."""
     side = model.input_size or 32
     box = pillow().Resampling.BOX
@@ -219,7 +193,7 @@ def _pixels(model: Model) -> ImageEncoder:
 
     preprocessing = {"size": side, "interpolation": "box", "scale": "0 to 1"}
     description = model.description(preprocessing=preprocessing, revision=None)
-    return ImageEncoder(model, prepare, lambda prepared: np.stack(list(prepared)), description)
+    return Encoder(model, lambda prepared: np.stack(list(prepared)), description, prepare)
 
 
 def _efficientnet_lite(model: Model) -> Loaded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,8 +23,7 @@ from blindmatch.encoders.extract import Extracted, as_models, average_classes, e
 from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.prompts import text_set_of_classes
 from blindmatch.encoders.registry import MODALITIES, Modality, find_model, identifier, list_models
-from blindmatch.encoders.remote import Place
-from blindmatch.encoders.shards import Work
+from blindmatch.encoders.shards import Place, Work
 from blindmatch.errors import unknown_name
 from blindmatch.io.arrays import write_arrays
 
@@ -72,7 +72,8 @@ def classes(given: Given) -> None:
     with _place(given, out) as place:
         for side in (0, 1):
             for spec in models[side]:
-                path = out / f"{MODALITIES[side]}__{dataset}__{_file_name(spec)}.npz"
+                name = re.sub(r"[^\w.-]", "-", identifier(spec.removeprefix("offline:")))
+                path = out / f"{MODALITIES[side]}__{dataset}__{name}.npz"
                 work = place.work(spec, names) if side else place.work(spec, read, given.strict)
                 found.append((path, _extract([work], path, False, given.batch_size)))
     _show(found, given.json, _write_means(out, found, len(models[0])))
@@ -126,11 +127,6 @@ def _chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
     return specs
 
 
-def _file_name(spec: str) -> str:
-    name = spec.removeprefix("offline:")
-    return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in identifier(name))
-
-
 def _write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int) -> list[Path]:
     """Write class means, ready for 'match': ``images.npz``, or ``images-MODEL.npz`` if there are several models."""
     paths = []
@@ -155,16 +151,15 @@ def _quiet_libraries() -> Iterator[None]:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when the hub's package is imported, later
     names = ("blindmatch.encoders", "transformers", "sentence_transformers", "timm", "torch.onnx")
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
     try:
-        for logger in loggers:
+        for logger in levels:
             logger.setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
+        for logger, level in levels.items():
             logger.setLevel(level)
 
 
