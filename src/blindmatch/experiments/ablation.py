@@ -94,34 +94,29 @@ class Ablation(Experiment):
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """One table per size, with the paper's numbers if it has that size."""
-        return [_table(self, size, [row for row in rows if row["size"] == size]) for size in self.sizes]
+        tables = []
+        for size in self.sizes:
+            own, paper = [row for row in rows if row["size"] == size], _PAPER_TABLES.get(size)
+            lines = []
+            for variant in self.variants:
+                of = [row for row in own if row["variant"] == variant]
+                gap = mean(row["cost"] - row["bound"] for row in of if row["bound"] is not None)
+                means = [mean(row[name] for row in of) for name in ("cost", "bound", "cpu_seconds")]
+                known = [paper_value(paper, name, solver=variant) for name in ("cost", "bound")] if paper else []
+                lines.append([variant, *means[:2], gap, means[2], len(of), *known])
+            number = paper.replace("table-", "Table ") if paper else "Like Tables 4 and 5"
+            limits = ", ".join(f"{limit:g}" for limit in dict.fromkeys(row["time_limit"] for row in own))
+            note = f"Time limits in wall-clock seconds: {limits}." if limits else ""
+            heads = [each for each in TABLES["ablation"]["columns"] if paper or not each[0].startswith("paper")]
+            name, words = paper or f"ablation-{size}", {"number": number, "size": size}
+            tables.append(described(name, lines, note, kind="ablation", columns=heads, **words))
+        return tables
 
 
 def random_vectors(size: int, dimension: int, seed: int) -> tuple[FloatArray, FloatArray]:
     """Two sets of standard normal vectors."""
     rng = np.random.default_rng([seed, size, dimension])
     return rng.normal(size=(size, dimension)), rng.normal(size=(size, dimension))
-
-
-def _table(study: Ablation, size: int, rows: Sequence[Row]) -> Table:
-    paper = _PAPER_TABLES.get(size)
-    lines = []
-    for variant in study.variants:
-        of = [row for row in rows if row["variant"] == variant]
-        gaps = [row["cost"] - row["bound"] for row in of if row["bound"] is not None]
-        line: list[Cell] = [variant, *(mean(row[name] for row in of) for name in ("cost", "bound"))]
-        line += [mean(gaps), mean(row["cpu_seconds"] for row in of), len(of)]
-        if paper is not None:
-            line += [paper_value(paper, name, solver=variant) for name in ("cost", "bound")]
-        lines.append(line)
-    number = "Like Tables 4 and 5" if paper is None else paper.replace("table-", "Table ")
-    limits = ", ".join(f"{limit:g}" for limit in dict.fromkeys(row["time_limit"] for row in rows))
-    note = f"Time limits in wall-clock seconds: {limits}." if limits else ""
-    columns = [
-        (head, digits) for head, digits in TABLES["ablation"]["columns"] if paper or not head.startswith("paper")
-    ]
-    name, words = paper or f"ablation-{size}", {"number": number, "size": size}
-    return described(name, lines, note, kind="ablation", columns=columns, **words)
 
 
 REFERENCE = "brute-force"
@@ -142,8 +137,8 @@ class SolversSmall(runs.PairExperiment):
         """Each solver on each problem."""
         solvers = dict.fromkeys([REFERENCE, *runs.installed_solvers(self.solvers)])
         return [
-            pair.trial(self, solver=solver, seed=seed, **self.common)
-            for pair, seed in runs.seeded_pairs(self, catalogue)
+            self.trial(vision, language, solver=solver, seed=seed)
+            for vision, language, seed in self.pairs(catalogue, self.seeds)
             for solver in solvers
         ]
 

@@ -35,8 +35,8 @@ class Classification(runs.PairExperiment):
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on each clustering; runs of one clustering are adjacent, so that a worker computes it once."""
         return [
-            pair.trial(self, solver=solver, seed=seed, starts=self.starts, **self.common)
-            for pair, seed in runs.seeded_pairs(self, catalogue)
+            self.trial(vision, language, solver=solver, seed=seed, starts=self.starts)
+            for vision, language, seed in self.pairs(catalogue, self.seeds)
             for solver in runs.installed_solvers(self.solvers)
         ]
 
@@ -61,7 +61,22 @@ class Classification(runs.PairExperiment):
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """By models, then by solvers."""
-        return [_by_models(self, rows), _by_solvers(self, rows)]
+        best, models = runs.installed_solvers(self.solvers)[-1], []
+        for (dataset, vision, language), found in sorted(grouped(rows, *PAIR).items()):
+            of, where = [row for row in found if row["solver"] == best], paper_dataset(dataset)
+            names = {"vision": paper_model(vision), "language": paper_model(language)}
+            paper = paper_value("table-2", "accuracy", **names) if where == "CIFAR-10" else None
+            shares = [percent(of, name) for name in ("accuracy", "matching_accuracy", "ceiling")]
+            models.append([where, vision, language, *shares, len(of), paper])
+        columns, solvers = ("accuracy", "matching_accuracy"), list[list[Cell]]()
+        for solver in self.solvers:
+            of = [row for row in rows if row["solver"] == solver]
+            known = [paper_value("table-6", column, solver=runs.PAPER_NAMES.get(solver, "")) for column in columns]
+            solvers.append([runs.label(solver), *(percent(of, column) for column in columns), *known])
+        truth = [paper_value("table-6", column, solver="GT") for column in columns]
+        solvers.append([TRUTH, percent(rows, "ceiling"), 100.0 if rows else None, *truth])
+        note = runs.missing_note(self.solvers)
+        return [described("table-2", models, solver=best), described("table-6", solvers, note)]
 
 
 @lru_cache(maxsize=16)
@@ -77,28 +92,3 @@ def clustering(source: Source, seed: int, fraction: float, starts: int) -> tuple
     model.fit(X, blank)
     owner = np.argsort(model.result_.permutation)  # the cluster that is assigned to class c
     return model.centres_, owner[model.predict(X)], data.labels[rows]
-
-
-def _by_models(study: Classification, rows: Sequence[Row]) -> Table:
-    solver = runs.installed_solvers(study.solvers)[-1]
-    lines = []
-    for pair, found in sorted(grouped(rows, *PAIR).items()):
-        of = [row for row in found if row["solver"] == solver]
-        paper = None
-        if paper_dataset(pair[0]) == "CIFAR-10":
-            paper = paper_value("table-2", "accuracy", vision=paper_model(pair[1]), language=paper_model(pair[2]))
-        shares = [percent(of, name) for name in ("accuracy", "matching_accuracy", "ceiling")]
-        lines.append([paper_dataset(pair[0]), *pair[1:], *shares, len(of), paper])
-    return described("table-2", lines, solver=solver)
-
-
-def _by_solvers(study: Classification, rows: Sequence[Row]) -> Table:
-    lines: list[list[Cell]] = []
-    columns = ("accuracy", "matching_accuracy")
-    for solver in study.solvers:
-        of = [row for row in rows if row["solver"] == solver]
-        paper = [paper_value("table-6", column, solver=runs.PAPER_NAMES.get(solver, "")) for column in columns]
-        lines.append([runs.label(solver), *(percent(of, column) for column in columns), *paper])
-    truth = [paper_value("table-6", column, solver="GT") for column in columns]
-    lines.append([TRUTH, percent(rows, "ceiling"), 100.0 if rows else None, *truth])
-    return described("table-6", lines, runs.missing_note(study.solvers))

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import product
 from typing import Any, ClassVar
 
 from blindmatch.experiments import matching_runs as runs
@@ -33,12 +32,11 @@ class LargerScale(runs.PairExperiment):
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each subset of each size, with each seed."""
-        common = {"solver": self.solver, "subsets": self.subsets, **self.common}
         return [
-            pair.trial(self, size=size, subset=subset, seed=seed, **common)
-            for pair in runs.model_pairs(self, catalogue)
+            self.trial(*pair, size=size, subset=subset, seed=seed, solver=self.solver, subsets=self.subsets)
+            for *pair, _ in self.pairs(catalogue)
             for size in self.sizes
-            for subset in range(subset_count(class_count(pair.vision), size, self.subsets))
+            for subset in range(min(self.subsets, math.comb(class_count(pair[0]), size)))
             for seed in range(self.seeds)
         ]
 
@@ -51,8 +49,9 @@ class LargerScale(runs.PairExperiment):
         shown = []
         for pair, of in grouped(rows, *runs.PAIR).items():
             for (size,), part in sorted(grouped(of, "size").items()):
-                gaps = [(row["cost"] - row["bound"]) / abs(row["cost"]) for row in part if row["bound"] is not None]
-                gap, cost = mean(100 * gap for gap in gaps), spread(row["cost"] for row in part)
+                bounded = [row for row in part if row["bound"] is not None]
+                gap = mean(100 * (row["cost"] - row["bound"]) / abs(row["cost"]) for row in bounded)
+                cost = spread(row["cost"] for row in part)
                 below = mean(100.0 * (row["cost"] < row["true_cost"] - 1e-12) for row in part)
                 seconds = mean(row["cpu_seconds"] for row in part)
                 shown.append([*pair, size, percent(part), cost, gap, proved(part), below, seconds, len(part)])
@@ -68,11 +67,6 @@ def _subsets(vision: Source, language: Source, size: int, k: int) -> tuple[IntAr
     """The k best subsets of one size, based on the means of all images; every worker finds the same ones."""
     X = half_means(vision, None, 1.0)
     return best_subsets(X, class_texts(vision, language), size=size, k=k, rng=0, threads=1).subsets
-
-
-def subset_count(classes: int, size: int, wanted: int) -> int:
-    """The number of available subsets, at most as many as requested."""
-    return min(wanted, math.comb(classes, size))
 
 
 def match_subset(run: Trial) -> dict[str, Any]:
@@ -114,10 +108,10 @@ class SolversLarge(runs.PairExperiment):
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each solver on the best subset of each size."""
         return [
-            pair.trial(self, size=size, subsets=1, subset=0, solver=solver, seed=seed, **self.common)
-            for pair in runs.model_pairs(self, catalogue)
+            self.trial(*pair, size=size, subsets=1, subset=0, solver=solver, seed=seed)
+            for *pair, _ in self.pairs(catalogue)
             for size in self.sizes
-            if subset_count(class_count(pair.vision), size, 1)
+            if size <= class_count(pair[0])
             for seed in range(self.seeds)
             for solver in runs.installed_solvers(self.solvers)
             if solver not in SOLVERS or size <= (SOLVERS[solver].capabilities.max_size or size)
@@ -129,15 +123,14 @@ class SolversLarge(runs.PairExperiment):
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves, and the best solvers."""
-        shown = []
-        for pair, of in sorted(grouped(rows, *runs.PAIR).items()):
-            parts = grouped(of, "size", "solver")
-            for size, solver in product(sorted({size for size, _ in parts}), self.solvers):
-                part = parts.get((size, solver), [])
-                means = [mean(row[name] for row in part) for name in ("cost", "bound", "accuracy", "cpu_seconds")]
-                if part:
-                    accuracy = None if means[2] is None else 100 * means[2]
-                    shown.append([*pair, size, solver, *means[:2], part[0]["status"], accuracy, means[3]])
+        order = {solver: at for at, solver in enumerate(self.solvers)}
+        parts = grouped(rows, *runs.PAIR, "size", "solver")
+        shown: list[list[Any]] = []
+        for key in sorted(parts, key=lambda key: (*key[:-1], order[key[-1]])):
+            of = parts[key]
+            cost, bound, seconds = (mean(row[name] for row in of) for name in ("cost", "bound", "cpu_seconds"))
+            accuracy = mean(100 * row["accuracy"] for row in of)
+            shown.append([*key, cost, bound, of[0]["status"], accuracy, seconds])
         return [described("figure-6", shown, runs.missing_note(self.solvers))]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:

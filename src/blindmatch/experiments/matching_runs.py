@@ -40,53 +40,34 @@ class PairExperiment(Experiment):
     joined: ClassVar[bool] = False  # whether a run uses all language models together
 
     @property
-    def common(self) -> dict[str, float]:
+    def common(self) -> dict[str, Any]:
         """The parameters that every run has."""
         return {"fraction": self.fraction, "time_limit": self.time_limit}
 
+    def trial(self, vision: Source, language: Source, **parameters: Any) -> Trial:
+        """A run on a dataset, with its images by one model and its texts by another."""
+        names = {"dataset": vision.dataset, "vision": vision.model, "language": language.model}
+        return self.run({**names, **parameters, **self.common}, vision=vision, language=language)
 
-@dataclass(frozen=True)
-class ModelPair:
-    """A dataset with the embeddings of its images by one model and of its texts by another."""
+    def pairs(self, catalogue: Catalogue, seeds: int = 1) -> Iterator[tuple[Source, Source, int]]:
+        """Every vision model with every language model of each dataset, with each seed.
 
-    vision: Source
-    language: Source
+        Runs with the same images and seed are adjacent, so that means are computed once.
+        """
+        for dataset in catalogue.datasets(self.datasets):
+            languages = catalogue.models("language", dataset, self.language)
+            for vision in catalogue.models("vision", dataset, self.vision):
+                yield from ((vision, language, seed) for seed in range(seeds) for language in languages)
 
-    def trial(self, experiment: Experiment, **parameters: Any) -> Trial:
-        """A run on this pair."""
-        names = {"dataset": self.vision.dataset, "vision": self.vision.model, "language": self.language.model}
-        return experiment.run({**names, **parameters}, vision=self.vision, language=self.language)
-
-
-def one_pair(settings: PairExperiment, catalogue: Catalogue) -> PairExperiment:
-    """The settings for the first dataset and the first model of each side, if none are named."""
-    datasets = tuple(catalogue.datasets(settings.datasets)[: None if settings.datasets else 1])
-    if len(datasets) != 1:  # each dataset may have other models
-        return settings
-    vision = settings.vision or (catalogue.models("vision", datasets[0])[0].model,)
-    first = (catalogue.models("language", datasets[0])[0].model,)
-    language = settings.language or (None if settings.joined else first)
-    return replace(settings, datasets=datasets, vision=vision, language=language)
-
-
-def seeded_pairs(
-    settings: PairExperiment, catalogue: Catalogue, seeds: Iterable[int] | None = None
-) -> Iterator[tuple[ModelPair, int]]:
-    """Every vision model with every language model of each dataset, with each seed.
-
-    Runs with the same images and seed are adjacent, so that means are computed once.
-    """
-    for dataset in catalogue.datasets(settings.datasets):
-        languages = catalogue.models("language", dataset, settings.language)
-        for vision in catalogue.models("vision", dataset, settings.vision):
-            for seed in range(settings.seeds) if seeds is None else seeds:
-                for language in languages:
-                    yield ModelPair(vision, language), seed
-
-
-def model_pairs(settings: PairExperiment, catalogue: Catalogue) -> Iterator[ModelPair]:
-    """Every vision model with every language model of each dataset."""
-    return (pair for pair, _ in seeded_pairs(settings, catalogue, seeds=(0,)))
+    def of_one_pair(self, catalogue: Catalogue) -> PairExperiment:
+        """The settings for the first dataset and the first model of each side, if none are named."""
+        datasets = tuple(catalogue.datasets(self.datasets)[: None if self.datasets else 1])
+        if len(datasets) != 1:  # each dataset may have other models
+            return self
+        vision = self.vision or (catalogue.models("vision", datasets[0])[0].model,)
+        first = (catalogue.models("language", datasets[0])[0].model,)
+        language = self.language or (None if self.joined else first)
+        return replace(self, datasets=datasets, vision=vision, language=language)
 
 
 def prototypes(run: Trial) -> tuple[FloatArray, FloatArray]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from blindmatch.experiments import TABLES
@@ -39,12 +38,15 @@ class Table:
         """The cells as text."""
         return [[cell_text(cell, d) for cell, d in zip(row, self.digits, strict=True)] for row in self.rows]
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers."""
+        return [not any(isinstance(row[c], str) for row in self.rows) for c in range(len(self.columns))]
+
     def classes(self) -> list[str | None]:
         """The CSS classes of each column, for the page: columns of numbers, columns with the paper's values."""
-        found = [
-            ["number"] * _numeric(self, c) + ["paper"] * head.startswith("paper") for c, head in enumerate(self.columns)
-        ]
-        return [" ".join(words) or None for words in found]
+        kinds = zip(self.numeric, self.columns, strict=True)
+        return [" ".join(["number"] * number + ["paper"] * head.startswith("paper")) or None for number, head in kinds]
 
     def cells(self) -> list[list[tuple[str, float | None]]]:
         """Text of each cell, and the number that the page sorts it by."""
@@ -123,27 +125,26 @@ def as_text(item: Table) -> str:
     """Columns of text with a rule below the headers."""
     cells = [list(item.columns), *item.texts()]
     widths = [max(len(row[c]) for row in cells) for c in range(len(item.columns))]
-    numeric = [_numeric(item, c) for c in range(len(item.columns))]
-
-    def line(row: Sequence[str]) -> str:
-        places = (t.rjust(w) if n else t.ljust(w) for t, w, n in zip(row, widths, numeric, strict=True))
-        return "  ".join(places).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([item.title, line(cells[0]), rule, *(line(row) for row in cells[1:]), *item.notes]) + "\n"
+    cells.insert(1, ["-" * width for width in widths])
+    places = [(">" if number else "<") + str(width) for number, width in zip(item.numeric, widths, strict=True)]
+    lines = ["  ".join(map(format, row, places)).rstrip() for row in cells]
+    return "\n".join([item.title, *lines, *item.notes]) + "\n"
 
 
 def as_csv(item: Table) -> str:
     """CSV with all digits; a spread takes two columns."""
-    split = [any(isinstance(row[c], Spread) for row in item.rows) for c in range(len(item.columns))]
-    heads = [[head, f"{head} deviation"] if two else [head] for head, two in zip(item.columns, split, strict=True)]
-    rows = [[_csv_cells(cell, two) for cell, two in zip(row, split, strict=True)] for row in item.rows]
-    return csv_text(chain.from_iterable(parts) for parts in (heads, *rows))
+    columns: list[list[object]] = []
+    for c, head in enumerate(item.columns):
+        cells = [row[c] for row in item.rows]
+        columns.append([head, *(repr(x.mean) if isinstance(x, Spread) else "" if x is None else x for x in cells)])
+        if any(isinstance(x, Spread) for x in cells):
+            columns.append([f"{head} deviation", *(repr(x.deviation) if isinstance(x, Spread) else "" for x in cells)])
+    return csv_text(zip(*columns, strict=True))
 
 
 def as_latex(item: Table) -> str:
     """A LaTeX tabular with booktabs rules."""
-    kinds = "".join("r" if _numeric(item, c) else "l" for c in range(len(item.columns)))
+    kinds = "".join("r" if number else "l" for number in item.numeric)
     heads = " & ".join(_tex(head) for head in item.columns)
     body = "\n".join(" & ".join(_tex(text) for text in row) + r" \\" for row in item.texts())
     caption = _tex(" ".join([item.title, *item.notes]))
@@ -166,17 +167,6 @@ def table_json(item: Table) -> dict[str, Any]:
         for row in item.rows
     ]
     return {"name": item.name, "title": item.title, "rows": rows, "notes": list(item.notes)}
-
-
-def _numeric(item: Table, column: int) -> bool:
-    return not any(isinstance(row[column], str) for row in item.rows)
-
-
-def _csv_cells(cell: Cell, two: bool) -> list[Any]:
-    if isinstance(cell, Spread):
-        return [repr(cell.mean), repr(cell.deviation)]
-    value = "" if cell is None else cell
-    return [value, ""] if two else [value]
 
 
 _TEX = {character: f"\\{character}" for character in "&%_#${}"} | {

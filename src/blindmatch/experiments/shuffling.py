@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images, texts
-from blindmatch.experiments.matching_runs import MEASURES, PAIR, PairExperiment, model_pairs
+from blindmatch.experiments.matching_runs import MEASURES, PAIR, PairExperiment
 from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Table, described, grouped
 from blindmatch.experiments.sweep_report import Figure, draw_lines
@@ -48,24 +48,23 @@ class Shuffling(PairExperiment):
         if self.levels < 2:
             raise ValueError(f"levels={self.levels}; expected at least 2")
 
+    @property
+    def common(self) -> dict[str, Any]:
+        """The parameters that every curve has."""
+        return {name: getattr(self, name) for name in ("seeds", "unit", "images", "neighbors")}
+
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each level of each pair and measure (all its seeds in one run), and Fig. 9 if there are inputs."""
-        common = {"seeds": self.seeds, "unit": self.unit, "images": self.images}
-        common["neighbors"] = self.neighbors
         runs = []
-        for pair in model_pairs(self, catalogue):
+        for vision, language, _ in self.pairs(catalogue):
             # If images share the text of their class, neighbours are ambiguous: the paper leaves Mutual k-NN out.
-            ambiguous = self.unit == "images" and "labels" in read_arrays(pair.vision.path, ("labels",))
+            ambiguous = self.unit == "images" and "labels" in read_arrays(vision.path, ("labels",))
             runs += [
-                pair.trial(self, measure=measure, level=level / (self.levels - 1), **common)
+                self.trial(vision, language, measure=measure, level=level / (self.levels - 1))
                 for measure in self.measures
                 if measure != "mutual-knn" or not ambiguous
                 for level in range(self.levels)
             ]
-        return [*runs, *self._lipschitz_runs(catalogue)]
-
-    def _lipschitz_runs(self, catalogue: Catalogue) -> list[Trial]:
-        runs = []
         for dataset in catalogue.datasets(self.datasets):
             models = {source.model: source for source in catalogue.models("vision", dataset)}
             if self.inputs not in models:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
+import numpy as np
+
 from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images
 from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Spread, Table, described, grouped, percent, proved, spread
-from blindmatch.experiments.sweep_report import Figure, draw_heat_map
+from blindmatch.experiments.sweep_report import Figure
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
 from blindmatch.validation import FloatArray
@@ -29,10 +32,9 @@ class SmallScale(runs.PairExperiment):
 
     def plan(self, catalogue: Catalogue) -> list[Trial]:
         """Each pair, measure and seed."""
-        common = {"solver": self.solver, "neighbors": self.neighbors, **self.common}
         return [
-            pair.trial(self, measure=measure, seed=seed, **common)
-            for pair, seed in runs.seeded_pairs(self, catalogue)
+            self.trial(*pair, measure=measure, seed=seed, solver=self.solver, neighbors=self.neighbors)
+            for *pair, seed in self.pairs(catalogue, self.seeds)
             for measure in self.measures
         ]
 
@@ -51,7 +53,19 @@ class SmallScale(runs.PairExperiment):
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Accuracy by measure (Table 3), and by pair of models."""
-        return [_measures(self, rows), _pairs(rows)]
+        measures, pairs = [], []
+        for dataset in _sorted_values(rows, "dataset"):
+            for measure in self.measures:
+                of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
+                each = [percent(part) for part in grouped(of, *runs.PAIR).values()]
+                best = max(each, key=lambda s: s.mean if s else 0, default=None)
+                paper = runs.paper_value("table-3", "accuracy", dataset=runs.paper_dataset(dataset), measure=measure)
+                measures.append([runs.paper_dataset(dataset), measure, percent(of), best, proved(of), paper])
+        matched = [row for row in rows if row["measure"] == "gw"]
+        for (dataset, *models), of in grouped(matched, *runs.PAIR).items():
+            means = (spread(row[name] for row in of) for name in ("cost", "true_cost", "mutual_knn"))
+            pairs.append([runs.paper_dataset(dataset), *models, percent(of), *means, len(of)])
+        return [described("table-3", measures), described("figure-12", pairs)]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """Bars (Fig. 4), heat maps (Fig. 12, 13), accuracy against size (Fig. 11)."""
@@ -102,26 +116,6 @@ def _sorted_values(rows: Sequence[Row], name: str) -> list[str]:
     return sorted({row[name] for row in rows})
 
 
-def _measures(study: SmallScale, rows: Sequence[Row]) -> Table:
-    lines = []
-    for dataset in _sorted_values(rows, "dataset"):
-        for measure in study.measures:
-            of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
-            each = [percent(part) for part in grouped(of, *runs.PAIR).values()]
-            best = max(each, key=lambda s: s.mean if s else 0, default=None)
-            paper = runs.paper_value("table-3", "accuracy", dataset=runs.paper_dataset(dataset), measure=measure)
-            lines.append([runs.paper_dataset(dataset), measure, percent(of), best, proved(of), paper])
-    return described("table-3", lines)
-
-
-def _pairs(rows: Sequence[Row]) -> Table:
-    lines: list[list[Any]] = []
-    for (dataset, vision, language), of in grouped((row for row in rows if row["measure"] == "gw"), *runs.PAIR).items():
-        means = (spread(row[name] for row in of) for name in ("cost", "true_cost", "mutual_knn"))
-        lines.append([runs.paper_dataset(dataset), vision, language, percent(of), *means, len(of)])
-    return described("figure-12", lines)
-
-
 def _spreads(rows: Sequence[Row], models: list[str], language: str) -> list[Spread | None]:
     """The accuracy of each vision model with a language model."""
     return [percent(r for r in rows if (r["vision"], r["language"]) == (model, language)) for model in models]
@@ -150,8 +144,14 @@ def _bars(canvas: Any, rows: Sequence[Row]) -> None:
 def _heat(canvas: Any, rows: Sequence[Row]) -> None:
     models, languages = _sorted_values(rows, "vision"), _sorted_values(rows, "language")
     columns = [_spreads(rows, models, language) for language in languages]
-    values = [[None if s is None else s.mean for s in line] for line in zip(*columns, strict=True)]
-    draw_heat_map(canvas.subplots(), models, languages, values)
+    values = [[math.nan if s is None else s.mean for s in line] for line in zip(*columns, strict=True)]
+    axes = canvas.subplots()
+    axes.imshow(values, vmin=0, vmax=100, cmap="viridis", aspect="auto")
+    axes.set_xticks(range(len(languages)), languages, rotation=40, ha="right")
+    axes.set_yticks(range(len(models)), models)
+    for (r, c), value in np.ndenumerate(values):
+        if not math.isnan(value):
+            axes.text(c, r, f"{value:.0f}", ha="center", va="center", color="white" if value < 60 else "black")
 
 
 def _against_size(canvas: Any, rows: Sequence[Row]) -> None:

@@ -64,19 +64,6 @@ def draw_lines(
             axes.fill_between(x, y - deviation, y + deviation, alpha=0.2, color=line.get_color(), linewidth=0)
 
 
-def draw_heat_map(
-    axes: Any, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]]
-) -> None:
-    """A heat map with numbers, from 0 to 100."""
-    axes.imshow(np.array(values, dtype=float), vmin=0, vmax=100, cmap="viridis", aspect="auto")
-    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right")
-    axes.set_yticks(range(len(rows)), rows)
-    for r, row in enumerate(values):
-        for c, value in enumerate(row):
-            if value is not None:
-                axes.text(c, r, f"{value:.0f}", ha="center", va="center", color="white" if value < 60 else "black")
-
-
 def write_sweep_report(
     what: Sweep, rows: Sequence[Row], errors: Mapping[str, int], folder: Path, command: str | None
 ) -> tuple[list[Table], Path]:

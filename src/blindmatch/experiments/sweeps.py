@@ -16,7 +16,7 @@ from typing import Any
 from blindmatch import experiments
 from blindmatch.experiments.data import Catalogue, read_ahead, read_catalogue, write_sample
 from blindmatch.experiments.executors import Engine, Local, forkable
-from blindmatch.experiments.matching_runs import PairExperiment, one_pair
+from blindmatch.experiments.matching_runs import PairExperiment
 from blindmatch.experiments.protocol import Experiment, Record, Trial, make_settings
 from blindmatch.experiments.result_tables import Table
 from blindmatch.experiments.store import Store, run_chunk
@@ -72,7 +72,7 @@ def plan(
             raise ValueError(f"embeddings={str(embeddings)!r}: experiment {name!r} uses no embeddings")
     elif embeddings is not None:
         catalogue = read_catalogue(embeddings)
-        experiment = one_pair(experiment, catalogue) if quick else experiment
+        experiment = experiment.of_one_pair(catalogue) if quick else experiment
     elif quick:
         catalogue = write_sample(Path(out) / "sample-embeddings")
     else:

@@ -53,24 +53,15 @@ WAYS: Mapping[str, Callable[[list[FloatArray]], FloatArray]] = {
 
 @dataclass(frozen=True)
 class ViewsStudy(PairExperiment):
-    """Several language models in place of one.
-
-    Attributes
-    ----------
-    size, sets
-        A dataset with more classes than `size` gives random sets of so many classes, each with its own seed.
-    ways
-        How the relations of all language models are mixed.
-    solver
-        An exact solver.
-    """
+    """Several language models in place of one."""
 
     name = "views"
     seeds: int = 8
+    # size, sets: a dataset with more classes than `size` gives random sets of so many, each with its own seed
     size: int = 10
     sets: int = 30
-    ways: tuple[str, ...] = tuple(WAYS)
-    solver: str = "branch-and-bound"
+    ways: tuple[str, ...] = tuple(WAYS)  # how the relations of all language models are mixed
+    solver: str = "branch-and-bound"  # an exact solver
     joined: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, Collection[str]]] = {"solver": KNOWN, "ways": WAYS}
 
@@ -118,34 +109,25 @@ class ViewsStudy(PairExperiment):
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Accuracy against the number of models, and by the way to mix them all."""
-        return [_by_number(rows), _by_way(self, rows)]
+        means = [row for row in rows if row["way"] == "mean"]
+        counts, numbers = sorted({row["models"] for row in means}), []
+        for (dataset, vision), own in sorted(grouped(means, "dataset", "vision").items()):
+            cells = [_over_seeds(row for row in own if row["models"] == count) for count in counts]
+            numbers.append([paper_dataset(dataset), vision, *cells, proved(own)])
+        columns = [("dataset", 0), ("vision", 0), *((str(count), 0) for count in counts), ("proved", 0)]
+        datasets = sorted({row["dataset"] for row in rows})
+        most = {dataset: max(row["models"] for row in rows if row["dataset"] == dataset) for dataset in datasets}
+        chosen = {"one language model": [row for row in rows if row["models"] == 1]}
+        for way in self.ways:
+            chosen[way] = [row for row in rows if row["way"] == way and row["models"] == most[row["dataset"]]]
+        lines = [
+            [name, *(_over_seeds(row for row in of if row["dataset"] == dataset) for dataset in datasets)]
+            for name, of in chosen.items()
+        ]
+        heads = [("way", 0), *((paper_dataset(dataset), 0) for dataset in datasets)]
+        return [described("views", numbers, columns=columns), described("mixing", lines, columns=heads)]
 
 
 def _over_seeds(rows: Iterable[Row]) -> Spread | None:
     """Mean and deviation, over the seeds, of the mean accuracy in percent."""
     return spread(mean(100 * row["accuracy"] for row in of) for of in grouped(rows, "seed").values())
-
-
-def _by_number(rows: Sequence[Row]) -> Table:
-    means = [row for row in rows if row["way"] == "mean"]
-    counts = sorted({row["models"] for row in means})
-    lines = []
-    for (dataset, vision), own in sorted(grouped(means, "dataset", "vision").items()):
-        cells = [_over_seeds(row for row in own if row["models"] == count) for count in counts]
-        lines.append([paper_dataset(dataset), vision, *cells, proved(own)])
-    columns = [("dataset", 0), ("vision", 0), *((str(count), 0) for count in counts), ("proved", 0)]
-    return described("views", lines, columns=columns)
-
-
-def _by_way(study: ViewsStudy, rows: Sequence[Row]) -> Table:
-    datasets = sorted({row["dataset"] for row in rows})
-    most = {dataset: max(row["models"] for row in rows if row["dataset"] == dataset) for dataset in datasets}
-
-    def line(name: str, chosen: Sequence[Row]) -> list[Any]:
-        return [name, *(_over_seeds(row for row in chosen if row["dataset"] == dataset) for dataset in datasets)]
-
-    lines = [line("one language model", [row for row in rows if row["models"] == 1])]
-    for way in study.ways:
-        lines.append(line(way, [row for row in rows if row["way"] == way and row["models"] == most[row["dataset"]]]))
-    columns = [("way", 0), *((paper_dataset(dataset), 0) for dataset in datasets)]
-    return described("mixing", lines, columns=columns)
