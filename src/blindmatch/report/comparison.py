@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from pathlib import Path
@@ -42,54 +43,31 @@ VALUES = ("accuracy", "cka", "mutual_knn", "truth_loss", "p_value")
 
 @dataclass(frozen=True)
 class ComparedPair:
-    """Two models, compared.
-
-    Attributes
-    ----------
-    one, other
-        Their names.
-    items
-        How many items both have.
-    cka, mutual_knn
-        Centred kernel alignment, and the mean share of common neighbours among five: both at most 1, higher is better.
-    truth_loss, loss, lower_bound
-        The loss of the true pairing, of the blind match and of what is proved about any match, divided by items^2.
-    accuracy
-        The share of items that the blind match pairs with themselves.
-    proved
-        Whether no other pairing costs less than the match.
-    p_value
-        How often unrelated spaces match as well; None if that was not tested.
-    match
-        The partner of each item in the blind match; not in the table.
-    stated
-        Whether all this is as the store says: nothing of it was computed again.
-    """
+    """Two models, compared; losses and the bound are divided by items^2."""
 
     one: str
     other: str
-    items: int
-    cka: float
-    mutual_knn: float
-    truth_loss: float
-    loss: float
+    items: int  # that both have
+    cka: float  # centred kernel alignment: at most 1, higher is better
+    mutual_knn: float  # the mean share of common neighbours among five: the same
+    truth_loss: float  # of the true pairing
+    loss: float  # of the blind match
     lower_bound: float | None
-    accuracy: float
-    proved: bool
-    p_value: float | None
-    match: tuple[int, ...] = field(repr=False)
-    stated: bool = False
+    accuracy: float  # the share of items that the blind match pairs with themselves
+    proved: bool  # whether no other pairing costs less than the match
+    p_value: float | None  # how often unrelated spaces match as well; None if that was not tested
+    match: tuple[int, ...] = field(repr=False)  # the partner of each item in the blind match; not in the table
+    stated: bool = False  # whether all this is as the store says: nothing of it was computed again
 
     @classmethod
     def read(cls, values: dict[str, Any], names: tuple[str, str], items: int) -> ComparedPair | None:
         """The pair that a line of a store states; None if it is not one of these models and items."""
         try:
             pair = cls(**{**values, "match": tuple(values["match"])})
-            numbers = (pair.cka, pair.mutual_knn, pair.truth_loss, pair.loss, pair.accuracy)
-            shares = (pair.accuracy, 0.0 if pair.p_value is None else pair.p_value)
             possible = (
-                all(map(math.isfinite, numbers))
-                and all(0 <= share <= 1 for share in shares)
+                all(map(math.isfinite, (pair.cka, pair.mutual_knn, pair.truth_loss, pair.loss)))
+                and 0 <= pair.accuracy <= 1
+                and 0 <= (pair.p_value or 0.0) <= 1
                 and (pair.lower_bound is None or pair.lower_bound <= pair.loss)
                 and isinstance(pair.proved, bool)
                 and (pair.one, pair.other, pair.items) == (*names, items)
@@ -124,7 +102,7 @@ class Comparison:
         names = [one.name for one in fields(ComparedPair) if one.name != "match"]
         closed, right = zip(*self.cycles, strict=True) if self.pairs else ((), ())
         columns = {name: [getattr(pair, name) for pair in self.pairs] for name in names}
-        return {**columns, "cycle_closes": list(closed), "right_if_closed": list(right)}
+        return columns | {"cycle_closes": list(closed), "right_if_closed": list(right)}
 
     @property
     def cycles(self) -> list[tuple[float | None, float | None]]:
@@ -254,7 +232,7 @@ def compare(
     limit = None if time_limit is None else positive(time_limit, "time_limit")
     at_least(draws, 0, "draws")
     seed = int(as_generator(rng).integers(2**63))
-    how = _How(distortion, solver, limit, draws, seed, _Log(None if store is None else Path(store)))
+    how = _Comparer(distortion, solver, limit, draws, seed, None if store is None else Path(store))
     wanted = list(combinations(zip(names, sides, strict=True), 2))
     interrupted, done = False, 0
     with ThreadPoolExecutor(min(count, len(wanted))) as pool:
@@ -285,34 +263,58 @@ class _Stopped(Exception):  # noqa: N818 (it is no error)
     """The comparison was stopped."""
 
 
-@dataclass(frozen=True)
-class _How:
-    """The options of a comparison, its store, and the signal that ends it."""
+class _Comparer:
+    """The options of a comparison, the file of its finished pairs if there is one, and the signal that ends it."""
 
-    distortion: str | Distortion
-    solver: str | Solver
-    time_limit: float | None
-    draws: int
-    seed: int
-    log: _Log
-    stop: threading.Event = field(default_factory=threading.Event)
+    def __init__(
+        self,
+        distortion: str | Distortion,
+        solver: str | Solver,
+        limit: float | None,
+        draws: int,
+        seed: int,
+        store: Path | None,
+    ) -> None:
+        self._distortion, self._solver, self._limit, self._draws, self._seed = distortion, solver, limit, draws, seed
+        self._store, self._lock, self.stop = store, threading.Lock(), threading.Event()
+        self._known: dict[str, dict[str, Any]] = {}
+        self._begin = ""  # a line of its own after one that was cut off
+        if store is not None and store.exists():
+            with reading(store, "store"):
+                text = text_of(store)
+            self._begin = "\n" if text and not text.endswith("\n") else ""
+            for line in text.splitlines():
+                with suppress(ValueError, KeyError, TypeError):  # the last line of a run that was killed
+                    entry = json.loads(line)
+                    self._known[entry["key"]] = entry["pair"]
 
     def compared(self, one: _Model, other: _Model) -> ComparedPair | None:
         """Take the pair from the store, or match and test it; None if it was stopped."""
         names, sides = (one[0], other[0]), (one[1], other[1])
-        task = Task(*sides, distortion=self.distortion)
-        what = (names, task.digest, repr(self.solver), self.time_limit, self.draws, self.seed)
+        task = Task(*sides, distortion=self._distortion)
+        what = (names, task.digest, repr(self._solver), self._limit, self._draws, self._seed)
         key = hashlib.sha256(repr(what).encode()).hexdigest()
-        known = self.log.known.get(key)
-        stated = None if known is None else ComparedPair.read(known, names, task.sizes[0])
+        stated = ComparedPair.read(self._known[key], names, task.sizes[0]) if key in self._known else None
         if stated is not None:
             return stated
         try:
             pair = self._match(names, sides, task)
         except _Stopped:
             return None
-        self.log.add({"key": key, "pair": asdict(pair)})
+        if self._store is not None:
+            with self._lock:
+                self._keep(json.dumps({"key": key, "pair": asdict(pair)}), self._store)
         return pair
+
+    def _keep(self, line: str, store: Path) -> None:
+        """Append a line; a full disk costs the store, not the comparison."""
+        try:
+            with store.open("a", encoding="utf-8") as file:
+                file.write(f"{self._begin}{line}\n")
+            self._begin = ""
+        except OSError as error:
+            self._begin = "\n"
+            warnings.warn(f"{store}: a pair was not written: {error.strerror}", RuntimeWarning, stacklevel=2)
 
     def _watch(self, *_: object) -> None:
         if self.stop.is_set():
@@ -320,20 +322,17 @@ class _How:
 
     def _match(self, names: tuple[str, str], sides: tuple[Side, Side], task: Task) -> ComparedPair:
         self._watch()
-        n, rng = task.sizes[0], np.random.default_rng(self.seed)
-        result, p = match_task(task, SolveOptions(self.solver, self.time_limit, rng, self._watch, 1)), None
-        if self.draws:
-            options: dict[str, Any] = {"time_limit": self.time_limit, "rng": rng, "callback": self._watch}
-            p = result.assess(draws=self.draws, resamples=1, regret=False, threads=1, **options).p_value
+        n, rng, limit, p = task.sizes[0], np.random.default_rng(self._seed), self._limit, None
+        result = match_task(task, SolveOptions(self._solver, limit, rng, self._watch, 1))
+        if self._draws:
+            options: dict[str, Any] = {"time_limit": limit, "rng": rng, "callback": self._watch, "threads": 1}
+            p = result.assess(draws=self._draws, resamples=1, regret=False, **options).p_value
         knn, cka = (
             float(measure.loss(*Task(*sides, distortion=measure).kernels).sum())
             for measure in (MutualKNN(k=min(_NEIGHBOURS, n - 1)), CKA())
         )
         return ComparedPair(
-            *names,
-            items=n,
-            cka=-cka,
-            mutual_knn=-knn,
+            *(*names, n, -cka, -knn),
             truth_loss=task.problem.objective(np.arange(n)) / n**2,
             loss=result.cost / n**2,
             lower_bound=None if result.lower_bound is None else result.lower_bound / n**2,
@@ -342,37 +341,6 @@ class _How:
             p_value=p,
             match=tuple(result.permutation.tolist()),
         )
-
-
-class _Log:
-    """The file of finished pairs, if there is one."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path, self._lock, self.known = path, threading.Lock(), dict[str, dict[str, Any]]()
-        self._begin = ""  # a line of its own after one that was cut off
-        if path is not None and path.exists():
-            with reading(path, "store"):
-                text = text_of(path)
-                self._begin = "\n" if text and not text.endswith("\n") else ""
-                for line in text.splitlines():
-                    try:
-                        entry = json.loads(line)
-                        self.known[entry["key"]] = entry["pair"]
-                    except (ValueError, KeyError, TypeError):  # the last line of a run that was killed
-                        continue
-
-    def add(self, entry: dict[str, Any]) -> None:
-        """Append a line; a full disk costs the store, not the comparison."""
-        if self._path is None:
-            return
-        with self._lock:
-            try:
-                with self._path.open("a", encoding="utf-8") as file:
-                    file.write(self._begin + json.dumps(entry) + "\n")
-                self._begin = ""
-            except OSError as error:
-                self._begin = "\n"
-                warnings.warn(f"{self._path}: a pair was not written: {error.strerror}", RuntimeWarning, stacklevel=2)
 
 
 def _checked(models: Mapping[str, ArrayLike | Path | Views]) -> tuple[tuple[str, ...], list[Side]]:

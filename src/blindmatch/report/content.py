@@ -52,13 +52,14 @@ def _selection(match: Match) -> IntArray:
 
 def _matrices(match: Match) -> dict[str, Any] | None:
     """Two matrices in the order of the pairs, how to compare them, and an order that shows groups."""
-    drawn, square = _selection(match), np.ix_(_selection(match), _selection(match))
+    drawn = _selection(match)
+    square, beside = np.ix_(drawn, drawn), ~np.eye(len(drawn), dtype=bool)
     kernels, problem = matched_kernels(match), match.problem
     if len(drawn) < 2:
         return None
     if kernels is not None:
         K, G = (kernel[square] for kernel in kernels)
-        values = np.concatenate([_off_diagonal(K), _off_diagonal(G)])
+        values = np.concatenate([K[beside], G[beside]])
         scales = [_scale(values, values)] * 2
         mode, diagonal = "difference", False
         ends = ["far", "near"] if match.similarity else ["near", "far"]
@@ -66,19 +67,16 @@ def _matrices(match: Match) -> dict[str, Any] | None:
         p = match.pairs[1]
         K, G = problem.factors[0][0][square], problem.factors[0][1][np.ix_(p, p)][square]
         diagonal = bool(np.ptp(np.diag(K)) or np.ptp(np.diag(G)))
-        scales = [_scale(M.ravel() if diagonal else _off_diagonal(M), M.ravel()) for M in (K, G)]
+        scales = [_scale(M.ravel() if diagonal else M[beside], M.ravel()) for M in (K, G)]
         mode, ends = "product", ["", ""]
     else:
         return None
-    return {
-        "mode": mode,
-        "diagonal": diagonal,
-        "ends": ends,
-        "drawn": drawn.tolist(),
-        "order": similar_together(K, G).tolist(),
-        "source": {**scales[0], "data": _quantise(K, scales[0])},
-        "target": {**scales[1], "data": _quantise(G, scales[1])},
-    }
+    found = {"mode": mode, "diagonal": diagonal, "ends": ends, "drawn": drawn.tolist()}
+    found["order"] = similar_together(K, G).tolist()
+    for side, matrix, scale in zip(("source", "target"), (K, G), scales, strict=True):
+        bytes_ = np.clip(np.rint((matrix - scale["low"]) / (scale["step"] or 1.0)), 0, 255).astype(np.uint8)
+        found[side] = {**scale, "data": base64.b64encode(bytes_.tobytes()).decode()}
+    return found
 
 
 def _scale(shown: FloatArray, values: FloatArray) -> dict[str, float]:
@@ -88,15 +86,6 @@ def _scale(shown: FloatArray, values: FloatArray) -> dict[str, float]:
     step = 1.0 if whole else (high - low) / 255
     least, greatest = (float(value) for value in np.quantile(shown, [0.005, 0.995]))
     return {"low": low, "step": step, "least": least, "greatest": greatest if greatest > least else least + 1.0}
-
-
-def _quantise(matrix: FloatArray, scale: dict[str, float]) -> str:
-    bytes_ = np.clip(np.rint((matrix - scale["low"]) / (scale["step"] or 1.0)), 0, 255).astype(np.uint8)
-    return base64.b64encode(bytes_.tobytes()).decode()
-
-
-def _off_diagonal(matrix: FloatArray) -> FloatArray:
-    return matrix[~np.eye(len(matrix), dtype=bool)]
 
 
 def _plane(match: Match) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from blindmatch.proof.certificate import Certificate
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, given_pairs, hints
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import columns, price_advice, rows, shortened, ties
+from blindmatch.report.pairs import columns, price_advice, shortened, ties
 from blindmatch.report.pictures import lines_of, price_curve, view_heats
 from blindmatch.report.verdict import assignment_verdict, number, percent, proof_sentence, quality, verdict
 from blindmatch.trust.report import HIGH
@@ -97,7 +97,7 @@ def render(match: Match) -> str:
         sure=sure[np.isfinite(sure)].tolist(),
         proof=proof_sentence(match.result, match.nouns),
         columns=shown,
-        rows=rows(match, shown),
+        rows=list(zip(match.result.pairs, zip(*(column.cells for column in shown), strict=True), strict=True)),
         ties=ties(match),
         advice=price_advice(match),
         prices=price_curve(match.price),
@@ -106,7 +106,12 @@ def render(match: Match) -> str:
         hints=hints(match),
         truth=None if true_cost is None else truth_sentence(true_cost, match),
         command=match.result.settings.get("command"),
-        settings=_settings(run),
+        settings={
+            **run["settings"],
+            **run["versions"],
+            "platform": run["platform"],
+            **{f"certificate: {key.replace('_', ' ')}": value for key, value in (run["certificate"] or {}).items()},
+        },
         record=json.dumps(json_finite(run), indent=1, ensure_ascii=False),
     )
 
@@ -119,29 +124,24 @@ def write_report(path: str | Path, match: Match) -> Path:
     return Path(path)
 
 
-def _settings(run: dict[str, Any]) -> dict[str, Any]:
-    """Settings, versions and certificate, one row each."""
-    certificate = (run["certificate"] or {}).items()
-    return {
-        **run["settings"],
-        **run["versions"],
-        "platform": run["platform"],
-        **{f"certificate: {key.replace('_', ' ')}": value for key, value in certificate},
-    }
-
-
 PACKAGES = ("blindmatch", "numpy", "scipy")
 
 
 def record(match: Match) -> dict[str, Any]:
     """Settings, versions, result and certificate, ready for JSON."""
+    certificate, path = match.result.certificate, match.certificate_file
+    about: dict[str, Any] | None = None
+    if path is not None and path.exists():
+        about = {"file": path.name, "sha256_of_file": file_digest(path)}
+    elif certificate is not None:
+        about = {"nodes": len(certificate.nodes), "sha256_of_contents": certificate_digest(certificate)}
     return {
         "title": match.title,
         "command": match.result.settings.get("command"),
         "settings": {key: text for key, text in match.result.settings.items() if key != "command"},
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
         "platform": f"{platform.system()} {platform.machine()}",
-        "certificate": _certificate(match),
+        "certificate": about,
         "result": match.result.to_dict(),
         **({} if match.trust is None else {"trust": match.trust.to_dict()}),
     }
@@ -159,15 +159,6 @@ def certificate_digest(certificate: Certificate) -> str:
                 digest.update(f"{array.dtype} {array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-def _certificate(match: Match) -> dict[str, Any] | None:
-    certificate, path = match.result.certificate, match.certificate_file
-    if path is not None and path.exists():
-        return {"file": path.name, "sha256_of_file": file_digest(path)}
-    if certificate is None:
-        return None
-    return {"nodes": len(certificate.nodes), "sha256_of_contents": certificate_digest(certificate)}
 
 
 def headline(match: Match) -> str:

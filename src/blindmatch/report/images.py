@@ -8,14 +8,14 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blindmatch.errors import pip_install
 from blindmatch.io.files import bytes_of
-from blindmatch.report.match import Image, Images
+from blindmatch.report.match import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -31,16 +31,7 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
     A ValueError says which one is no picture, or that they take too much room even at 16 x 16 pixels; an ImportError,
     that Pillow is missing.
     """
-    from blindmatch.encoders.item_sets import decode  # a tenth of a second, for those who show pictures
-
-    images = {}
-    for item, (name, content) in files.items():
-        try:
-            images[item] = _reduce(decode(content), _SIDES[0])
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}; expected a picture") from None
-        except ImportError:
-            raise ImportError(f"pictures in a report need Pillow: {pip_install('plot')}") from None
+    images = {item: _reduce(_decoded(content, name), _SIDES[0]) for item, (name, content) in files.items()}
     for side in _SIDES:
         small = {}
         for item, image in images.items():
@@ -49,6 +40,17 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
         if 4 / 3 * sum(map(len, small.values())) + 30 * len(small) <= room:  # as data addresses in base64
             return small
     raise ValueError(f"{len(files)} pictures do not fit into a report, however small; give fewer")
+
+
+def _decoded(content: bytes, name: str) -> Picture:
+    from blindmatch.encoders.item_sets import decode  # a tenth of a second, for those who show pictures
+
+    try:
+        return decode(content)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}; expected a picture") from None
+    except ImportError:
+        raise ImportError(f"pictures in a report need Pillow: {pip_install('plot')}") from None
 
 
 def _reduce(image: Picture, side: int) -> Picture:
@@ -60,15 +62,13 @@ def _reduce(image: Picture, side: int) -> Picture:
 ALL_OF_THEM = 1_200_000  # bytes in the page: with the matrices, a report of 100 pairs stays below 2 MB
 _MOST_PIXELS = 4_000_000  # of a picture that is embedded as it is: a browser unpacks each to four bytes a pixel
 _SIDE = 64  # pixels; shown at about this size
-_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG before the size
 _KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
 
-def addresses(images: Images | None, items: Iterable[int], name: str, sides: int = 2) -> dict[int, str]:
+def addresses(images: Images | None, items: Iterable[int], name_of_all: str, sides: int = 2) -> dict[int, str]:
     """A data address for each item that has a picture. `sides` share the bytes that pictures may take.
 
-    A ValueError, which begins with `name`, says which item is no picture or has too many pixels; an ImportError, that
-    Pillow is not installed to shrink what is too large.
+    A ValueError, which begins with the name of all, says which item is no picture; an ImportError, that Pillow lacks.
     """
     if images is None:
         return {}
@@ -78,47 +78,22 @@ def addresses(images: Images | None, items: Iterable[int], name: str, sides: int
     room = ALL_OF_THEM // sides
     # A pixel takes three bytes, and base64 four thirds of that. Noise hardly compresses.
     side = int(np.clip(np.sqrt(room / (4 * max(len(wanted), 1))), 8, _SIDE))
-    found = {item: _picture(images[item], side, f"{name}[{item}]") for item in wanted}
-    written = {item: _data_address(data, kind) for item, (data, kind, _) in found.items()}
-    if sum(map(len, written.values())) <= room and all(pixels <= _MOST_PIXELS for _, _, pixels in found.values()):
+    files, written, large = {}, {}, False
+    for item in wanted:
+        name, image = f"{name_of_all}[{item}]", images[item]
+        if isinstance(image, np.ndarray):
+            data, kind = _png(_shrunk(image, side, name)), "png"
+        else:
+            data = bytes_of(image) if isinstance(image, str | Path) else image
+            found = next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
+            if found is None or (found == "webp" and data[8:12] != b"WEBP"):
+                raise ValueError(f"{name} starts with {data[:8]!r}; expected a PNG, JPEG, GIF or WebP picture")
+            kind, (width, height) = found, _decoded(data, name).size
+            large = large or width * height > _MOST_PIXELS
+        files[item], written[item] = (name, data), _data_address(data, kind)
+    if not large and sum(map(len, written.values())) <= room:
         return written
-    files = {item: (f"{name}[{item}]", data) for item, (data, _, _) in found.items()}
     return {item: _data_address(small, "jpeg") for item, small in thumbnails(files, room).items()}
-
-
-def _picture(image: Image, side: int, name: str) -> tuple[bytes, str, int]:
-    """The bytes of a file, its kind, and its number of pixels, as far as it says that."""
-    data = _png(_shrunk(image, side, name)) if isinstance(image, np.ndarray) else image
-    if isinstance(data, str | Path):
-        data = bytes_of(data)
-    kind = next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
-    if kind is None or (kind == "webp" and data[8:12] != b"WEBP"):
-        raise ValueError(f"{name} starts with {data[:8]!r}; expected a PNG, JPEG, GIF or WebP picture")
-    return data, kind, _pixels(data, kind)
-
-
-def _pixels(data: bytes, kind: str) -> int:
-    """The number of pixels that the header of a file announces; 0 if it is too short or damaged."""
-
-    def number(at: int, length: int, order: Literal["little", "big"] = "little") -> int:
-        return int.from_bytes(data[at : at + length], order)
-
-    if kind == "png":
-        return number(16, 4, "big") * number(20, 4, "big")
-    if kind == "gif":
-        return number(6, 2) * number(8, 2)
-    if kind == "webp" and data[12:16] == b"VP8X":
-        return (1 + number(24, 3)) * (1 + number(27, 3))
-    if kind == "webp" and data[12:16] == b"VP8L":
-        return (1 + (number(21, 4) & 0x3FFF)) * (1 + (number(21, 4) >> 14 & 0x3FFF))
-    if kind == "webp":
-        return (number(26, 2) & 0x3FFF) * (number(28, 2) & 0x3FFF)
-    at = 2  # JPEG: segments with their lengths, up to the one that begins a frame
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        if data[at + 1] in _FRAMES:
-            return number(at + 7, 2, "big") * number(at + 5, 2, "big")
-        at += 1 if data[at + 1] == 0xFF else 2 + number(at + 2, 2, "big")
-    return 0
 
 
 def _data_address(data: bytes, kind: str) -> str:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from blindmatch.geometry.correlation import agreement
 from blindmatch.problem.qap import QAP
-from blindmatch.problem.task import Price, Task, with_dummies
-from blindmatch.report.verdict import ASSIGNMENT, MATCH, Nouns, counted
+from blindmatch.problem.task import Task, with_dummies
+from blindmatch.report.verdict import ASSIGNMENT, MATCH, counted
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Assessment
 from blindmatch.validation import FloatArray, IntArray
@@ -28,7 +28,7 @@ Image = bytes | str | Path | NDArray[np.uint8]
 Images = Mapping[int, Image] | Sequence[Image]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Match:
     """Everything that a report says about a result."""
 
@@ -43,18 +43,35 @@ class Match:
     clusters: Clusters | None = None  # what the sources consist of, if they are clusters that were matched with classes
 
     def __post_init__(self) -> None:
-        n, m = self.sizes
-        if self.truth is not None and len(self.truth) != n:
-            raise ValueError(f"truth has {len(self.truth)} items; expected {n}")
-        if self.truth is not None and not all(-1 <= j < m for j in self.truth):
-            raise ValueError(f"truth={list(self.truth)} must hold target indices below {m}, or -1")
+        task = self.result.task if isinstance(self.result.task, Task) else None
+        # Of a plain assignment problem, of facilities and locations, only the cost matters.
+        self.task, self.assignment, self.title = task, task is None, self.result.title or "A blind match"
+        self.source_names, self.target_names = (None, None) if task is None else (task.source_names, task.target_names)
+        self.price = None if task is None else task.price  # of unmatched items, if it was suggested
+        # Whether a larger number in the kernels means nearer (CKA, Mutual k-NN), as it does not for distances.
+        self.similarity = task is not None and task.distortion.similarities
+        permutation = np.asarray(self.result.permutation)
+        matched = np.flatnonzero(permutation >= 0)
+        self.pairs: tuple[IntArray, IntArray] = matched, permutation[matched]  # the matched sources, their partners
+        n = len(permutation)
+        if task is not None:
+            self.sizes = task.sizes
+        elif self.problem is None:
+            self.sizes = n, max([n, *(int(j) + 1 for j in self.truth or ())])
+        else:
+            self.sizes = n, self.problem.n
+        if self.assignment:
+            self.nouns, self.words, self.plurals = ASSIGNMENT, ("facility", "location"), ("facilities", "locations")
+        elif self.clusters is None:
+            self.nouns, self.words, self.plurals = MATCH, ("source", "target"), ("sources", "targets")
+        else:
+            self.nouns, self.words, self.plurals = MATCH, ("cluster", "class"), ("clusters", "classes")
+        if self.truth is not None and len(self.truth) != self.sizes[0]:
+            raise ValueError(f"truth has {len(self.truth)} items; expected {self.sizes[0]}")
+        if self.truth is not None and not all(-1 <= j < self.sizes[1] for j in self.truth):
+            raise ValueError(f"truth={list(self.truth)} must hold target indices below {self.sizes[1]}, or -1")
         if self.trust is not None:
             self.trust.check_about(self.result)
-
-    @property
-    def task(self) -> Task | None:
-        """The task; None for a plain assignment problem."""
-        return self.result.task if isinstance(self.result.task, Task) else None
 
     @cached_property
     def kernels(self) -> tuple[FloatArray, FloatArray] | None:
@@ -67,70 +84,6 @@ class Match:
         if self.result.task is None or (self.task is not None and self.task.too_large):
             return None
         return self.result.problem
-
-    @property
-    def similarity(self) -> bool:
-        """True if a larger number in the kernels means nearer (CKA, Mutual k-NN), False for distances."""
-        return self.task is not None and self.task.distortion.similarities
-
-    @property
-    def price(self) -> Price | None:
-        """The price of unmatched items, if it was suggested."""
-        return None if self.task is None else self.task.price
-
-    @property
-    def source_names(self) -> Sequence[str] | None:
-        """The names of the sources, if they have any."""
-        return None if self.task is None else self.task.source_names
-
-    @property
-    def target_names(self) -> Sequence[str] | None:
-        """The names of the targets, if they have any."""
-        return None if self.task is None else self.task.target_names
-
-    @property
-    def title(self) -> str:
-        """The title of the report."""
-        return self.result.title or "A blind match"
-
-    @cached_property
-    def sizes(self) -> tuple[int, int]:
-        """The numbers of sources and targets."""
-        if self.task is not None:
-            return self.task.sizes
-        n = len(self.result.permutation)
-        return n, max([n, *(int(j) + 1 for j in self.truth or ())]) if self.problem is None else self.problem.n
-
-    @property
-    def assignment(self) -> bool:
-        """True for a plain assignment problem, of facilities and locations, where only the cost matters."""
-        return self.task is None
-
-    @property
-    def words(self) -> tuple[str, str]:
-        """The words for a source and a target."""
-        if self.assignment:
-            return "facility", "location"
-        return ("source", "target") if self.clusters is None else ("cluster", "class")
-
-    @property
-    def plurals(self) -> tuple[str, str]:
-        """The words for sources and targets."""
-        if self.assignment:
-            return "facilities", "locations"
-        return ("sources", "targets") if self.clusters is None else ("clusters", "classes")
-
-    @property
-    def nouns(self) -> Nouns:
-        """The words for the match and for a pairing."""
-        return ASSIGNMENT if self.assignment else MATCH
-
-    @cached_property
-    def pairs(self) -> tuple[IntArray, IntArray]:
-        """The sources that have a partner, and their partners."""
-        permutation = np.asarray(self.result.permutation)
-        matched = np.flatnonzero(permutation >= 0)
-        return matched, permutation[matched]
 
     @cached_property
     def left(self) -> tuple[list[int], list[int]]:
@@ -157,12 +110,11 @@ class Match:
         """Columns with a row for each source: names (indices without them), confidence, candidates, and indices."""
         partners = self.result.permutation.tolist()
         indices = [j if j >= 0 else None for j in partners]
+        names = self.target_names
         columns: dict[str, Sequence[object]] = {
             "source": range(len(partners)) if self.source_names is None else self.source_names,
-            "target": [None if j is None or self.target_names is None else self.target_names[j] for j in indices],
+            "target": indices if names is None else [None if j is None else names[j] for j in indices],
         }
-        if self.target_names is None:
-            columns["target"] = indices
         if self.confidence is not None:
             columns["confidence"] = self.confidence.tolist()
         if candidates and self.result.ranking is not None:

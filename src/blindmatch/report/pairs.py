@@ -42,13 +42,6 @@ class Column:
     cells: Sequence[Cell]
 
 
-def rows(match: Match, columns: Sequence[Column]) -> list[tuple[str, bool, tuple[Cell, ...]]]:
-    """The rows of the table: the indices of a pair, whether it is known to be wrong, and its cells."""
-    wrong = [match.truth is not None and match.truth[i] != j for i, j in match.result.pairs]
-    ids = [f"{i},{j}" for i, j in match.result.pairs]
-    return list(zip(ids, wrong, zip(*(column.cells for column in columns), strict=True), strict=True))
-
-
 def ties(match: Match) -> list[str]:
     """The notes of the result about items that cannot be told apart."""
     return [note for note in match.result.notes if any(words in note for words in _TIED)]
@@ -68,62 +61,50 @@ def price_advice(match: Match) -> str:
 
 def columns(match: Match) -> list[Column]:
     """The columns of the table."""
-    pairs = match.named_pairs
+    pairs, trust = match.named_pairs, match.trust
+    found = []
     both = 1 + (match.source_images is not None and match.target_images is not None)
-    source_images = addresses(match.source_images, match.pairs[0].tolist(), "source_images", both)
-    target_images = addresses(match.target_images, match.pairs[1].tolist(), "target_images", both)
-    source, target = match.words
-    found = [
-        Column(source, f"Sort by {source}", [_name_cell(name, source_images.get(i)) for i, _, name, _ in pairs]),
-        Column(target, f"Sort by {target}", [_name_cell(name, target_images.get(j)) for _, j, _, name in pairs]),
-        *_cluster_columns(match),
+    sides = [
+        (match.words[0], "source_images", match.source_images, [(i, name) for i, _, name, _ in pairs]),
+        (match.words[1], "target_images", match.target_images, [(j, name) for _, j, _, name in pairs]),
     ]
+    for word, option, given, items in sides:
+        images = addresses(given, [item for item, _ in items], option, both)
+        cells = [Cell(shortened(name), "name", title=_whole(name), image=images.get(item)) for item, name in items]
+        found.append(Column(word, f"Sort by {word}", cells))
+    if match.clusters is not None:
+        counts, contents = match.clusters.counts, match.clusters.contents
+        hint = "How many images the cluster holds"
+        found.append(Column("images", hint, [_number(counts[i]) for i, *_ in pairs]))
+        if contents is not None:
+            inside = [Cell(contents[i], "note") for i, *_ in pairs]
+            found.append(Column("what is in it", "The most frequent classes, by the labels", inside))
     if match.truth is not None:
         found.append(Column("right?", "Whether this is the true partner", [_truth(match, i, j) for i, j, *_ in pairs]))
     if match.confidence is not None:
         hint = "The probability that this pair is right"
         shares = match.confidence[match.pairs[0]].tolist()
         found.append(Column("confidence", hint, [_bar(share, f"{100 * share:.0f} %") for share in shares]))
-    if match.trust is not None and match.trust.regret is not None:
-        hint, regret = "Proved: any match without this pair costs at least this much more", match.trust.regret
-        found.append(Column("regret", hint, [_regret(float(regret[i])) for i, *_ in pairs]))
-    found += _candidate_columns(match)
-    costs = pair_costs(match)
+    if trust is not None and trust.regret is not None:
+        hint = "Proved: any match without this pair costs at least this much more"
+        found.append(Column("regret", hint, [_regret(float(trust.regret[i])) for i, *_ in pairs]))
+    ranking = match.result.ranking
+    if match.result.support is not None and ranking is not None:
+        best, hint = (
+            match.result.candidates(min(_OTHERS + 1, ranking.most)),
+            "The next best partners, by their similarity after the rotation",
+        )
+        others = [[int(k) for k in best[i] if k != j][:_OTHERS] for i, j, *_ in pairs]
+        cells = [Cell(", ".join(shortened(match.target_name(k)) for k in row), "note") for row in others]
+        found.append(Column("or else", hint, cells))
     if match.kernels is not None and len(pairs) >= 4:
         agreed = pair_agreement(match.kernels, np.asarray(match.result.permutation))[match.pairs[0]].tolist()
         hint = "How alike the relations of this item to all others are in both sets: 1 is the same, 0 is unrelated"
         found.append(Column("agreement", hint, [_bar(value, f"{value:.2f}") for value in agreed]))
+    costs = pair_costs(match)
     if costs is not None:
         found.append(Column("cost", "Its share of the cost", [_number(value) for value in costs]))
     return found
-
-
-def _candidate_columns(match: Match) -> list[Column]:
-    """Of a large match: who else could be the partner."""
-    ranking = match.result.ranking
-    if match.result.support is None or ranking is None:
-        return []
-    best = match.result.candidates(min(_OTHERS + 1, ranking.most))
-    others = [[int(j) for j in best[i] if j != partner][:_OTHERS] for i, partner in match.result.pairs]
-    cells = [Cell(", ".join(shortened(match.target_name(j)) for j in row), "note") for row in others]
-    return [Column("or else", "The next best partners, by their similarity after the rotation", cells)]
-
-
-def _cluster_columns(match: Match) -> list[Column]:
-    """The size of each cluster, and its contents if they are known."""
-    if match.clusters is None:
-        return []
-    counts, contents = match.clusters.counts, match.clusters.contents
-    items = [i for i, _ in match.result.pairs]
-    found = [Column("images", "How many images the cluster holds", [_number(counts[i]) for i in items])]
-    if contents is not None:
-        inside = [Cell(contents[i], "note") for i in items]
-        found.append(Column("what is in it", "The most frequent classes, by the labels", inside))
-    return found
-
-
-def _name_cell(name: str, image: str | None) -> Cell:
-    return Cell(shortened(name), "name", title=_whole(name), image=image)
 
 
 def shortened(name: str, most: int = LONGEST) -> str:
@@ -132,7 +113,6 @@ def shortened(name: str, most: int = LONGEST) -> str:
 
 
 def _whole(name: str) -> str | None:
-    """All of a name that is cut."""
     return None if len(name) <= LONGEST else name
 
 
@@ -146,11 +126,10 @@ def _truth(match: Match, i: int, j: int) -> Cell:
     return Cell(f"is {shortened(name)}", "wrong", "0", _whole(name))
 
 
-def _bar(value: float | None, text: str) -> Cell:
-    """A share as a bar and in figures."""
-    if value is None or not math.isfinite(value):
+def _bar(share: float, text: str) -> Cell:
+    if not math.isfinite(share):
         return Cell("-", "figure", "-2")
-    return Cell(text, "figure", f"{value:.6g}", bar=f"{100 * min(max(value, 0.0), 1.0):.1f}%")
+    return Cell(text, "figure", f"{share:.6g}", bar=f"{100 * min(max(share, 0.0), 1.0):.1f}%")
 
 
 def _regret(value: float) -> Cell:

@@ -40,11 +40,10 @@ def lines_of(match: Match, columns: Sequence[Column]) -> dict[str, Any] | None:
     named = [(match.source_name(i), height[i]) for i, _ in pairs], [(match.target_name(j), place[j]) for _, j in pairs]
     sides, widths, insets = [], [], []
     for names, column in zip(named, columns[:2], strict=True):
-        images = [cell.image for cell in column.cells]
-        inset = _SPACE + (_IMAGE + _SPACE if any(images) else 0)
+        inset = _SPACE + (_IMAGE + _SPACE if any(cell.image for cell in column.cells) else 0)
         texts = [_short(name, _LONGEST + _SPACE - inset) for name, _ in names]
-        parts = zip(texts, names, images, strict=True)
-        sides.append([{"text": text, "y": y, "image": image} for text, (_, y), image in parts])
+        parts = zip(texts, names, column.cells, strict=True)
+        sides.append([{"text": text, "y": y, "image": cell.image} for text, (_, y), cell in parts])
         widths.append(max(sum(map(_letter_width, text)) for text in texts))
         insets.append(inset)
     if truth is not None:
