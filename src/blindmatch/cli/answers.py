@@ -173,26 +173,23 @@ class Answer(Delivery):
         self.end(", and ".join(self._cut))
 
     def _print(self) -> None:
-        if not self._printed:
-            self._printed = True
-            self.show(lambda: echo_json(self._values()) if self._json else print_all(self._texts()))
-
-    def _values(self) -> dict[str, Any]:
-        values, price = as_json(self.match), self.match.price
-        if self._tables is not None:
-            values["columns"] = self._tables.to_dict()
-        if self._candidates is not None:
-            values["candidates"] = self._candidates.tolist()
-        if price is not None:
-            values |= {"unmatched_cost": price.price, "matched_at_price": [list(point) for point in price.curve]}
-        return values
-
-    def _texts(self) -> list[object]:
-        texts, price = [*self._text, *([] if self._tables is None else self._tables.texts)], self.match.price
+        if self._printed:
+            return
+        self._printed, price = True, self.match.price
+        if self._json:
+            values = as_json(self.match)
+            if self._tables is not None:
+                values["columns"] = self._tables.to_dict()
+            if self._candidates is not None:
+                values["candidates"] = self._candidates.tolist()
+            if price is not None:
+                values |= {"unmatched_cost": price.price, "matched_at_price": [list(point) for point in price.curve]}
+            return self.show(lambda: echo_json(values))
+        texts = [*self._text, *([] if self._tables is None else self._tables.texts)]
         if price is not None:
             told = f"Suggested price of an unmatched item: {price.price:.3g}. A quick search finds {price.text}."
             texts.append(Text(told))
-        return texts
+        self.show(lambda: print_all(texts))
 
     def _write_certificate(self) -> None:
         path = vars(self._given).get("certificate")

@@ -12,22 +12,10 @@ from typer.core import TyperCommand, TyperGroup
 from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
 from blindmatch.cli.options import COMMANDS, EPILOG, EXIT_CODES, RARE, as_typer_function
 
-# The names of all commands, in the order in which a new user needs them.
-PANELS: dict[str, list[str]] = {}
-for _name, _entry in COMMANDS.items():
-    if "panel" in _entry:
-        PANELS.setdefault(_entry["panel"], []).append(_name)
+# The panel of each command on the help page, in the order in which a new user needs the commands.
+PANELS: dict[str, str] = {name: entry["panel"] for name, entry in COMMANDS.items() if "panel" in entry}
 _MANY = 20  # options of a command whose rarely used ones are not shown at first
 _USAGE: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of the copy that typer brings along
-
-
-def _complain_about_usage(error: Any) -> None:
-    message = error.format_message().strip().rstrip(".")
-    message = re.sub(r"Input should be a valid (\w+)(?:, unable to parse .*)?$", r"expected a valid \1", message)
-    context = getattr(error, "ctx", None)
-    where = "blindmatch" if context is None else context.command_path
-    see = " See" if message.endswith("?") else "; see"
-    complain(f"{message[:1].lower()}{message[1:]}{see} '{where} --help'")
 
 
 class _HelpWithExamples:
@@ -99,26 +87,30 @@ class Commands(Group):
         except _USAGE as error:
             code = error.exit_code
             if type(error).__name__ != "NoArgsIsHelpError":  # then the help was shown
-                _complain_about_usage(error)
+                message = error.format_message().strip().rstrip(".")
+                pattern = r"Input should be a valid (\w+)(?:, unable to parse .*)?$"
+                message = re.sub(pattern, r"expected a valid \1", message)
+                where = error.ctx.command_path if getattr(error, "ctx", None) else "blindmatch"
+                see = " See" if message.endswith("?") else "; see"
+                complain(f"{message[:1].lower()}{message[1:]}{see} '{where} --help'")
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of the help page."""
-        return [name for names in PANELS.values() for name in names]
+        return list(PANELS)
 
     def get_command(self, ctx: Any, name: str) -> Any:
         """The command of that name, in its panel; None if there is none."""
-        panel = next((title for title, names in PANELS.items() if name in names), None)
-        if panel is not None and name not in self.commands:
+        if name in PANELS and name not in self.commands:
             command: Any = typer.main.get_command(_declared(name))
-            command.name, command.rich_help_panel = name, panel
+            command.name, command.rich_help_panel = name, PANELS[name]
             self.commands[name] = command
         return self.commands.get(name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command to run; the names of all are needed to suggest one in place of an unknown one."""
-        if args and args[0] not in self.list_commands(ctx):
-            for name in self.list_commands(ctx):
+        if args and args[0] not in PANELS:
+            for name in PANELS:
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
 

@@ -83,7 +83,7 @@ def doctor(given: Given) -> None:
         "free memory": f"{available_bytes() / 1e9:.1f} GB",
         "BLAS (threads)": ", ".join(sorted(libraries)) or "none",
         "GPU": gpu,
-        **_extras(),
+        **{f"extra {name}": f"lacks {', '.join(lost)}" if lost else "installed" for name, lost in _extras().items()},
     }
     if given.json:
         return echo_json(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from rich.text import Text
@@ -22,7 +21,6 @@ from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.io.files import write_atomically
 from blindmatch.report.verdict import number, percent
 from blindmatch.solving.run import as_solver
-from blindmatch.validation import FloatArray
 
 _PARAMETERS = (
     *("n_components", "n_clusters", "n_clusterings", "n_candidates", "n_iterations", "scale", "random_state"),
@@ -40,7 +38,10 @@ def align(given: Given) -> None:
     check_outputs(given, [source, target, given.transform], out=".npz", to=".npy")
     check_certificate(given.certificate, as_solver(aligner.solver))
     ours, theirs = load_embeddings(source), load_embeddings(target)
-    new = None if given.transform is None else _new_points(given.transform, ours)
+    new = None if given.transform is None else load_embeddings(given.transform).values
+    if new is not None and new.shape[1] != ours.values.shape[1]:
+        features = f"{new.shape[1]} features; the source has {ours.values.shape[1]}"
+        raise ValueError(f"{given.transform}: has {features}")
     tables = Tables.scaled(ours, theirs, aligner.scale)
     begin = time.perf_counter()
     with tables.warned(), watched("reducing dimensions", verbose=given.verbose, log=given.log) as line:
@@ -48,7 +49,7 @@ def align(given: Given) -> None:
     seconds = time.perf_counter() - begin
     delivery = Delivery(given.json)
     if given.json:
-        files = {"out": None if out is None else str(out), "to": None if to is None else str(to)}
+        files = {name: None if path is None else str(path) for name, path in (("out", out), ("to", to))}
         values = {**_json(aligner, (len(ours), len(theirs)), seconds), **files, "columns": tables.to_dict()}
         delivery.show(lambda: echo_json(values))
     else:
@@ -56,21 +57,11 @@ def align(given: Given) -> None:
     if delivery.write(out, aligner.save):
         delivery.announce(f"Map: {out}; in Python: bm.BlindAligner.load({str(out)!r}).transform(X)")
     if new is not None:
-        delivery.write(to, partial(_write, aligner, new), "Points of --transform in the target's space")
+        carried = aligner.transform(new)
+        write = partial(write_atomically, write=lambda file: np.save(file, carried))
+        delivery.write(to, write, "Points of --transform in the target's space")
     delivery.write_certificate(given.certificate, aligner.result_)
     delivery.end("the best candidate so far was kept" if aligner.interrupted_ else "")
-
-
-def _new_points(path: Path, source: Embeddings) -> FloatArray:
-    values = load_embeddings(path).values
-    if values.shape[1] != source.values.shape[1]:
-        raise ValueError(f"{path}: has {values.shape[1]} features; the source has {source.values.shape[1]}")
-    return values
-
-
-def _write(aligner: BlindAligner, points: FloatArray, path: Path) -> None:
-    carried = aligner.transform(points)
-    write_atomically(path, lambda file: np.save(file, carried))
 
 
 def _verdict(aligner: BlindAligner) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 from rich.text import Text
 
 from blindmatch.cli.answers import assess_with_progress, print_all, with_title
@@ -61,7 +60,13 @@ def classify(given: Given) -> None:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         sides = side_of(points), side_of(texts)
         model.fit(*sides, classes=np.arange(len(texts)), callback=step, match_callback=moment)
-    settings = {"images": images.name, "classes": classes.name, **_settings(model), **tables.settings}
+    settings = {
+        **{"images": images.name, "classes": classes.name, "clusters": str(len(model.centres_))},
+        **{"starts of k-means": str(model.n_init_), "vote": str(model.vote)},
+        "unit length": "auto" if model.normalize is None else str(model.normalize),
+        **{name: str(getattr(model, name)) for name in ("distortion", "standardize", "metric")},
+        **tables.settings,
+    }
     match = _match_of(model, sides[0], names, labels)
     result = with_title(match.result, f"{images.name} classified by {classes.name}", {**settings, **given.settings})
     cut = [f"the best of {model.n_init_} starts of k-means was used"] if model.n_init_ < given.n_init else []
@@ -73,12 +78,9 @@ def classify(given: Given) -> None:
         if trust is None:
             cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
     match = replace(match, result=result, trust=trust)
-    delivery = Delivery(given.json)
-    delivery.show(
-        lambda: echo_json({**_as_json(match), "columns": tables.to_dict()}) if given.json else _print(match, tables)
-    )
-    predicted = [names[c] for c in _as_json(match)["predicted"]]
-    table = {"name": points.names or range(len(points)), "class": predicted}
+    delivery, values = Delivery(given.json), {**_as_json(match), "columns": tables.to_dict()}
+    delivery.show(lambda: echo_json(values) if given.json else _print(match, tables))
+    table = {"name": points.names or range(len(points)), "class": [names[c] for c in values["predicted"]]}
     delivery.write(given.output, partial(write_table, table), "Classes")
     delivery.write(given.report, partial(write_page, match), "Report")
     delivery.end(", and ".join(cut))
@@ -105,18 +107,6 @@ def _class_indices(labels: Sequence[Any], names: list[str], path: Path) -> list[
         else:
             raise ValueError(f"{path}: the label {text!r} is neither a name nor an index of a class")
     return found
-
-
-def _settings(model: BlindClassifier) -> dict[str, str]:
-    return {
-        "clusters": str(len(model.centres_)),
-        "starts of k-means": str(model.n_init_),
-        "vote": str(model.vote),
-        "unit length": "auto" if model.normalize is None else str(model.normalize),
-        "distortion": str(model.distortion),
-        "standardize": str(model.standardize),
-        "metric": str(model.metric),
-    }
 
 
 def _match_of(model: BlindClassifier, points: FloatArray | Views, names: list[str], labels: list[int] | None) -> Match:
@@ -148,20 +138,13 @@ def _as_json(match: Match) -> dict[str, Any]:
 
 
 def _print(match: Match, tables: Tables) -> None:
-    sentence = None if match.clusters is None else match.clusters.sentence()
-    first = [] if match.trust is None else [Text(match.trust.verdict, style="bold")]
-    sentences = (sentence, verdict(match.result), proof_sentence(match.result))
-    print_all([*first, _table(match), *(Text(each) for each in sentences if each), *tables.texts])
-
-
-def _table(match: Match) -> Table:
-    clusters, permutation = match.clusters, match.result.permutation
+    clusters, trust = match.clusters, match.trust
     assert clusters is not None
-    table = plain_table("cluster>", "images>", "class", *([] if match.trust is None else ["confidence>"]))
+    table = plain_table("cluster>", "images>", "class", *([] if trust is None else ["confidence>"]))
     for cluster, c in enumerate(clusters.classes):
-        note = "" if permutation[cluster] >= 0 else " (by its nearest neighbour)"
-        row = [Text(str(cluster)), Text(str(clusters.counts[cluster])), Text(plain(clusters.names[c]) + note)]
-        if match.trust is not None:
-            row.append(Text(as_percent(match.trust.confidence[cluster])))
-        table.add_row(*row)
-    return table
+        note = "" if match.result.permutation[cluster] >= 0 else " (by its nearest neighbour)"
+        row = [str(cluster), str(clusters.counts[cluster]), plain(clusters.names[c]) + note]
+        table.add_row(*map(Text, [*row, *([] if trust is None else [as_percent(trust.confidence[cluster])])]))
+    first = [] if trust is None else [Text(trust.verdict, style="bold")]
+    sentences = (clusters.sentence(), verdict(match.result), proof_sentence(match.result))
+    print_all([*first, table, *(Text(each) for each in sentences if each), *tables.texts])

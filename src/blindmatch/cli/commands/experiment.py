@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,9 @@ def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json
     # Workers can only be forked from a process without threads.
     with keep_what_is_done() as stopped, watched("starting", threads=False) as line:
         if engine is not None:
-            compute(sweep, out, engine=engine, chunk=chunk, watch=None if line is None else _shown_on(line))
+            compute(
+                sweep, out, engine=engine, chunk=chunk, watch=None if line is None else partial(_show_progress, line)
+            )
     tables, page = report(sweep, out, command_line())
     progress = status(sweep, out)
     if json:
@@ -93,14 +95,9 @@ def _complain_about_errors(progress: SweepStatus) -> None:
         complain(f"{count} failed: {error}")
 
 
-def _shown_on(line: ProgressLine) -> Callable[[Moment], None]:
-    """Show the progress of a sweep."""
-
-    def show(moment: Moment) -> None:
-        ended = moment.done + moment.failed
-        left = math.inf if moment.seconds_left is None else moment.seconds_left
-        failed = f", {moment.failed} failed" if moment.failed else ""
-        text = f"{ended} of {moment.total} runs{failed}"
-        line.show(text, time.monotonic() + left, "about {} left", ended / moment.total)
-
-    return show
+def _show_progress(line: ProgressLine, moment: Moment) -> None:
+    ended = moment.done + moment.failed
+    left = math.inf if moment.seconds_left is None else moment.seconds_left
+    failed = f", {moment.failed} failed" if moment.failed else ""
+    text = f"{ended} of {moment.total} runs{failed}"
+    line.show(text, time.monotonic() + left, "about {} left", ended / moment.total)

@@ -27,6 +27,7 @@ from blindmatch.matching.match_columns import column_task, columns_matched
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
 from blindmatch.report.pairs import price_advice
+from blindmatch.report.verdict import pairs_are
 from blindmatch.solving.result import Result
 from blindmatch.trust.assessment import AssessmentPlan
 
@@ -152,8 +153,7 @@ def ask_and_match(found: Result, match: Callable[[Task], Result], path: Path | N
 def _answer(task: Task, source: int, targets: Sequence[int]) -> int | None:
     """The partner of a source that a person tells; -1 if it is skipped, None at the end."""
     count = len(task.hints.known)
-    known = "1 pair is" if count == 1 else f"{count} pairs are"
-    typer.echo(f"\n{known} known. Which target belongs to {_label(task, 0, source)}?")
+    typer.echo(f"\n{pairs_are(count)} known. Which target belongs to {_label(task, 0, source)}?")
     for number, target in enumerate(targets, 1):
         typer.echo(f"  {number}  {_label(task, 1, target)}")
     while True:
@@ -187,11 +187,9 @@ def _label(task: Task, side: int, item: int) -> str:
 
 def _append(path: Path, task: Task, source: int, target: int) -> None:
     """Add an answer; by its names if they say which items are meant."""
-    cells = []
-    for names, item in ((task.source_names, source), (task.target_names, target)):
-        cells.append(names[item] if names is not None and names.count(names[item]) == 1 else str(item))
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    before = text_of(path)
-    text = before + ("" if not before or before.endswith("\n") else "\n") + line.getvalue()
-    write_atomically(path, lambda file: file.write(text.encode()))
+    sides = ((task.source_names, source), (task.target_names, target))
+    before, text = text_of(path), io.StringIO()
+    text.write(before + ("" if not before or before.endswith("\n") else "\n"))
+    cells = [str(item) if names is None or names.count(names[item]) > 1 else names[item] for names, item in sides]
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from blindmatch.cli.console import echo_json, output, plain_table
 from blindmatch.cli.inputs import read_start
 from blindmatch.cli.options import Given, open_engine
 from blindmatch.cli.outputs import check_paths
+from blindmatch.cli.progress import STDERR
 from blindmatch.cli.texts import assignment_text
 from blindmatch.io.qaplib import write_sln
 from blindmatch.matching.match import SolveOptions
@@ -44,28 +44,18 @@ def solve(given: Given) -> None:
     answers.check_answer(given, [given.problem, given.start])
     read = load_problem(given.problem)
     begin = None if given.start is None else read_start(given.start, read)
-    with open_engine(given, Path()) as (_, executor), _log(given.log) as stream:
-        options, run = (
-            replace(answers.solve_options(given, executor), start=begin),
-            partial(_solve, read, given, stream),
-        )
-        quiet = Given(**{**vars(given), "log": None})
-        found = run(options) if stream is not None else answers.solve_with_progress(run, options, quiet)
+    with open_engine(given, Path()) as (_, executor), ExitStack() as stack:
+        stream: TextIO | None = sys.stderr if given.log == STDERR else None
+        if given.log not in (None, STDERR):
+            stream = stack.enter_context(given.log.open("a", encoding="utf-8"))
+        options = replace(answers.solve_options(given, executor), start=begin)
+        run = partial(_solve, read, given, stream)
+        found = answers.solve_with_progress(run, options, given) if stream is None else run(options)
     settings = {"problem": given.problem.name, **given.settings}
     match = Match(answers.with_title(found, given.problem.name, settings))
     answer = answers.Answer(match, given, assignment_text(match, given.rows))
     answer.write(given.solution, lambda path: write_sln(path, found.cost, found.permutation), "Solution")
     answer.finish()
-
-
-@contextmanager
-def _log(path: Path | None) -> Iterator[TextIO | None]:
-    """Open the log: a file, to which it is appended, or stderr."""
-    if path is None or path == Path("-"):
-        yield None if path is None else sys.stderr
-    else:
-        with path.open("a", encoding="utf-8") as file:
-            yield file
 
 
 def _solve(problem: QAP, given: Given, log: TextIO | None, options: SolveOptions) -> Result:
