@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from report.parsing import RNG
 
-from blindmatch.report.images import ALL_OF_THEM, addresses, thumbnails
+from blindmatch.report.pictures import ALL_OF_THEM, addresses, thumbnails
 
 
 def test_pictures(tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from blindmatch.cli.console import echo_json, output
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import watched
-from blindmatch.cli.tables import Tables
-from blindmatch.cli.texts import match_text, trust_text, unmatched_items
+from blindmatch.cli.texts import Tables, match_text, trust_text, unmatched_items
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching.match import SolveOptions
 from blindmatch.problem.task import Task

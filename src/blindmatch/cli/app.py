@@ -134,7 +134,6 @@ _LOOK: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": "rich"}
 
 
 def _declared(name: str) -> typer.Typer:
-    """A command, or a group of commands, as `commands.toml` declares it."""
     members = [member for member, entry in COMMANDS.items() if entry.get("group") == name]
     about = {"help": COMMANDS[name]["help"], "epilog": _examples(name)} if members else {}
     own = typer.Typer(cls=Group, add_completion=False, **_LOOK, **about)

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.cli.answers import with_title
-from blindmatch.cli.items import Pictures, item_files, named, pairs_given, partners, pictures
+from blindmatch.cli.items import item_files, named, pairs_given, partners, pictures
 from blindmatch.cli.options import Given
 from blindmatch.cli.progress import busy
-from blindmatch.cli.tables import Tables
+from blindmatch.cli.texts import Tables
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.relations import RULES, adjacency, fill_missing, graph_layers
 from blindmatch.geometry.views import Views
@@ -34,21 +34,15 @@ from blindmatch.report import Match
 from blindmatch.solving.result import Result
 from blindmatch.validation import FloatArray, IntArray, as_array, not_negative
 
-T = TypeVar("T")
-
 
 class TaskInput:
     """Two files of embeddings, how they are compared, and what is known about pairs and items."""
 
     def __init__(self, given: Given) -> None:
         self._given = given
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files that are read."""
-        given = self._given
         pairs = [given.known_pairs, *(given.known_from or ()), given.forbidden_pairs, given.similarity, given.crossed]
-        return [given.source, given.target, *(path for path in pairs if path is not None), *item_files(given)]
+        # The files that are read.
+        self.paths = [given.source, given.target, *(path for path in pairs if path is not None), *item_files(given)]
 
     @cached_property
     def _sides(self) -> tuple[Embeddings, Embeddings]:
@@ -61,18 +55,14 @@ class TaskInput:
         return any(side.labels is not None for side in self._sides)
 
     @cached_property
-    def _images(self) -> tuple[Pictures | None, Pictures | None]:
-        partners(self._given, *self._sides)  # errors in them are reported before a long run
-        return pictures(self._given, *self._sides)
-
-    @cached_property
     def task(self) -> Task:
-        """The task."""
+        """The task; whatever is wrong in any file is reported here, before a long run."""
         with busy("reading"):
-            self._images  # noqa: B018 (for its errors)
+            partners(self._given, *self._sides)
+            self._images = pictures(self._given, *self._sides)
             task = task_of(*self._sides, self._given)
             if not task.too_large:
-                task.kernels  # noqa: B018 (the same)
+                task.kernels  # noqa: B018 (for its errors)
             return task
 
     @cached_property
@@ -98,7 +88,6 @@ class TaskInput:
 
 
 def _pair_settings(given: Given, cost: float | None) -> dict[str, str]:
-    """The options about pairs, for the report."""
     known, forbidden = (
         ", ".join([*(words or ()), *([file.name] if file else [])])
         for words, file in ((given.known, given.known_pairs), (given.forbid, given.forbidden_pairs))
@@ -205,7 +194,6 @@ def read_start(path: Path, problem: QAP | None = None) -> IntArray:
 
 
 def _permutation(path: Path) -> IntArray:
-    """The permutation in what ``--json`` printed."""
     with reading(path, "JSON"):
         values = json.loads(text_of(path, "utf-8"))
         if not isinstance(values, dict) or "permutation" not in values:
@@ -246,7 +234,6 @@ def task_of(source: Embeddings, target: Embeddings, given: Given) -> Task:
 
 
 def _kernels_of(source: Embeddings, target: Embeddings) -> Any:
-    """Kernels as Python takes them: a pair, or a pair for each layer."""
     ours, theirs = source.parts, target.parts
     if len(ours) != len(theirs):
         sides = [max(len(parts), 1) for parts in (ours, theirs)]
@@ -278,24 +265,20 @@ def relation(given: Given) -> dict[str, Any]:
 
 def neighbor_counts(word: str | None) -> Any:
     """The number of neighbours for both sides, or of each."""
-    return None if word is None else _of_sides(_parts("--neighbors", word, int, "a number, or two as in 20,30", 2))
+    return None if word is None else _parts("--neighbors", word, int, "a number, or two as in 20,30", 2)
 
 
 def metric_names(word: str) -> Any:
     """A metric for both sides, or 'source,target'."""
-    return _of_sides(_parts("--metric", word, str.strip, "one name, or two as in geodesic,cosine", 2))
+    return _parts("--metric", word, str.strip, "one name, or two as in geodesic,cosine", 2)
 
 
-def _parts(option: str, word: str, kind: Callable[[str], T], expected: str, most: float = math.inf) -> list[T]:
-    """The values of an option, between commas."""
+def _parts(option: str, word: str, kind: Callable[[str], Any], expected: str, most: float = math.inf) -> Any:
+    """The values of an option, between commas; of an option for both sides, the only one itself."""
     try:
-        parts = [kind(part) for part in word.split(",")]
+        parts = tuple(kind(part) for part in word.split(","))
     except ValueError:
-        parts = []
+        parts = ()
     if not 0 < len(parts) <= most:
         raise ValueError(f"{option} {word}: expected {expected}")
-    return parts
-
-
-def _of_sides(parts: list[T]) -> T | tuple[T, ...]:
-    return parts[0] if len(parts) == 1 else tuple(parts)
+    return parts[0] if len(parts) == 1 and most == 2 else parts

@@ -15,7 +15,7 @@ from blindmatch.io.embeddings import Embeddings
 from blindmatch.io.files import bytes_of, text_of
 from blindmatch.problem.task import Task
 from blindmatch.report import Match
-from blindmatch.report.images import ALL_OF_THEM, thumbnails
+from blindmatch.report.pictures import ALL_OF_THEM, thumbnails
 from blindmatch.solving.result import Result
 
 SAME_ROWS, SAME_NAMES = "rows", "names"  # words for --truth in place of a file
@@ -77,7 +77,6 @@ def partners(
 
 
 def _listed(truth: str, source: Embeddings, target: Embeddings) -> list[Partners]:
-    """The true partners in a file, each item in one line."""
     rows = [
         (_places(left, source.names, where), _places(right, target.names, where))
         for where, left, right in _rows(Path(truth))
@@ -112,11 +111,19 @@ def shown_match(given: Given, result: Result) -> Match:
 
 def pictures(given: Given, source: Embeddings, target: Embeddings) -> tuple[Pictures | None, Pictures | None]:
     """Small pictures of the items, as far as there are any."""
-    room = ALL_OF_THEM // (1 + (given.source_images is not None and given.target_images is not None))
-    return (
-        _pictures(given.source_images, source, "--source-images", room),
-        _pictures(given.target_images, target, "--target-images", room),
-    )
+    sides = (given.source_images, source, "--source-images"), (given.target_images, target, "--target-images")
+    room = ALL_OF_THEM // max(1, sum(path is not None for path, _, _ in sides))
+    found: list[Pictures | None] = []
+    for path, items, option in sides:
+        if path is None:
+            found.append(None)
+            continue
+        if path.is_dir():
+            files = _in_folder(path, items, option)
+        else:  # a file with the path of a picture on each line, relative to the file; an empty line for none
+            files = {item: path.parent / line for item, line in enumerate(_lines(path, len(items), option)) if line}
+        found.append(thumbnails({item: (str(file), bytes_of(file)) for item, file in files.items()}, room))
+    return found[0], found[1]
 
 
 def _lines(path: Path, count: int, option: str) -> list[str]:
@@ -144,17 +151,6 @@ def _same_names(source: Embeddings, target: Embeddings) -> list[Partners]:
     if not any(targets for _, targets in rows.values()):
         raise ValueError(f"--truth names: no name is in both files ({source.names[0]!r}, {target.names[0]!r}, ...)")
     return list(rows.values())
-
-
-def _pictures(path: Path | None, items: Embeddings, option: str, room: int) -> Pictures | None:
-    if path is None:
-        return None
-    if path.is_dir():
-        found = _in_folder(path, items, option)
-    else:  # a file with the path of a picture on each line, relative to the file; an empty line for none
-        lines = enumerate(_lines(path, len(items), option))
-        found = {item: path.parent / line for item, line in lines if line}
-    return thumbnails({item: (str(file), bytes_of(file)) for item, file in found.items()}, room)
 
 
 def _in_folder(folder: Path, items: Embeddings, option: str) -> dict[int, Path]:
@@ -200,13 +196,20 @@ def pairs_given(
         pairs.append((f"{option} {word}", left, right))
     if file is not None:
         pairs += _rows(file)
+    found = []
     try:
-        return [(_index(left, source.names, where), _index(right, target.names, where)) for where, left, right in pairs]
+        for where, *sides in pairs:
+            places = [_places(word, each.names, where) for word, each in zip(sides, (source, target), strict=True)]
+            for word, items in zip(sides, places, strict=True):
+                if len(items) > 1:
+                    raise ValueError(f"{where}: the name {word!r} occurs {len(items)} times; expected once")
+            found.append((places[0][0], places[1][0]))
     except ValueError as error:
         if not any(word.count(":") > 1 for word in words):
             raise
         others = {"--known": "--known-pairs", "--forbid": "--forbidden-pairs"}[option]
         raise ValueError(f"{error}; names with a colon go into a file for {others}") from None
+    return found
 
 
 def _rows(path: Path) -> list[tuple[str, str, str]]:
@@ -222,14 +225,6 @@ def _rows(path: Path) -> list[tuple[str, str, str]]:
         if len(row) != 2:
             raise ValueError(f"{path}: line {number} has {len(row)} cells; expected 'source,target'")
     return [(f"{path}: line {number}", row[0].strip(), row[1].strip()) for number, row in rows]
-
-
-def _index(word: str, names: Sequence[str] | None, where: str) -> int:
-    """The index of a name that occurs once."""
-    places = _places(word, names, where)
-    if len(places) > 1:
-        raise ValueError(f"{where}: the name {word!r} occurs {len(places)} times; expected once")
-    return places[0]
 
 
 def _places(word: str, names: Sequence[str] | None, where: str) -> list[int]:

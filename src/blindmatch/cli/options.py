@@ -143,13 +143,11 @@ def as_typer_function(command: str) -> Callable[..., None]:
 
 
 def _expanded(names: Iterable[str]) -> list[str]:
-    """The names of options, with those of each group in its place."""
     groups = _DECLARED["groups"]
     return [one for name in names for one in (_expanded(groups[name[1:]]) if name[0] == "@" else [name])]
 
 
 def _entry(command: str, name: str) -> dict[str, Any]:
-    """The declaration of an option."""
     entry = _SECTIONS.get(command, {}).get(name) or _SECTIONS["shared"][name]
     return {"help": entry} if isinstance(entry, str) else entry
 
@@ -157,7 +155,7 @@ def _entry(command: str, name: str) -> dict[str, Any]:
 def _declaration(name: str, entry: dict[str, Any]) -> tuple[str, inspect.Parameter]:
     """The name of an option in a shell, and its parameter for typer."""
     default = entry.get("default")
-    kind = _TYPES[entry["type"]] if "type" in entry else str if default is None else type(default)
+    kind: Any = _TYPES[entry["type"]] if "type" in entry else str if default is None else type(default)
     if "parser" in entry:
         kind = Any
     elif default is None and not entry.get("required"):

@@ -14,9 +14,9 @@ from blindmatch.cli.options import Given
 from blindmatch.cli.progress import busy
 from blindmatch.io.cells import SUFFIX, annotate_files, split_key
 from blindmatch.io.exchange import csv_text
-from blindmatch.io.files import is_stream, write_atomically
+from blindmatch.io.files import is_stream, write_text
 from blindmatch.matching.projection import project
-from blindmatch.report import Match, render
+from blindmatch.report import Match, write_report
 from blindmatch.solving.result import Result
 
 _WRITTEN = ("output", "certificate", "report", "save", "solution", "checkpoint", "log", "out", "to", "store", "csv")
@@ -35,8 +35,8 @@ def check_paths(
     suffixes: Mapping[str, tuple[str, ...]] | None = None,
 ) -> None:
     """Refuse, before a long run, paths that cannot be written or that would overwrite another file of the run."""
-    read, endings = [path for path in inputs if path is not None], {**_SUFFIXES, **(suffixes or {})}
-    seen: dict[str, Path] = {}
+    read, endings = {_identity(path) for path in inputs if path is not None}, {**_SUFFIXES, **(suffixes or {})}
+    seen: dict[object, str] = {}
     for option, path in outputs.items():
         if not isinstance(path, Path) or (option == "--log" and path == Path("-")):  # a switch may have such a name
             continue
@@ -50,12 +50,12 @@ def check_paths(
             continue
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise ValueError(f"{option} {path}: its folder may not be written to")
-        if any(_same(path, one) for one in read):
+        place = _identity(path)
+        if place in read:
             raise ValueError(f"{option} {path}: this would overwrite an input")
-        for other, taken in seen.items():
-            if _same(path, taken):
-                raise ValueError(f"{other} and {option} name the same file {path}")
-        seen[option] = path
+        if place in seen:
+            raise ValueError(f"{seen[place]} and {option} name the same file {path}")
+        seen[place] = option
         wanted = endings.get(option)
         if wanted is not None and path.suffix.lower() not in wanted:
             hint = "; for standard output use /dev/stdout" if str(path) == "-" else ""
@@ -64,17 +64,16 @@ def check_paths(
             raise ValueError(f"{option} {path}: expected a file name that ends with {wanted[0]}{hint}")
 
 
-def _same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
+def _identity(path: Path) -> object:
+    """The same for all names of a file, also by hard links."""
+    status = path.stat() if path.exists() else None
+    return path.resolve() if status is None else (status.st_dev, status.st_ino)
 
 
 def write_page(match: Match, path: Path) -> None:
     """Write the report of a match."""
     with busy("writing the report"):
-        page = render(match).encode()
-    write_atomically(path, lambda file: file.write(page))
+        write_report(path, match)
 
 
 class Delivery:
@@ -145,8 +144,7 @@ class Delivery:
 
 def write_table(columns: Mapping[str, Iterable[object]], path: Path) -> None:
     """Write columns of equal length as CSV."""
-    text = csv_text([columns, *zip(*columns.values(), strict=True)])
-    write_atomically(path, lambda file: file.write(text.encode()))
+    write_text(path, csv_text([columns, *zip(*columns.values(), strict=True)]))
 
 
 def check_partners(given: Given) -> None:
@@ -158,8 +156,8 @@ def check_partners(given: Given) -> None:
         return
     if output.suffix.lower() not in (".csv", SUFFIX) and not is_stream(output):
         raise ValueError(f"--output {output}: expected a file name that ends with .csv or {SUFFIX}")
-    cells = [split_key(path)[0].suffix.lower() == SUFFIX for path in (given.source, given.target)]
-    if output.suffix.lower() == SUFFIX and not all(cells):
+    others = {split_key(path)[0].suffix.lower() for path in (given.source, given.target)} - {SUFFIX}
+    if output.suffix.lower() == SUFFIX and others:
         raise ValueError(f"--output {output}: expected .csv, because SOURCE and TARGET are not both {SUFFIX} files")
 
 

@@ -1,16 +1,22 @@
-"""Sentences and tables for the terminal."""
+"""Sentences and tables for the terminal; the columns that were used, for JSON and the report too."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from blindmatch.cli.console import UNBOUNDED, plain, plain_table
+from blindmatch.cli.console import UNBOUNDED, complain, plain, plain_table
 from blindmatch.demo import Demo
+from blindmatch.geometry.column_scaling import ColumnScaling, UnitsWarning, outweighing
+from blindmatch.io.embeddings import Embeddings
 from blindmatch.report import Match, proof_sentence, verdict
 from blindmatch.report.belief import UNTESTED, belief
 from blindmatch.report.html import truth_sentence
@@ -26,16 +32,13 @@ _BETWEEN = 3  # columns between two columns of a table
 
 def match_text(match: Match) -> list[object]:
     """The answer, the pairs, then what is proved."""
-    result = match.result
-    right = _right(match)
-    headline = belief(match).headline
+    right, headline = _right(match), belief(match).headline
     answer = right[:1] or [Text(f"{headline}{': --assess' if headline == UNTESTED else ''}.", style="bold")]
-    pairs = [_pairs(match)] if result.pairs else []
+    pairs = [_pairs(match)] if match.result.pairs else []
     return [*answer, *pairs, *_unmatched_text(match), *right[1:], *_proof(match)]
 
 
 def _proof(match: Match) -> list[Text]:
-    """Sentences about the proof."""
     result = match.result
     claims = verdict(result), proof_sentence(result), gap_sentence(result), plain(result.message)
     return [Text(text) for text in claims if text]
@@ -57,17 +60,18 @@ def assignment_text(match: Match, rows: bool = False) -> list[object]:
         )
     if result.maximum is not None:
         found = found.replace("lower bound", "upper bound").replace(f"bound {bound}", f"bound {number(result.maximum)}")
-    numbered = Text("Facilities and locations are numbered from 0; .sln files count from 1.")
-    listed = [str(j) for j in result.permutation[:_LOCATIONS].tolist()]
     more = f" ... ({n} in all: --rows or --json)" if n > _LOCATIONS else ""
-    assignment = Text(f"Locations of the facilities: {' '.join(listed)}{more}")
+    listed = " ".join(map(str, result.permutation[:_LOCATIONS].tolist()))
     lines = [
-        _pairs(match, "facility", "location") if rows else assignment,
-        Text(found, style="bold"),
-        *([Text(repr(result.pool))] if result.pool is not None and len(result.pool) > 1 else []),
-        numbered,
+        repr(result.pool) if result.pool is not None and len(result.pool) > 1 else "",
+        "Facilities and locations are numbered from 0; .sln files count from 1.",
+        plain(result.message),
     ]
-    return [*lines, Text(plain(result.message))] if result.message else [*lines]
+    return [
+        _pairs(match, "facility", "location") if rows else Text(f"Locations of the facilities: {listed}{more}"),
+        Text(found, style="bold"),
+        *(Text(line) for line in lines if line),
+    ]
 
 
 def _right(match: Match) -> list[Text]:
@@ -105,22 +109,25 @@ def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED, *, evide
     With `evidence`, the table also has what the confidence is from.
     """
     columns: list[tuple[str, FloatArray | None, Callable[[float], str]]] = [
-        ("confidence", trust.confidence, as_percent),
         ("stability", trust.stability, as_percent),
         ("consensus", trust.consensus, as_percent),
         ("agreement", trust.agreement, lambda value: "-" if math.isnan(value) else f"{value:.2f}"),
         ("regret (proved)", trust.regret, _regret),
     ]
     named = [(plain(source), plain(target)) for _, _, source, target in match.named_pairs]
-    cells = {
-        title: [show(values[pair[0]]) for pair in match.named_pairs]
-        for title, values, show in (columns if evidence else columns[:1])
-        if values is not None
-    }
-    marks = ["?" if trust.doubtful[pair[0]] else " " for pair in match.named_pairs]
-    cells["confidence"] = [f"{cell} {mark}" for cell, mark in zip(cells["confidence"], marks, strict=True)]
-    for title in _fewer(named, cells, width):
-        del cells[title]
+    sources = match.pairs[0].tolist()
+    marks = ["?" if trust.doubtful[i] else " " for i in sources]
+    cells = {"confidence": [f"{as_percent(trust.confidence[i])} {m}" for i, m in zip(sources, marks, strict=True)]}
+    for title, values, show in columns if evidence else ():
+        if values is not None:
+            cells[title] = [show(values[i]) for i in sources]
+    # The columns that leave no room for short names are left out, the least important first.
+    widest = [max(map(cell_len, side)) for side in zip(("source", "target"), *named, strict=True)]
+    room = width - sum(min(most, _SHORT) for most in widest) - _BETWEEN
+    needed = {title: max(len(text) for text in (*title.split(), *column)) + _BETWEEN for title, column in cells.items()}
+    for title in ("agreement", "consensus", "stability"):
+        if sum(needed.values()) > room and needed.pop(title, None) is not None:
+            del cells[title]
     heads = (title if width >= UNBOUNDED else title.replace(" ", "\n") for title in cells)
     table = plain_table("source", "target", *(f"{head}>|" for head in heads))
     for names_of_pair, *row in zip(named, *cells.values(), strict=True):
@@ -134,18 +141,6 @@ def trust_text(trust: Assessment, match: Match, width: int = UNBOUNDED, *, evide
     answer = [Text(f"{trust.judgement.headline}.", style="bold"), *right]
     shown = [table, *([Text("?: doubtful")] if "?" in marks else [])] if match.result.pairs else []
     return [*answer, *shown, *_unmatched_text(match), Text(trust.judgement.text), *map(Text, lines), *_proof(match)]
-
-
-def _fewer(named: list[tuple[str, str]], cells: dict[str, list[str]], width: int) -> list[str]:
-    """The columns to leave out so that the others and short names fit into this width, the least important first."""
-    widest = [max(map(cell_len, side)) for side in zip(("source", "target"), *named, strict=True)]
-    room = width - sum(min(most, _SHORT) for most in widest) - _BETWEEN
-    needed = {title: max(len(text) for text in (*title.split(), *column)) + _BETWEEN for title, column in cells.items()}
-    left_out = []
-    for title in ("agreement", "consensus", "stability"):
-        if sum(needed.values()) > room and needed.pop(title, None) is not None:
-            left_out.append(title)
-    return left_out
 
 
 def as_percent(value: float) -> str:
@@ -195,3 +190,75 @@ def _pairs(match: Match, source: str = "source", target: str = "target") -> Tabl
             row.append(Text("✓", style="green") if match.truth[i] == j else Text("✗", style="red"))
         table.add_row(*row)
     return table
+
+
+_SHOWN = 12  # columns that are listed by name
+_WORDS = {"columns of": "columns", "ignored of": "ignored", "scale of": "scaled"}
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Two files of embeddings, and the scalings of their columns (None if they were not scaled)."""
+
+    sides: tuple[Embeddings, Embeddings]
+    scalings: tuple[ColumnScaling, ColumnScaling] | None = None
+    names: tuple[str, str] = ("source", "target")
+    relations: bool = False  # whether the tables hold relations between items, whose columns have no scale
+
+    @classmethod
+    def scaled(cls, one: Embeddings, other: Embeddings, scale: str) -> Tables:
+        """These two, scaled as ``scale=`` does it."""
+        found = ColumnScaling.pair(one.values, other.values, scale)
+        return cls((one, other), None if scale == "none" else found)
+
+    def _facts(self) -> Iterator[tuple[str, dict[str, str]]]:
+        for side, read, scaling in zip(self.names, self.sides, self.scalings or (None, None), strict=True):
+            titles = read.columns or ()
+            titles = () if all(title.isdecimal() for title in titles) else titles  # 0, 1, 2, ... tell nothing
+            more = f" and {len(titles) - _SHOWN} more" if len(titles) > _SHOWN else ""
+            facts = {
+                "columns of": ", ".join(titles[:_SHOWN]) + more,
+                "ignored of": ", ".join(read.ignored),
+                "scale of": "" if scaling is None else scaling.described(read.columns),
+                "missing in": read.gaps,
+            }
+            yield side, {what: text for what, text in facts.items() if text}
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Columns, scales and missing cells, for the report."""
+        return {f"{what} the {side}": text for side, facts in self._facts() for what, text in facts.items()}
+
+    @property
+    def texts(self) -> list[Text]:
+        """The same in a line for each side, for the terminal."""
+        lines = []
+        for side, facts in self._facts():
+            gaps = facts.pop("missing in", "")
+            parts = [f"{_WORDS[what]}: {text}" for what, text in facts.items()]
+            lines += [Text(plain(f"{side}, {'; '.join(parts)}"))] if parts else []
+            lines += [Text(f"{side}, missing: {gaps}")] if gaps else []
+        return lines
+
+    @contextmanager
+    def warned(self) -> Iterator[None]:
+        """Warn on stderr, and not once more as Python does, if a column outweighs the others and no scale is chosen."""
+        if self.scalings is None and not self.relations:
+            sides = zip(self.names, self.sides, strict=True)
+            heavy = outweighing((side, read.values, read.columns) for side, read in sides)
+            if heavy:
+                complain(f"warning: {heavy}. Try --scale auto")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitsWarning)
+            yield
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            side: {
+                "used": list(read.columns) if read.columns is not None else read.values.shape[1],
+                "ignored": list(read.ignored),
+                "scaled": None if scaling is None else scaling.described(read.columns),
+            }
+            for side, read, scaling in zip(self.names, self.sides, self.scalings or (None, None), strict=True)
+        }

@@ -203,13 +203,8 @@ def _load_hub_split(name: str, split: str, download: bool) -> Any:
         raise ValueError(f"hf:{name}: {' '.join(str(error).split())[:200]}{advice(download)}") from None
 
 
-def set_name(name: str) -> str:
-    """The name of a repository in a form that is valid in file names.
-
-    >>> set_name("uoft-cs/cifar10")
-    'uoft-cs-cifar10'
-    """
-    return name.strip("/").replace("/", "-")
+def _set_name(name: str) -> str:
+    return name.strip("/").replace("/", "-")  # valid in file names
 
 
 def _load_hub_images(name: str, split: str, download: bool) -> ImageSet:
@@ -230,7 +225,7 @@ def _load_hub_images(name: str, split: str, download: bool) -> ImageSet:
         ImageItem(f"{split}/{place}", int(label), partial(pixels, place)) for place, label in enumerate(numbers)
     )
     about = {"hub": name, "split": split, "fingerprint": table._fingerprint}
-    return ImageSet(set_name(name), items, names, about=about)
+    return ImageSet(_set_name(name), items, names, about=about)
 
 
 def _load_hub_texts(name: str, split: str, column: str | None, download: bool) -> TextSet:
@@ -241,4 +236,4 @@ def _load_hub_texts(name: str, split: str, column: str | None, download: bool) -
     if chosen not in texts:
         raise ValueError(f"hf:{name}: it has no column of texts {column or ''}; it holds {', '.join(table.features)}")
     rows = tuple(str(text) for text in table[chosen])
-    return TextSet(set_name(name), rows, rows, about={"hub": name, "split": split, "column": chosen})
+    return TextSet(_set_name(name), rows, rows, about={"hub": name, "split": split, "column": chosen})

@@ -22,7 +22,7 @@ from blindmatch.encoders.shards import Place, ShardStore, Work, compute_shards
 from blindmatch.geometry.prototypes import class_means
 from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import Embeddings, views_in
-from blindmatch.io.files import Arrays, file_digest, write_atomically
+from blindmatch.io.files import Arrays, file_digest, write_text
 
 SUFFIXES = (".npz", ".safetensors")
 logger = logging.getLogger(__name__)
@@ -129,7 +129,6 @@ def embed_texts(
 
 
 def _place(options: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
-    """The place where the model runs, and the options for the reader of the data."""
     where = {"device": "auto", "precision": "auto", "download": False}
     where |= {name: options[name] for name in where if name in options}
     rest = {name: value for name, value in options.items() if name not in ("device", "precision", "executor")}
@@ -180,7 +179,7 @@ def extract(
         if out is not None:
             write_arrays(out, found.arrays)
             text = json.dumps(found.manifest | {"plan_sha256": digest, "sha256": file_digest(out)}, indent=1) + "\n"
-            write_atomically(manifest_path(out), lambda file: file.write(text.encode()))
+            write_text(manifest_path(out), text)
             for path in done_with:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
     return found
@@ -203,7 +202,6 @@ def _side_by_side(works: Sequence[Work], found: Sequence[Extracted]) -> Extracte
 
 
 def _read_finished(out: Path, digest: str) -> Extracted | None:
-    """The result of an earlier run with the same plan, if it is complete."""
     path = manifest_path(out)
     if not out.exists() or not path.exists():
         return None

@@ -113,14 +113,6 @@ class ImageItem:
         pillow().fromarray(pixels).save(buffer, "PNG", compress_level=0)
         return buffer.getvalue()
 
-    def stamp(self) -> str:
-        """A value that changes when the image changes, without reading the image."""
-        if isinstance(self.source, Path):
-            status = self.source.stat()
-            return f"{self.name}\0{self.label}\0{status.st_size}\0{status.st_mtime_ns}"
-        pixels = hashlib.sha256(self.source.tobytes()).hexdigest() if isinstance(self.source, np.ndarray) else ""
-        return f"{self.name}\0{self.label}\0{pixels}"
-
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
@@ -174,10 +166,14 @@ class ImageSet:
         return replace(self, items=tuple(kept), about={**self.about, "limit": limit})
 
     def fingerprint(self) -> str:
-        """A hash that changes when the set changes."""
+        """A hash that changes when the set changes, without reading the files."""
         total = hashlib.sha256(repr((dict(self.about), self.class_names)).encode())
         for item in self.items:
-            total.update(f"{item.stamp()}\n".encode())
+            stamp = hashlib.sha256(item.source.tobytes()).hexdigest() if isinstance(item.source, np.ndarray) else ""
+            if isinstance(item.source, Path):
+                status = item.source.stat()
+                stamp = f"{status.st_size}\0{status.st_mtime_ns}"
+            total.update(f"{item.name}\0{item.label}\0{stamp}\n".encode())
         return total.hexdigest()
 
 

@@ -146,7 +146,6 @@ def _unzip_mpnet(model: Model) -> Path:
 
 
 def _word_vectors(model: Model) -> tuple[Encode, dict[str, Any]]:
-    """The mean of the vectors of the words of a text: GloVe, WordLlama."""
     split, table, about = _glove(model) if model.library_name.startswith("glove") else _wordllama(model)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:

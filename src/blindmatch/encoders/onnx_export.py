@@ -129,6 +129,5 @@ def _write(network: Any, inputs: dict[str, Any], shapes: dict[str, Any], output:
 
 
 def _difference(expected: NDArray[Any], found: NDArray[Any]) -> float:
-    """The largest difference of an entry, both with rows of length 1."""
     expected, found = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (expected, found))
     return float(np.abs(expected - found).max())

@@ -171,7 +171,6 @@ def _only(session: Any, file: Path, axes: int) -> str:
 
 
 def _output(session: Any, file: Path) -> str:
-    """The output that is the embedding, or that is pooled to one."""
     outputs = {each.name: len(each.shape) for each in session.get_outputs()}
     for name in EMBEDDINGS:
         if outputs.get(name) == 2:
@@ -251,7 +250,6 @@ def processor_config(preprocessing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    """Height and width; a shortest edge gives a square."""
     if isinstance(size, Mapping):
         edge = size.get("shortest_edge")
         size = (edge, edge) if edge is not None else (size["height"], size["width"])

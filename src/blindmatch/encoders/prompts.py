@@ -96,21 +96,16 @@ def describe_synsets(numbers: Sequence[str], wordnet: str | Path | None = None) 
     for number in numbers:
         if not re.fullmatch(r"n\d{8}", number):
             raise ValueError(f"class {number!r} is not a WordNet number; expected n and eight digits, like n02123045")
-    path = _noun_file(wordnet)
+    if wordnet is not None:
+        given = Path(wordnet)
+        path: Path | None = given / "data.noun" if given.is_dir() else given
+    else:
+        path = next((file for folder in WORDNET_FOLDERS if (file := Path(folder, "data.noun")).is_file()), None)
     entries = _from_wordnet(path, set(numbers)) if path is not None else _from_timm(set(numbers))
     missing = [number for number in numbers if number not in entries]
     if missing:
         raise ValueError(f"{path or 'timm'}: no entry for {', '.join(missing[:5])}")
     return [entries[number][0] for number in numbers], [entries[number][1] for number in numbers]
-
-
-def _noun_file(wordnet: str | Path | None) -> Path | None:
-    if wordnet is not None:
-        path = Path(wordnet)
-        path = path / "data.noun" if path.is_dir() else path
-        path.open("rb").close()  # raises the usual error if the file is missing
-        return path
-    return next((Path(folder, "data.noun") for folder in WORDNET_FOLDERS if Path(folder, "data.noun").is_file()), None)
 
 
 def _from_wordnet(path: Path, wanted: set[str]) -> dict[str, tuple[str, str]]:

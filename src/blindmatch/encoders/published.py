@@ -184,9 +184,9 @@ def read_cifar(path: Path, dataset: str, split: str) -> ImageSet:
     names = class_names(dataset)
     bytes_before = 1 if dataset == "cifar10" else 2  # CIFAR-100 has a coarse label first
     items: list[ImageItem] = []
+    size = bytes_before + PIXELS
     for member in MEMBERS[dataset, split]:
         records = np.frombuffer(_read_member(path, member), dtype=np.uint8)
-        size = bytes_before + PIXELS
         if records.size == 0 or records.size % size:
             raise ValueError(f"{path}: {member} has {records.size} bytes; expected a multiple of {size}")
         rows = records.reshape(-1, size)
@@ -194,11 +194,8 @@ def read_cifar(path: Path, dataset: str, split: str) -> ImageSet:
         if labels.max() >= len(names):
             raise ValueError(f"{path}: {member} has the label {labels.max()}; expected less than {len(names)}")
         images = np.ascontiguousarray(rows[:, bytes_before:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-        start = len(items)
-        items += [
-            ImageItem(f"{split}/{start + place}", int(label), image)
-            for place, (label, image) in enumerate(zip(labels, images, strict=True))
-        ]
+        for label, image in zip(labels, images, strict=True):
+            items.append(ImageItem(f"{split}/{len(items)}", int(label), image))
     return ImageSet(dataset, tuple(items), names, about={"archive": path.name, "split": split})
 
 
@@ -226,8 +223,7 @@ def load_coco_images(split: str, root: Path, download: bool) -> ImageSet:
     if not folder.is_dir():
         if split != "val":
             raise ValueError(f"{folder}: no such folder; only the split 'val' can be downloaded")
-        outer = unpacked_folder("val2017.zip", root, download, "coco/val2017.unpacked")
-        folder = outer / "val2017"
+        folder = unpacked_folder("val2017.zip", root, download, "coco/val2017.unpacked") / "val2017"
     items = tuple(ImageItem(str(n), -1, folder / captions[n][0]) for n in sorted(captions))
     missing = [item.name for item in items if not Path(str(item.source)).is_file()]
     if missing:
@@ -245,12 +241,11 @@ def load_coco_captions(split: str, root: Path, download: bool) -> TextSet:
 
 
 def _find_captions(split: str, root: Path, download: bool) -> Captions:
-    name = f"captions_{split}2017.json"
-    path = root / "coco" / "annotations" / name
-    if not path.is_file():
+    folder, name = root / "coco" / "annotations", f"captions_{split}2017.json"
+    if not (folder / name).is_file():
         outer = unpacked_folder("annotations_trainval2017.zip", root, download, "coco/annotations.unpacked")
-        path = outer / "annotations" / name
-    return read_captions(path)
+        folder = outer / "annotations"
+    return read_captions(folder / name)
 
 
 def read_captions(path: Path) -> Captions:

@@ -20,7 +20,7 @@ from blindmatch.encoders.item_sets import ImageSet, TextSet, decode
 from blindmatch.encoders.language import load_text_encoder
 from blindmatch.encoders.registry import Encoder, Modality, OnProgress, find_model
 from blindmatch.encoders.vision import load_image_encoder
-from blindmatch.io.files import read_npz, write_atomically
+from blindmatch.io.files import read_npz, write_atomically, write_text
 from blindmatch.validation import as_executor
 
 Items = ImageSet | TextSet
@@ -87,7 +87,7 @@ class ShardStore:
                 raise ValueError(f"{self.folder}: it holds files that are not shards; expected an empty folder")
             shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True)
-        write_atomically(plan, lambda file: file.write(text.encode()))
+        write_text(plan, text)
 
     def path(self, number: int) -> Path:
         """The file of a shard."""

@@ -73,21 +73,16 @@ def _timm(model: Model, download: bool) -> Loaded:
     if model.input_size is not None and "vit" in model.library_name:
         options["img_size"] = model.input_size
     network = timm.create_model(model.library_name, pretrained=model.checkpoint is None, **options)
-    if model.checkpoint is not None:
-        network.load_state_dict(_checkpoint(model.checkpoint, download))
-    return network, *_timm_preprocessing(model, network)
-
-
-def _checkpoint(url: str, download: bool) -> Any:
-    """A published state dict, from torch's cache or downloaded into it."""
-    torch = require("torch")
-    path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
-    if not path.exists():
-        if not download:
+    if model.checkpoint is not None:  # a published state dict, from torch's cache or downloaded into it
+        torch = require("torch")
+        path = Path(torch.hub.get_dir()) / "checkpoints" / model.checkpoint.rpartition("/")[2]
+        if not path.exists() and not download:
             raise ValueError(f"{path} is missing")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        torch.hub.download_url_to_file(url, str(path), progress=False)
-    return torch.load(path, map_location="cpu", weights_only=True)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            torch.hub.download_url_to_file(model.checkpoint, str(path), progress=False)
+        network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    return network, *_timm_preprocessing(model, network)
 
 
 def _timm_preprocessing(model: Model, network: Any) -> tuple[Callable[[Image], Any], dict[str, Any]]:
@@ -183,7 +178,6 @@ def _folder(model: Model) -> Loaded:
 
 
 def _pixels(model: Model) -> Encoder:
-    """The pixels of every image, scaled down to a few: an untrained baseline."""
     side = model.input_size or 32
     box = pillow().Resampling.BOX
 
@@ -220,16 +214,7 @@ def _efficientnet_lite(model: Model) -> Loaded:
         def forward(self, pixels: Any) -> Any:
             return self.whole.extract_features(pixels).mean((2, 3))
 
-    side = model.input_size or 224
-    return Features(), _lite_preparation(torch, side), {
-        "revision": model.package,
-        "weights_file_sha256": file_digest(weights[0]),
-        "preprocessing": {"resize": [side, side], "interpolation": "bicubic", "scale": "(x - 127) / 128"},
-    }  # fmt: skip
-
-
-def _lite_preparation(torch: Any, side: int) -> Callable[[Image], Any]:
-    bicubic = pillow().Resampling.BICUBIC
+    side, bicubic = model.input_size or 224, pillow().Resampling.BICUBIC
 
     def prepare(image: Image) -> Any:
         width, height = image.size
@@ -239,4 +224,8 @@ def _lite_preparation(torch: Any, side: int) -> Callable[[Image], Any]:
         # The Lite models take (x - 127) / 128, unlike their EfficientNet parents.
         return (torch.from_numpy(np.array(square)).permute(2, 0, 1).float() - 127) / 128
 
-    return prepare
+    return Features(), prepare, {
+        "revision": model.package,
+        "weights_file_sha256": file_digest(weights[0]),
+        "preprocessing": {"resize": [side, side], "interpolation": "bicubic", "scale": "(x - 127) / 128"},
+    }  # fmt: skip

@@ -83,11 +83,11 @@ class Classification(runs.PairExperiment):
 def clustering(source: Source, seed: int, fraction: float, starts: int) -> tuple[FloatArray, IntArray, IntArray]:
     """Centres, and the cluster and class of each image, for a random share of the images."""
     data = images(source)
-    count = max(data.classes, int(fraction * len(data.values)))
+    count = max(len(data.class_names), int(fraction * len(data.values)))
     rows = np.sort(np.random.default_rng(seed).choice(len(data.values), count, replace=False))
     X = data.values[rows]
     # The classifier without its match, which is repeated with each solver ("random" costs nothing).
-    blank = np.eye(data.classes)
+    blank = np.eye(len(data.class_names))
     model = BlindClassifier(n_init=starts, vote=False, normalize=True, solver="random", random_state=seed)
     model.fit(X, blank)
     owner = np.argsort(model.result_.permutation)  # the cluster that is assigned to class c

@@ -18,8 +18,8 @@ from scipy.sparse import csr_array
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import prompt_means
-from blindmatch.io.arrays import read_arrays
-from blindmatch.io.files import Arrays, file_digest, write_atomically
+from blindmatch.io.arrays import read_arrays, write_arrays
+from blindmatch.io.files import Arrays, file_digest
 from blindmatch.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -52,9 +52,8 @@ class Catalogue:
 
     def datasets(self, wanted: Iterable[str] | None = None) -> list[str]:
         """Datasets with both modalities, in order; requested datasets must be among them."""
-        both = [{s.dataset for s in self.sources if s.modality == kind} for kind in ("vision", "language")]
-        known = sorted(both[0] & both[1])
-        return _choose("dataset", wanted, known)
+        ours, theirs = ({s.dataset for s in self.sources if s.modality == kind} for kind in ("vision", "language"))
+        return _choose("dataset", wanted, sorted(ours & theirs))
 
     def models(self, modality: Modality, dataset: str, wanted: Iterable[str] | None = None) -> list[Source]:
         """Files of one modality and dataset by model; requested models must be among them."""
@@ -99,15 +98,10 @@ class Images:
     paired: bool
     parameters: float | None = None
 
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.class_names)
-
     @cached_property
     def members(self) -> tuple[NDArray[np.intp], ...]:
         """The images of each class."""
-        return tuple(np.flatnonzero(self.labels == c) for c in range(self.classes))
+        return tuple(np.flatnonzero(self.labels == c) for c in range(len(self.class_names)))
 
 
 # A worker uses the same few files repeatedly; reading and scaling them takes longer than many runs.
@@ -175,7 +169,7 @@ def half_means(source: Source, seed: int | None, fraction: float) -> FloatArray:
     sizes = np.array([len(rows) for rows in chosen])
     # Multiplying by a sparse matrix of ones reads the chosen rows in place; copying them would take twice as long.
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    picked = csr_array((np.ones(ends[-1]), np.concatenate(chosen), ends), shape=(data.classes, len(data.values)))
+    picked = csr_array((np.ones(ends[-1]), np.concatenate(chosen), ends), shape=(len(sizes), len(data.values)))
     return unit_rows(np.asarray(picked @ data.values) / sizes[:, None])
 
 
@@ -186,8 +180,8 @@ def class_texts(vision: Source, language: Source) -> FloatArray:
     values, names = texts(language)
     if names is not None and set(data.class_names) <= set(names):
         return values[[names.index(name) for name in data.class_names]]
-    if len(values) != data.classes:
-        raise ValueError(f"{language.path}: {len(values)} classes, but {vision.path} has {data.classes}")
+    if len(values) != len(data.class_names):
+        raise ValueError(f"{language.path}: {len(values)} classes, but {vision.path} has {len(data.class_names)}")
     return values
 
 
@@ -197,7 +191,7 @@ def class_count(source: Source) -> int:
     arrays = read_arrays(source.path, ("labels", "class_names"))
     if "class_names" in arrays:
         return len(arrays["class_names"])
-    return len(np.unique(arrays["labels"])) if "labels" in arrays else images(source).classes
+    return len(np.unique(arrays["labels"])) if "labels" in arrays else len(images(source).class_names)
 
 
 def _read_unchanged(source: Source) -> Arrays:
@@ -233,12 +227,12 @@ def write_sample(folder: Path) -> Catalogue:
     parts, names = arrays["source_parts"], arrays["names"]
     labels = np.repeat(np.arange(len(parts)), parts.shape[1])
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "vision__cifar10__efficientnet_lite2.npz", parts.reshape(len(labels), -1), names, labels=labels)
-    _write(folder / "language__cifar10__gte_small.npz", arrays["prompts"], names)
-    _write(folder / "language__cifar10__all_minilm_l6_v2.npz", arrays["target_paper"], names)
+    written = {
+        "vision__cifar10__efficientnet_lite2": (parts.reshape(len(labels), -1), {"labels": labels}),
+        "language__cifar10__gte_small": (arrays["prompts"], {}),
+        "language__cifar10__all_minilm_l6_v2": (arrays["target_paper"], {}),
+    }
+    for name, (embeddings, more) in written.items():
+        if not (folder / f"{name}.npz").exists():
+            write_arrays(folder / f"{name}.npz", {"embeddings": embeddings, "class_names": names, **more})
     return replace(read_catalogue(folder), about=ABOUT)
-
-
-def _write(path: Path, embeddings: Any, names: Any, **more: Any) -> None:
-    if not path.exists():
-        write_atomically(path, lambda file: np.savez(file, embeddings=embeddings, class_names=names, **more))

@@ -173,7 +173,10 @@ def make_engine(
     if name == "dask":
         if address is None:
             raise ValueError("engine='dask' needs an address, such as address='tcp://host:8786'")
-        return Dask(address, resources=_amounts(chosen))
+        for key, value in chosen.items():
+            if not isinstance(value, int | float):
+                raise ValueError(f"job option {key}={value!r} with engine='dask'; expected a number, such as GPU=1")
+        return Dask(address, resources={key: float(value) for key, value in chosen.items()})
     if address is not None:
         raise ValueError(f"address={address!r} with engine={name!r}; only 'dask' takes an address")
     if name == "slurm":
@@ -181,13 +184,6 @@ def make_engine(
     if chosen:
         raise ValueError(f"job options {sorted(chosen)} with engine={name!r}; only 'slurm' and 'dask' take them")
     return Local(workers)
-
-
-def _amounts(options: dict[str, Any]) -> dict[str, float]:
-    for name, value in options.items():
-        if not isinstance(value, int | float):
-            raise ValueError(f"job option {name}={value!r} with engine='dask'; expected a number, such as GPU=1")
-    return {name: float(value) for name, value in options.items()}
 
 
 @contextmanager
@@ -257,7 +253,14 @@ class ArrayExecutor(Executor):
         while not finished:
             time.sleep(_POLL_SECONDS)
             with self._lock:
-                self._start_waiting()
+                # Unless Slurm enforces the limit, only as many are sent as may run at once.
+                free = len(self._waiting) if self._parallel is None else max(self._parallel - len(self._jobs), 0)
+                batch, self._waiting = self._waiting[:free], self._waiting[free:]
+                started = [(future, call) for future, call in batch if future.set_running_or_notify_cancel()]
+                if started:
+                    with self._executor.batch():  # one array
+                        jobs = [self._executor.submit(call) for _, call in started]
+                    self._jobs.update(zip(jobs, (future for future, _ in started), strict=True))
                 ended = [(job, self._jobs.pop(job)) for job in list(self._jobs) if job.done()]
                 finished = self._closed and not self._jobs and not self._waiting
             for job, future in ended:
@@ -266,13 +269,3 @@ class ArrayExecutor(Executor):
                     future.set_result(job.result())
                 else:
                     future.set_exception(error)
-
-    def _start_waiting(self) -> None:
-        """Submit the collected calls as one array; unless Slurm enforces the limit, only as many as may run at once."""
-        free = len(self._waiting) if self._parallel is None else max(self._parallel - len(self._jobs), 0)
-        batch, self._waiting = self._waiting[:free], self._waiting[free:]
-        started = [(future, call) for future, call in batch if future.set_running_or_notify_cancel()]
-        if started:
-            with self._executor.batch():
-                jobs = [self._executor.submit(call) for _, call in started]
-            self._jobs.update(zip(jobs, (future for future, _ in started), strict=True))

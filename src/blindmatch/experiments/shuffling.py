@@ -142,7 +142,6 @@ def _density(canvas: Any, rows: Sequence[Row]) -> None:
 def _kernels(
     vision: Source, language: Source, measure: str, unit: str, most: int, neighbors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Both kernels of one measure, on their common scale."""
     data = images(vision)
     if data.paired:
         X, (Y, _) = data.values, texts(language)

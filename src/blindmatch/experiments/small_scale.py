@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blindmatch.experiments import matching_runs as runs
-from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images
+from blindmatch.experiments.data import Catalogue, class_texts, half_means, images
 from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Spread, Table, described, grouped, percent, proved, spread
 from blindmatch.experiments.sweep_report import Figure
@@ -43,8 +43,8 @@ class SmallScale(runs.PairExperiment):
         p = run.parameters
         X, Y = runs.prototypes(run)
         vision = run.files["vision"]
-        near_images = _near_images(vision, p["seed"], p["fraction"], p["neighbors"])
-        near_texts = _near_texts(vision, run.files["language"], p["neighbors"])
+        near_images = _near(half_means, vision, p["seed"], p["fraction"], neighbors=p["neighbors"])
+        near_texts = _near(class_texts, vision, run.files["language"], neighbors=p["neighbors"])
         return {
             **runs.match_pair(X, Y, p, _distortion(p["measure"], p["neighbors"], len(X))),
             "mutual_knn": float((near_images * near_texts).sum()),
@@ -92,22 +92,13 @@ class SmallScale(runs.PairExperiment):
 
 
 def _distortion(measure: str, neighbors: int, n: int) -> Distortion:
-    """A measure by its name; small sets use fewer neighbours."""
     return MutualKNN(k=min(neighbors, n - 1)) if measure == "mutual-knn" else DISTORTIONS[measure]()
 
 
 # Many runs share a side: the same images with all texts, the same texts with all seeds.
-@lru_cache(maxsize=64)
-def _near_images(vision: Source, seed: int, fraction: float, neighbors: int) -> FloatArray:
-    return _near(half_means(vision, seed, fraction), neighbors)
-
-
-@lru_cache(maxsize=64)
-def _near_texts(vision: Source, language: Source, neighbors: int) -> FloatArray:
-    return _near(class_texts(vision, language), neighbors)
-
-
-def _near(points: FloatArray, neighbors: int) -> FloatArray:
+@lru_cache(maxsize=128)
+def _near(read: Callable[..., FloatArray], *which: Any, neighbors: int) -> FloatArray:
+    points = read(*which)
     measure = _distortion("mutual-knn", neighbors, len(points))
     return measure.scaled(measure.kernel(points))
 
@@ -117,7 +108,6 @@ def _sorted_values(rows: Sequence[Row], name: str) -> list[str]:
 
 
 def _spreads(rows: Sequence[Row], models: list[str], language: str) -> list[Spread | None]:
-    """The accuracy of each vision model with a language model."""
     return [percent(r for r in rows if (r["vision"], r["language"]) == (model, language)) for model in models]
 
 

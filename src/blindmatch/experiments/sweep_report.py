@@ -16,7 +16,7 @@ import numpy as np
 
 from blindmatch.experiments.protocol import VERSION, Row
 from blindmatch.experiments.result_tables import FORMATS, Table, as_csv
-from blindmatch.io.files import write_atomically
+from blindmatch.io.files import write_atomically, write_text
 
 if TYPE_CHECKING:
     from blindmatch.experiments.sweeps import Sweep
@@ -76,20 +76,16 @@ def write_sweep_report(
     experiment = what.experiment
     folder.mkdir(parents=True, exist_ok=True)
     tables = experiment.tables(rows)
-    for item in tables:
-        for kind, render in FORMATS.items():
-            _write(folder / f"{item.name}.{kind}", render(item))
+    texts = {f"{item.name}.{kind}": render(item) for item in tables for kind, render in FORMATS.items()}
     wanted = experiment.figures(rows) if rows else []
     drawn = wanted if find_spec("matplotlib") is not None else []
-    path = folder / "report.html"
-    settings = {
-        "experiment": experiment.name,
-        **{name: _text(value) for name, value in asdict(experiment).items()},
-        **({"embeddings": what.about} if what.about else {}),
-        "blindmatch": VERSION,
-        "python": platform.python_version(),
-    }
-    page = fill(
+    settings = {"experiment": experiment.name}
+    for name, value in asdict(experiment).items():
+        values = value if isinstance(value, list | tuple) else ["all" if value is None else value]
+        settings[name] = ", ".join(map(str, values))
+    settings |= {"embeddings": what.about} if what.about else {}
+    settings |= {"blindmatch": VERSION, "python": platform.python_version()}
+    texts["report.html"] = fill(
         "sweep.html",
         ["page.js", "sweep.js", "theme.js"],
         ["style.css", "sweep.css"],
@@ -106,15 +102,6 @@ def write_sweep_report(
         command=command,
         settings=settings,
     )
-    _write(path, page)
-    return tables, path
-
-
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, lambda file: file.write(text.encode()))
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "all"
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return tables, folder / "report.html"

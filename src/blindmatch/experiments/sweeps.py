@@ -9,7 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,17 @@ class Sweep:
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """The finished part of a plan; `kinds` counts (done, failed, all) for each kind of run."""
+    """How much of a plan is finished."""
 
     done: int
     failed: int
     total: int
-    kinds: Mapping[str, tuple[int, int, int]]
-    errors: Mapping[str, int]
+    kinds: Mapping[str, Sequence[int]] = field(default_factory=dict)  # done, failed, all of each kind of run
+    errors: Mapping[str, int] = field(default_factory=dict)  # how often each message occurs
+    seconds_left: float | None = None  # estimated from runs of the same kind; None before the first run has ended
+
+
+Watch = Callable[[SweepStatus], object]
 
 
 def plan(
@@ -101,7 +105,7 @@ def status(what: Sweep, out: str | Path) -> SweepStatus:
         for at, counts in enumerate((done, run.key in records and not done, True)):
             kinds[run.kind][at] += counts
     done, failed, total = (sum(counts) for counts in zip(*kinds.values(), strict=True))
-    return SweepStatus(done, failed, total, {kind: (a, b, c) for kind, (a, b, c) in kinds.items()}, _errors(records))
+    return SweepStatus(done, failed, total, kinds, _errors(records))
 
 
 def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
@@ -152,25 +156,12 @@ _TICK_SECONDS = 0.5
 _LIVES = 3  # how often the pool may break before the sweep gives up
 
 
-@dataclass(frozen=True)
-class Moment:
-    """The progress of a sweep: runs that succeeded, that failed, and all."""
-
-    done: int
-    failed: int
-    total: int
-    seconds_left: float | None  # estimated from runs of the same kind; None before the first run has ended
-
-
-Watch = Callable[[Moment], object]
-
-
 def compute(
     what: Sweep, out: str | Path, *, engine: Engine | None = None, chunk: int | None = None, watch: Watch | None = None
 ) -> None:
     """Compute the runs that are not in the folder of results yet. Ctrl-C ends it; finished runs are kept.
 
-    `chunk` runs are sent together; by default each worker gets several chunks. `watch` is called with a `Moment` about
+    `chunk` runs are sent together; by default each worker gets several chunks. `watch` is called with the state about
     twice a second.
     """
     if chunk is not None:
@@ -243,7 +234,8 @@ class _Tracker:
         self._shown = time.monotonic()
         ended = [self.tried[key] for key in self._todo if key in self.tried]
         failed = sum(record.error is not None for record in ended)
-        self._watch(Moment(len(ended) - failed, failed, len(self._todo), self._seconds_left(ended)))
+        left = self._seconds_left(ended)
+        self._watch(SweepStatus(len(ended) - failed, failed, len(self._todo), seconds_left=left))
 
     def _seconds_left(self, ended: Sequence[Record]) -> float | None:
         if not ended:

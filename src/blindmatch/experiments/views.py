@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import rankdata
 
-from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
+from blindmatch.experiments.data import Catalogue, class_count, class_texts, half_means
 from blindmatch.experiments.matching_runs import KNOWN, PairExperiment, lineup_solver, paper_dataset
 from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Spread, Table, described, grouped, mean, proved, spread
@@ -23,7 +23,6 @@ _NEAR = 3  # neighbours in the further view
 
 
 def _by_agreement(kernels: Sequence[FloatArray]) -> FloatArray:
-    """Weights by the mean correlation of a view with the others."""
     off = ~np.eye(len(kernels[0]), dtype=bool)
     each = np.corrcoef([K[off] for K in kernels])
     weights = np.maximum(each.sum(axis=1) - 1, 0.0)
@@ -75,15 +74,16 @@ class ViewsStudy(PairExperiment):
             wanted = [("mean", some) for some in subsets] + [(way, tuple(models)) for way in others]
             for vision in catalogue.models("vision", dataset, self.vision):
                 large = class_count(vision) > self.size
-                for seed in range(self.sets if large else self.seeds):
-                    runs += [self._trial(vision, some, way, seed) for way, some in wanted]
+                for seed, (way, some) in product(range(self.sets if large else self.seeds), wanted):
+                    names = {
+                        "dataset": dataset,
+                        "vision": vision.model,
+                        "language": "+".join(one.model for one in some),
+                    }
+                    how = {"models": len(some), "way": way, "seed": seed, "size": self.size, "solver": self.solver}
+                    texts = {f"language {at + 1}": one for at, one in enumerate(some)}
+                    runs.append(self.run({**names, **how, **self.common}, vision=vision, **texts))
         return runs
-
-    def _trial(self, vision: Source, models: Sequence[Source], way: str, seed: int) -> Trial:
-        names = {"dataset": vision.dataset, "vision": vision.model, "language": "+".join(one.model for one in models)}
-        how = {"way": way, "seed": seed, "size": self.size, "solver": self.solver, **self.common}
-        texts = {f"language {at + 1}": one for at, one in enumerate(models)}
-        return self.run({**names, "models": len(models), **how}, vision=vision, **texts)
 
     def compute(self, run: Trial) -> dict[str, Any]:
         """Match; row i of the images belongs to row i of the texts."""
@@ -129,5 +129,4 @@ class ViewsStudy(PairExperiment):
 
 
 def _over_seeds(rows: Iterable[Row]) -> Spread | None:
-    """Mean and deviation, over the seeds, of the mean accuracy in percent."""
     return spread(mean(100 * row["accuracy"] for row in of) for of in grouped(rows, "seed").values())

@@ -51,21 +51,15 @@ def _write_safetensors(file: IO[bytes], arrays: Arrays) -> None:
 
     The file has eight bytes with the length of the header, the header as JSON, then the arrays. Texts are metadata.
     """
-    header: dict[str, Any] = {}
-    texts = {
-        key: json.dumps(array.tolist()) for key, array in arrays.items() if array.dtype.kind == "U" or array.ndim == 0
-    }
-    if texts:
-        header["__metadata__"] = texts
-    blocks, place = [], 0
+    texts, tensors, blocks, place = {}, {}, [], 0
     for key, array in arrays.items():
-        if key in texts:
+        if array.dtype.kind == "U" or array.ndim == 0:
+            texts[key] = json.dumps(array.tolist())
             continue
-        block = np.ascontiguousarray(array).tobytes()
-        offsets = [place, place + len(block)]
-        header[key] = {"dtype": _KINDS[array.dtype], "shape": list(array.shape), "data_offsets": offsets}
-        blocks.append(block)
-        place += len(block)
+        blocks.append(np.ascontiguousarray(array).tobytes())
+        offsets = [place, place := place + len(blocks[-1])]
+        tensors[key] = {"dtype": _KINDS[array.dtype], "shape": list(array.shape), "data_offsets": offsets}
+    header: dict[str, Any] = {"__metadata__": texts, **tensors} if texts else tensors
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     file.write(len(text).to_bytes(8, "little") + text)

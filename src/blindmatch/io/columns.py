@@ -188,7 +188,10 @@ def _column(table: Table, place: int, writing: Writing, gaps: bool, dates: bool 
         text = bool(bad) and len(bad) == len(filled) and not any(STARTS_AS_NUMBER.match(str(cells[row])) for row in bad)
     fault = ""
     if bad:
-        advice = _advice(str(cells[bad[0]]), bad == [0] and table.titles is not None and len(cells) > 1)
+        only_first = bad == [0] and table.titles is not None and len(cells) > 1  # all cells below it are numbers
+        advice = "write plain numbers, such as 1234.5, or remove the column"
+        if only_first and not STARTS_AS_NUMBER.match(str(cells[0])):
+            advice = "if it belongs to a second row of titles, remove that row"
         fault = f"{table.place(bad[0], place)}: {shown(cells[bad[0]], 80)} is not a number; {advice}"
     numbers = None if bad else np.array(values, dtype=np.float64)
     made = TableColumn(title, cells, numbers, text, index, fault, heading)
@@ -198,7 +201,6 @@ def _column(table: Table, place: int, writing: Writing, gaps: bool, dates: bool 
 
 
 def _of_numbers(table: Table, place: int, column: TableColumn) -> TableColumn:
-    """The column, with a fault if a number is infinite."""
     infinite = [] if column.numbers is None else np.flatnonzero(np.isinf(column.numbers)).tolist()
     if not infinite:
         return column
@@ -207,15 +209,7 @@ def _of_numbers(table: Table, place: int, column: TableColumn) -> TableColumn:
     return replace(column, numbers=None, fault=fault)
 
 
-def _advice(cell: str, only_first: bool) -> str:
-    """Advice about a cell that is not a number; `only_first`: all cells below it are numbers."""
-    if STARTS_AS_NUMBER.match(cell) or not only_first:
-        return "write plain numbers, such as 1234.5, or remove the column"
-    return "if it belongs to a second row of titles, remove that row"
-
-
 def _stack(heading: str, lists: list[Any], count: int) -> FloatArray:
-    """A column of lists, which is the whole embedding, as an array."""
     try:
         rows = np.array(lists, dtype=np.float64)
     except (TypeError, ValueError):

@@ -52,7 +52,6 @@ def read_edges(path: str | Path) -> list[Edge]:
 
 
 def _rows(text: str) -> list[list[str]]:
-    """The cells of each line that is neither empty nor a comment."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     between = next((mark for mark in ("\t", ",", ";") if lines and mark in lines[0]), " ")
     if between == " " and all(len(line.split()) < 4 for line in lines[:2]):

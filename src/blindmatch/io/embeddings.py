@@ -159,22 +159,29 @@ def load_embeddings(
     if suffix not in SUFFIXES:
         remedy = "save it as .xlsx" if path.suffix.lower() in (".ods", ".xls") else f"expected {', '.join(SUFFIXES)}"
         raise ValueError(f"{path}: unknown file type {suffix!r}; {remedy}")
-    if suffix in (".npy", ".npz", ".safetensors", ".h5ad"):
-        read: tuple[Any, ...]
-        if suffix == ".npy":
-            read = (read_npy(path),)
-        elif suffix == ".h5ad":
-            read = read_cells(path, key)
-        else:
-            arrays = read_arrays(path)
-            found = _check(path, complete, missing, *_from_arrays(path, arrays))
-            return replace(found, parts=views_in(path, found.values, arrays))
-        return _check(path, complete, missing, *read)
-    return _of_table(read_table(path, part), given, complete, missing, categories)
+    arrays: dict[str, Any] = {}
+    if suffix == ".npy":
+        values: Any = read_npy(path)
+    elif suffix == ".h5ad":
+        values, arrays["names"] = read_cells(path, key)
+    elif suffix in (".npz", ".safetensors"):
+        arrays = read_arrays(path)
+        values = _main_array(path, arrays)
+    else:
+        return _of_table(read_table(path, part), given, complete, missing, categories)
+    numbers = as_floats(values if complete is None else complete(values), str(path), finite=False)
+    names, labels = arrays.get("names"), arrays.get("labels")
+    for what, column in (("names", names), ("labels", labels)):
+        if column is not None and np.shape(column) != (len(numbers),):
+            expected = f"one for each of {len(numbers)} rows"
+            raise ValueError(f"{path}: {what} has shape {np.shape(column)}; expected {expected}")
+    texts = None if names is None else tuple(_text(name) for name in names)
+    read = Embeddings(numbers, texts, None if labels is None else np.asarray(labels))
+    read = _complete(read, str(path), missing, "")
+    return replace(read, parts=views_in(path, read.values, arrays))
 
 
 def _of_table(table: Table, name: str, complete: Complete | None, missing: str | None, categories: bool) -> Embeddings:
-    """The embeddings of the rows of a table."""
     try:
         rows = rows_of(table, categories=categories, gaps=complete is not None)
     except ValueError as error:
@@ -234,9 +241,11 @@ def with_medians(values: FloatArray) -> FloatArray:
 def split_parts(path: str | Path) -> list[Path]:
     """The files of "a.npy+b.npy", which ends with such a file each time; a file whose name has a plus is one file."""
     words = str(path).split("+")
-    if len(words) == 1 or Path(path).exists() or not all(_has_suffix(word) for word in words):
-        return [Path(path)]
-    return [Path(word) for word in words]
+    if len(words) > 1 and not Path(path).exists():
+        files = [split_key(split_part(word)[0])[0] for word in words]
+        if all({file.suffix.lower(), "".join(file.suffixes[-2:]).lower()} & {*SUFFIXES} for file in files):
+            return [Path(word) for word in words]
+    return [Path(path)]
 
 
 def has_views(path: str | Path) -> bool:
@@ -258,13 +267,7 @@ def views_in(path: Path, values: FloatArray, arrays: Arrays) -> tuple[tuple[str,
     return tuple((_text(label), block) for label, block in zip(labels, blocks, strict=True))
 
 
-def _has_suffix(word: str) -> bool:
-    path = split_key(split_part(word)[0])[0]
-    return path.suffix.lower() in SUFFIXES or "".join(path.suffixes[-2:]).lower() in SUFFIXES
-
-
 def _join(parts: list[tuple[Path, Embeddings]]) -> Embeddings:
-    """Several views of the same items as one set."""
     first, read = parts[0]
     named = next(((path, one.names) for path, one in parts if one.names is not None), (first, None))
     for path, one in parts:
@@ -281,34 +284,15 @@ def _join(parts: list[tuple[Path, Embeddings]]) -> Embeddings:
     return Embeddings(np.hstack([values for _, values in arrays]), named[1], labels, parts=arrays)
 
 
-def _check(
-    path: Path, complete: Complete | None, missing: str | None, values: ArrayLike, names: Any = None, labels: Any = None
-) -> Embeddings:
-    """Build the embeddings from the contents of a file of arrays, and check each part."""
-    given = values if complete is None else complete(values)
-    numbers = as_floats(given, str(path), finite=False)
-    for what, column in (("names", names), ("labels", labels)):
-        if column is not None and np.shape(column) != (len(numbers),):
-            raise ValueError(
-                f"{path}: {what} has shape {np.shape(column)}; expected one for each of {len(numbers)} rows"
-            )
-    texts = None if names is None else tuple(_text(name) for name in names)
-    read = Embeddings(numbers, texts, None if labels is None else np.asarray(labels))
-    return _complete(read, str(path), missing, "")
-
-
 def _text(name: Any) -> str:
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
-def _from_arrays(path: Path, arrays: Arrays) -> tuple[Any, Any, Any]:
-    """Values, names and labels."""
+def _main_array(path: Path, arrays: Arrays) -> NDArray[Any]:
     if "embeddings" in arrays:
-        values = arrays["embeddings"]
-    else:
-        candidates = [name for name, array in arrays.items() if array.ndim == 2]
-        if len(candidates) != 1:
-            found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
-            raise ValueError(f"{path}: expected an array 'embeddings' or a single one with two axes; it holds {found}")
-        values = arrays[candidates[0]]
-    return values, arrays.get("names"), arrays.get("labels")
+        return arrays["embeddings"]
+    candidates = [name for name, array in arrays.items() if array.ndim == 2]
+    if len(candidates) != 1:
+        found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
+        raise ValueError(f"{path}: expected an array 'embeddings' or a single one with two axes; it holds {found}")
+    return arrays[candidates[0]]

@@ -52,6 +52,11 @@ def write_atomically(path: str | Path, write: Callable[[IO[bytes]], Any]) -> Non
         raise
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text, completely or not at all."""
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Name the file in an error that names none, such as that of a full disk."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from blindmatch.io.files import text_of, write_atomically
+from blindmatch.io.files import text_of, write_text
 from blindmatch.validation import FloatArray, IntArray
 
 _COMMENT = re.compile(r"(#|%|//|!).*|^[ \t]*(?!nan|inf)[a-z].*$", re.IGNORECASE | re.MULTILINE)  # and lines of words
@@ -37,13 +37,13 @@ def read_dat(path: str | Path) -> tuple[FloatArray, ...]:
 
 def write_dat(path: str | Path, matrices: Iterable[FloatArray]) -> None:
     """Write matrices as a ``.dat`` file; integers without a decimal point, other numbers with all their digits."""
-    blocks = [[" ".join(_digits(value) for value in row) for row in matrix.tolist()] for matrix in matrices]
+
+    def digits(value: float) -> str:
+        return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+
+    blocks = [[" ".join(map(digits, row)) for row in matrix.tolist()] for matrix in matrices]
     text = "\n\n".join([str(len(blocks[0])), *("\n".join(rows) for rows in blocks)]) + "\n"
-    write_atomically(path, lambda file: file.write(text.encode()))
-
-
-def _digits(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+    write_text(path, text)
 
 
 def read_sln(path: str | Path) -> tuple[float, IntArray]:
@@ -51,7 +51,7 @@ def read_sln(path: str | Path) -> tuple[float, IntArray]:
 
     Some public files list the inverse permutation, so check it against the problem: ``np.argsort(p)`` is the inverse.
     """
-    numbers = _numbers(path)
+    numbers = np.concatenate([np.zeros(0), *_lines(path)])
     n = _size(numbers, path)
     if len(numbers) != n + 2:
         raise ValueError(f"{path}: n={n} needs a cost and {n} indices after it, found {len(numbers) - 1} numbers")
@@ -65,15 +65,10 @@ def write_sln(path: str | Path, cost: float, permutation: IntArray) -> None:
     """Write a ``.sln`` file: the size and the cost, then the location of each facility, counted from 1."""
     words = " ".join(str(j + 1) for j in permutation.tolist())
     text = f"{len(permutation)} {cost:.17g}\n{words}\n"
-    write_atomically(path, lambda file: file.write(text.encode()))
-
-
-def _numbers(path: str | Path) -> FloatArray:
-    return np.concatenate([np.zeros(0), *_lines(path)])
+    write_text(path, text)
 
 
 def _lines(path: str | Path) -> list[FloatArray]:
-    """The numbers of each line that has any."""
     try:
         text = text_of(path)
     except UnicodeDecodeError:

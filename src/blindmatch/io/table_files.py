@@ -51,7 +51,6 @@ def read_table(path: Path, part: str | None = None) -> Table:
 
 
 def _text_of(path: Path) -> str:
-    """The text of a file, unpacked if it ends with .gz."""
     try:
         if path.suffix.lower() != ".gz":
             text = text_of(path)
@@ -70,7 +69,6 @@ def _text_of(path: Path) -> str:
 
 
 def _text(path: Path) -> Table:
-    """A text table separated by commas, semicolons or tabs."""
     text = _text_of(path)
     if _PAGE.match(text):
         raise ValueError(f"{path}: a web page, not a table; download the table itself")
@@ -90,7 +88,6 @@ def _text(path: Path) -> Table:
 
 
 def _with_titles(path: Path, rows: Sequence[tuple[int, Sequence[Any]]], delimiter: str = ",") -> Table:
-    """A table from its rows and their lines; the first may be a header."""
     try:
         words = [["" if cell is None else str(cell).strip() for cell in row] for _, row in rows]
         titles = words[0] if rows and has_titles(words) else None
@@ -168,7 +165,6 @@ def _choose(path: Path, part: str | None, known: list[str], kind: str) -> str:
 
 
 def _json_lines(path: Path) -> Table:
-    """A file with a JSON object on each line."""
     with reading(path, ".jsonl"):
         lines = [(line, text) for line, text in enumerate(_text_of(path).splitlines(), 1) if text.strip()]
         rows = [(line, json.loads(text)) for line, text in lines]
@@ -270,10 +266,16 @@ def _text_bytes(array: Any) -> int:
 
 def arrow_cells(table: Any, *, file: bool = True) -> Table:
     """The cells of an Arrow table, with the index if pandas wrote it."""
+    from pyarrow import types
+
     metadata = table.schema.pandas_metadata or {}
     indices = metadata.get("index_columns", [])
     titles = list(table.column_names)
-    cells = [_arrow_cells(table.column(place)) for place in range(len(titles))]
+    numeric = [types.is_integer(field.type) or types.is_floating(field.type) for field in table.schema]
+    cells: list[Any] = [
+        column.to_numpy(zero_copy_only=False) if number else column.to_pylist()
+        for column, number in zip(table.columns, numeric, strict=True)
+    ]
     index = [place for place, title in enumerate(titles) if title in indices or UNNAMED.fullmatch(title)]
     for span in (index for index in indices if isinstance(index, dict)):  # pandas stores a range as its ends
         counted = range(span["start"], span["stop"], span["step"])
@@ -282,11 +284,3 @@ def arrow_cells(table: Any, *, file: bool = True) -> Table:
             titles.append(str(span["name"] or ""))
             cells.append(counted)
     return Table(titles, cells, range(1, table.num_rows + 1) if file else None, index)
-
-
-def _arrow_cells(column: Any) -> Any:
-    from pyarrow import types
-
-    if types.is_integer(column.type) or types.is_floating(column.type):
-        return column.to_numpy(zero_copy_only=False)
-    return column.to_pylist()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from blindmatch.errors import unknown_name
-from blindmatch.io.files import read_npz, reading, text_of, write_atomically
+from blindmatch.io.files import read_npz, reading, text_of, write_atomically, write_text
 from blindmatch.io.qaplib import read_sln, write_dat
 from blindmatch.problem.exports import write_lp, write_mps
 from blindmatch.problem.graph_matching import read_dd, write_dd
@@ -98,7 +98,7 @@ def save_problem(path: str | Path, problem: QAP) -> None:
         write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
     else:
         text = json.dumps({name: array.tolist() for name, array in arrays.items()})
-        write_atomically(path, lambda file: file.write(text.encode()))
+        write_text(path, text)
 
 
 def _arrays(problem: QAP) -> dict[str, Any]:

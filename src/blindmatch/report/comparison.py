@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.views import Views
 from blindmatch.io.embeddings import as_embeddings
-from blindmatch.io.files import reading, refuse_missing_folder, text_of, write_atomically
+from blindmatch.io.files import reading, refuse_missing_folder, text_of, write_text
 from blindmatch.machine import usable_cores
 from blindmatch.matching.match import SolveOptions, match_task
 from blindmatch.notebook import html_table
@@ -180,7 +180,7 @@ class Comparison:
             command=command,
             settings={"models": ", ".join(self.names)},
         )
-        write_atomically(path, lambda file: file.write(text.encode()))
+        write_text(path, text)
         return Path(path)
 
 
@@ -282,11 +282,11 @@ class _Comparer:
         if store is not None and store.exists():
             with reading(store, "store"):
                 text = text_of(store)
-            self._begin = "\n" if text and not text.endswith("\n") else ""
-            for line in text.splitlines():
-                with suppress(ValueError, KeyError, TypeError):  # the last line of a run that was killed
-                    entry = json.loads(line)
-                    self._known[entry["key"]] = entry["pair"]
+                self._begin = "\n" if text and not text.endswith("\n") else ""
+                for line in text.splitlines():
+                    with suppress(ValueError, KeyError, TypeError):  # the last line of a run that was killed
+                        entry = json.loads(line)
+                        self._known[entry["key"]] = entry["pair"]
 
     def compared(self, one: _Model, other: _Model) -> ComparedPair | None:
         """Take the pair from the store, or match and test it; None if it was stopped."""
@@ -344,7 +344,6 @@ class _Comparer:
 
 
 def _checked(models: Mapping[str, ArrayLike | Path | Views]) -> tuple[tuple[str, ...], list[Side]]:
-    """The names of the models and their embeddings, of the same items."""
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError("models: expected the embeddings of two models or more by their names, {'dino': X, 'clip': Y}")
     sides: list[Side] = []

@@ -45,7 +45,6 @@ def moments(match: Match) -> list[tuple[float, float | None, float | None]]:
 
 
 def _selection(match: Match) -> IntArray:
-    """The pairs that are drawn."""
     count = len(match.pairs[0])
     return np.unique(np.linspace(0, count - 1, min(count, MOST_DRAWN)).astype(np.intp))
 

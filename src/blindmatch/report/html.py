@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blindmatch.io.exchange import REPLACED, json_finite
-from blindmatch.io.files import file_digest, refuse_missing_folder, write_atomically
+from blindmatch.io.files import file_digest, refuse_missing_folder, write_text
 from blindmatch.proof.certificate import Certificate
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, given_pairs, hints
@@ -119,8 +119,7 @@ def render(match: Match) -> str:
 def write_report(path: str | Path, match: Match) -> Path:
     """Write the page, whole or not at all."""
     refuse_missing_folder(path)
-    page = render(match).encode()
-    write_atomically(path, lambda file: file.write(page))
+    write_text(path, render(match))
     return Path(path)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from blindmatch.geometry.correlation import pair_agreement
 from blindmatch.report.content import pair_costs
-from blindmatch.report.images import addresses
 from blindmatch.report.match import Match
+from blindmatch.report.pictures import addresses
 from blindmatch.report.verdict import lower_number, number
 
 LONGEST = 120  # characters of a name in the table

@@ -26,11 +26,11 @@ SOURCE, TARGET, GOOD, BAD, PALE = "#0072b2", "#d55e00", "#009e73", "#cc3311", "#
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes that were given, or those of a new figure."""
-    return new_axes(1, size)[0] if ax is None else ax
+    return _new_axes(1, size)[0] if ax is None else ax
 
 
-def new_axes(columns: int, size: tuple[float, float]) -> list[Axes]:
-    """New axes side by side, in a figure of pyplot: notebooks show it, and ``plt.show()`` as well."""
+def _new_axes(columns: int, size: tuple[float, float]) -> list[Axes]:
+    # In a figure of pyplot: notebooks show it, and plt.show() as well.
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -112,7 +112,7 @@ def plot_kernels(result: Result, *, axes: Sequence[Axes] | None = None) -> list[
     K, G = (M[np.ix_(order, order)].copy() for M in (K, G))
     for matrix in (K, G):
         np.fill_diagonal(matrix, np.nan)
-    drawn = list(new_axes(3, (10.5, 3.6)) if axes is None else axes)
+    drawn = list(_new_axes(3, (10.5, 3.6)) if axes is None else axes)
     if len(drawn) != 3:
         raise ValueError(f"axes has {len(drawn)} items; expected 3")
     low, high = np.nanquantile(np.stack([K, G]), [0.005, 0.995])

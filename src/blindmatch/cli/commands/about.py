@@ -93,7 +93,6 @@ def doctor(given: Given) -> None:
 
 
 def _extras() -> dict[str, str]:
-    """The packages of each extra that are missing."""
     found = {}
     for extra in metadata("blindmatch").get_all("Provides-Extra") or []:
         if extra in ("test", "docs", "bench", "lint", "dev"):

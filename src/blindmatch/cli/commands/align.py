@@ -16,7 +16,7 @@ from blindmatch.cli.inputs import metric_names, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs
 from blindmatch.cli.progress import watched
-from blindmatch.cli.tables import Tables
+from blindmatch.cli.texts import Tables
 from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.io.files import write_atomically
 from blindmatch.report.verdict import number, percent
@@ -84,7 +84,6 @@ def _verdict(aligner: BlindAligner) -> str:
 
 
 def _text(aligner: BlindAligner, sides: tuple[Embeddings, Embeddings], seconds: float) -> list[object]:
-    """A table of the candidates, how well the sets overlap, and the verdict."""
     table = plain_table("clusterings>", "cost>", "gap>", "status", "overlap>", "likeness>", "")
     for index, candidate in enumerate(aligner.candidates_):
         result = candidate.result
@@ -125,7 +124,6 @@ def _overlap(aligner: BlindAligner) -> str:
 
 
 def _json(aligner: BlindAligner, sizes: tuple[int, int], seconds: float) -> dict[str, object]:
-    """The same, ready for JSON."""
     candidates = [
         {
             "clusterings": list(candidate.clusterings),

@@ -17,8 +17,7 @@ from blindmatch.cli.inputs import relation, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page, write_table
 from blindmatch.cli.progress import watched
-from blindmatch.cli.tables import Tables
-from blindmatch.cli.texts import as_percent
+from blindmatch.cli.texts import Tables, as_percent
 from blindmatch.geometry.views import Views
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching.classifier import BlindClassifier
@@ -95,7 +94,6 @@ def _clusters(given: str | None) -> int | str | None:
 
 
 def _class_indices(labels: Sequence[Any], names: list[str], path: Path) -> list[int]:
-    """The labels of the file as classes: their names, or their indices."""
     place = {name: c for c, name in enumerate(names)}
     found = []
     for label in labels:

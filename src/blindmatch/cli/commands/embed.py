@@ -95,7 +95,6 @@ def export(given: Given) -> None:
 
 
 def _models(specs: list[str], modality: Modality) -> list[Any]:
-    """The models, each of which must be known."""
     models = as_models(specs)
     for model in models:
         find_model(model, modality)
@@ -103,7 +102,6 @@ def _models(specs: list[str], modality: Modality) -> list[Any]:
 
 
 def _data(given: Given) -> dict[str, Any]:
-    """Options for the readers of datasets."""
     return {"split": given.split, "root": given.root, "download": given.download}
 
 
@@ -139,7 +137,6 @@ def _write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int)
 
 
 def _extract(works: Sequence[Work], out: Path, means: bool, batch_size: int) -> Extracted:
-    """Embed into a file, by one model or by several as views, with a line of progress."""
     title = plain(f"{works[0].items.name}, {' + '.join(work.encoder.model.name for work in works)}")
     with watched(title) as line:
         return extract(works, out, batch_size, means, None if line is None else partial(line.step, title))

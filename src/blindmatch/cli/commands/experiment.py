@@ -16,10 +16,9 @@ from blindmatch.cli.answers import command_line
 from blindmatch.cli.console import complain, echo_json, interrupted, plain
 from blindmatch.cli.options import Given, make_engine
 from blindmatch.cli.progress import ProgressLine, watched
-from blindmatch.experiments.executors import Engine
 from blindmatch.experiments.protocol import parse_assignments, read_config
 from blindmatch.experiments.result_tables import as_text, table_json
-from blindmatch.experiments.sweeps import Moment, Sweep, SweepStatus, compute, plan, report, status
+from blindmatch.experiments.sweeps import Sweep, SweepStatus, compute, plan, report, status
 from blindmatch.solving.limits import keep_what_is_done
 
 _SETTINGS = ("seeds", "sizes", "datasets", "vision", "language", "solvers", "time_limit")  # None: its own default
@@ -35,7 +34,25 @@ def experiment(given: Given) -> None:
     sweep = plan(name, *layers, quick=given.quick, embeddings=given.embeddings, out=out, only=given.only or ())
     if given.status:
         return _show_status(sweep, out, given.json)
-    if _run(sweep, out, None if given.report else make_engine(given), given.chunk, given.json):
+    # Workers can only be forked from a process without threads.
+    engine = None if given.report else make_engine(given)
+    with keep_what_is_done() as stopped, watched("starting", threads=False) as line:
+        if engine is not None:
+            watch = None if line is None else partial(_show_progress, line)
+            compute(sweep, out, engine=engine, chunk=given.chunk, watch=watch)
+    tables, page = report(sweep, out, command_line())
+    progress = status(sweep, out)
+    if given.json:
+        echo_json({"tables": [table_json(item) for item in tables], "report": str(page), **_counts(progress)})
+    else:
+        for item in tables:
+            typer.echo("\n".join(plain(text) for text in as_text(item).split("\n")))  # names of models are from files
+        if sweep.about:
+            typer.echo(f"Data: {sweep.about}.")
+        typer.echo(plain(f"{progress.done} of {progress.total} runs done. Tables and figures: {page.parent}"))
+        for error, count in progress.errors.items():
+            complain(f"{count} failed: {error}")
+    if stopped:
         complain("interrupted; finished runs are kept, and the same command resumes from there")
         raise interrupted()
 
@@ -51,30 +68,7 @@ def _fitting(known: set[str], values: dict[str, Any]) -> dict[str, Any]:
     return fitting
 
 
-def _run(sweep: Sweep, out: Path, engine: Engine | None, chunk: int | None, json: bool) -> bool:
-    """Compute (with an engine), write the report, show the tables; returns whether Ctrl-C ended the computing."""
-    # Workers can only be forked from a process without threads.
-    with keep_what_is_done() as stopped, watched("starting", threads=False) as line:
-        if engine is not None:
-            compute(
-                sweep, out, engine=engine, chunk=chunk, watch=None if line is None else partial(_show_progress, line)
-            )
-    tables, page = report(sweep, out, command_line())
-    progress = status(sweep, out)
-    if json:
-        echo_json({"tables": [table_json(item) for item in tables], "report": str(page), **_counts(progress)})
-        return bool(stopped)
-    for item in tables:
-        typer.echo("\n".join(plain(line) for line in as_text(item).split("\n")))  # model names come from files
-    if sweep.about:
-        typer.echo(f"Data: {sweep.about}.")
-    typer.echo(plain(f"{progress.done} of {progress.total} runs done. Tables and figures: {page.parent}"))
-    _complain_about_errors(progress)
-    return bool(stopped)
-
-
 def _show_status(sweep: Sweep, out: Path, json: bool) -> None:
-    """Count what is done by kind of run."""
     progress = status(sweep, out)
     if json:
         echo_json({**_counts(progress), "kinds": {kind: list(counts) for kind, counts in progress.kinds.items()}})
@@ -83,19 +77,15 @@ def _show_status(sweep: Sweep, out: Path, json: bool) -> None:
     for kind, (done, failed, total) in progress.kinds.items():
         typer.echo(plain(f"{kind.ljust(width)}  {done} of {total}" + (f", {failed} failed" if failed else "")))
     typer.echo(f"{progress.done} of {progress.total} runs done, {progress.failed} failed")
-    _complain_about_errors(progress)
+    for error, count in progress.errors.items():
+        complain(f"{count} failed: {error}")
 
 
 def _counts(progress: SweepStatus) -> dict[str, Any]:
     return {"done": progress.done, "failed": progress.failed, "total": progress.total, "errors": dict(progress.errors)}
 
 
-def _complain_about_errors(progress: SweepStatus) -> None:
-    for error, count in progress.errors.items():
-        complain(f"{count} failed: {error}")
-
-
-def _show_progress(line: ProgressLine, moment: Moment) -> None:
+def _show_progress(line: ProgressLine, moment: SweepStatus) -> None:
     ended = moment.done + moment.failed
     left = math.inf if moment.seconds_left is None else moment.seconds_left
     failed = f", {moment.failed} failed" if moment.failed else ""

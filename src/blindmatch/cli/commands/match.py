@@ -21,7 +21,7 @@ from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import check_partners, write_partners
 from blindmatch.cli.texts import demo_text
 from blindmatch.demo import load_demo
-from blindmatch.io.files import text_of, write_atomically
+from blindmatch.io.files import text_of, write_atomically, write_text
 from blindmatch.matching import match as matching
 from blindmatch.matching.match_columns import column_task, columns_matched
 from blindmatch.problem.task import Task
@@ -63,11 +63,11 @@ def match(given: Given) -> None:
     assesses = given.assess or given.min_confidence is not None
     answers.check_trust(given, assesses)
     task = inputs.task
-    inputs.tables.warn()
     if given.start is not None:
         options = replace(options, start=read_start(given.start))
     plan = answers.plan_of(given, task, large=matching.by_coordinates(task, options)) if assesses else None
-    found = answers.solve_with_progress(partial(matching.match_task, task), options, given)
+    with inputs.tables.warned():
+        found = answers.solve_with_progress(partial(matching.match_task, task), options, given)
     if given.ask:
         again = partial(answers.solve_with_progress, options=replace(options, start=None), given=given)
         found = ask_and_match(found, lambda task: again(partial(matching.match_task, task)), given.known_pairs)
@@ -192,4 +192,4 @@ def _append(path: Path, task: Task, source: int, target: int) -> None:
     text.write(before + ("" if not before or before.endswith("\n") else "\n"))
     cells = [str(item) if names is None or names.count(names[item]) > 1 else names[item] for names, item in sides]
     csv.writer(text, lineterminator="\n").writerow(cells)
-    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+    write_text(path, text.getvalue())

@@ -109,7 +109,6 @@ def solvers(given: Given) -> None:
 
 
 def _row(name: str, solver: Any) -> dict[str, Any]:
-    """A solver with its abilities, ready for JSON."""
     can = solver.capabilities
     return {
         "name": name,

@@ -15,7 +15,7 @@ from blindmatch.cli.inputs import relation, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, check_paths, write_table
 from blindmatch.cli.progress import busy, watched
-from blindmatch.cli.tables import Tables
+from blindmatch.cli.texts import Tables
 from blindmatch.io.embeddings import SUFFIXES, Embeddings, load_embeddings
 from blindmatch.io.files import write_atomically
 from blindmatch.matching.subsets import Subsets, best_subsets
@@ -62,7 +62,6 @@ def subsets(given: Given) -> None:
 
 
 def _write(side: Embeddings, names: tuple[str, ...] | None, rows: IntArray, path: Path) -> None:
-    """Some rows of the embeddings, with their names."""
     arrays: dict[str, Any] = {"embeddings": side.values[rows]}
     if side.parts:
         arrays["views"] = np.array([label for label, _ in side.parts])
@@ -93,11 +92,10 @@ def compare(given: Given) -> None:
     """Match every pair of models of the same items blindly."""
     models = _models(given.folder, [path for path in (given.store, given.csv, given.report) if path is not None])
     check_outputs(given)
-    names = ("distortion", "time_limit", "draws", "rng", "threads", "store")
+    names, delivery = ("distortion", "time_limit", "draws", "rng", "threads", "store"), Delivery(given.json)
     with watched("comparing") as line:
         step = None if line is None else partial(line.step, "pairs of models")
         found = compared(models, callback=step, **{name: getattr(given, name) for name in names})
-    delivery = Delivery(given.json)
     rows = [dict(zip(found.table, row, strict=True)) for row in zip(*found.table.values(), strict=True)]
     delivery.show(lambda: echo_json(rows) if given.json else _print(found))
     delivery.write(given.csv, partial(write_table, found.table), "Table")
