@@ -16,7 +16,7 @@ from rich.text import Text
 from blindmatch.cli.console import echo_json, output
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
-from blindmatch.cli.progress import watched
+from blindmatch.cli.progress import show_progress
 from blindmatch.cli.texts import Tables, match_text, trust_text, unmatched_items
 from blindmatch.io.embeddings import load_embeddings
 from blindmatch.matching.match import SolveOptions
@@ -72,14 +72,14 @@ def check_certificate(path: Path | None, solver: Solver) -> None:
 
 def solve_with_progress(solve: Callable[[SolveOptions], Result], options: SolveOptions, given: Given) -> Result:
     """Solve with a line of progress on the terminal."""
-    with watched("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
+    with show_progress("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
         return solve(replace(options, callback=None if line is None else line.moment))
 
 
 def assess_with_progress(result: Result, plan: AssessmentPlan, given: Given) -> Assessment:
     """Assess with a line of progress on the terminal; after a match it may take as long again."""
     seconds = given.assess_time if "assess_time" in vars(given) else given.seconds or 60.0
-    with watched("assessing", verbose=given.verbose, log=given.log) as line:
+    with show_progress("assessing", verbose=given.verbose, log=given.log) as line:
         report = None if line is None else line.share
         return assess_result(result, plan, Schedule.of(given.seed, given.threads, seconds, report))
 

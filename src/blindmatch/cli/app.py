@@ -102,7 +102,7 @@ class Commands(Group):
     def get_command(self, ctx: Any, name: str) -> Any:
         """The command of that name, in its panel; None if there is none."""
         if name in PANELS and name not in self.commands:
-            command: Any = typer.main.get_command(_declared(name))
+            command: Any = typer.main.get_command(_declare(name))
             command.name, command.rich_help_panel = name, PANELS[name]
             self.commands[name] = command
         return self.commands.get(name)
@@ -133,7 +133,7 @@ def with_bare_log(arguments: list[str]) -> list[str]:
 _LOOK: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": "rich"}
 
 
-def _declared(name: str) -> typer.Typer:
+def _declare(name: str) -> typer.Typer:
     members = [member for member, entry in COMMANDS.items() if entry.get("group") == name]
     about = {"help": COMMANDS[name]["help"], "epilog": _examples(name)} if members else {}
     own = typer.Typer(cls=Group, add_completion=False, **_LOOK, **about)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from blindmatch.cli.answers import with_title
-from blindmatch.cli.items import item_files, named, pairs_given, partners, pictures
+from blindmatch.cli.items import item_files, pairs_given, partners, pictures, with_names
 from blindmatch.cli.options import Given
 from blindmatch.cli.progress import busy
 from blindmatch.cli.texts import Tables
@@ -47,7 +47,7 @@ class TaskInput:
     @cached_property
     def _sides(self) -> tuple[Embeddings, Embeddings]:
         given = self._given
-        return named(given, _load_side(given.source, given, 0), _load_side(given.target, given, 1))
+        return with_names(given, _load_side(given.source, given, 0), _load_side(given.target, given, 1))
 
     @property
     def labelled(self) -> bool:

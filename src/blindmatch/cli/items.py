@@ -39,7 +39,7 @@ def check_items(given: Given) -> None:
             raise ValueError(f"{option} {path}: pictures are shown in a report; add --report FILE")
 
 
-def named(given: Given, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
+def with_names(given: Given, source: Embeddings, target: Embeddings) -> tuple[Embeddings, Embeddings]:
     """The embeddings with the names from these files, if any."""
     if given.source_names is not None:
         source = replace(source, names=tuple(_lines(given.source_names, len(source), "--source-names")))
@@ -94,7 +94,7 @@ def _listed(truth: str, source: Embeddings, target: Embeddings) -> list[Partners
     return list(found[0].values())
 
 
-def shown_match(given: Given, result: Result) -> Match:
+def match_to_show(given: Given, result: Result) -> Match:
     """A saved match with what these files know about its items."""
     task = result.task
     if not isinstance(task, Task):
@@ -102,7 +102,7 @@ def shown_match(given: Given, result: Result) -> Match:
             raise ValueError("--truth, names and images are for embeddings; a problem has only indices")
         return Match(result)
     source, target = Embeddings(task.sides[0], task.source_names), Embeddings(task.sides[1], task.target_names)
-    source, target = named(given, source, target)
+    source, target = with_names(given, source, target)
     task = task.changed(source_names=source.names, target_names=target.names)
     images = pictures(given, source, target)
     truth = partners(given, source, target, result.permutation.tolist())

@@ -47,7 +47,7 @@ class Given(SimpleNamespace):
 
     def of(self, group: str) -> dict[str, Any]:
         """The options of a group by their names."""
-        return {name: getattr(self, name) for name in _expanded([f"@{group}"])}
+        return {name: getattr(self, name) for name in _expand([f"@{group}"])}
 
     def changed(self, group: str) -> bool:
         """Return True if an option of a group has another value than its default."""
@@ -127,7 +127,7 @@ _PARSERS = {
 def as_typer_function(command: str) -> Callable[..., None]:
     """The function of a command as typer takes it: its file is loaded when it runs."""
     function, flags, parameters = command.replace("-", "_"), {}, []
-    for name in _expanded(COMMANDS[command]["options"]):
+    for name in _expand(COMMANDS[command]["options"]):
         flags[name], parameter = _declaration(name, _entry(function, name))
         parameters.append(parameter)
 
@@ -142,9 +142,9 @@ def as_typer_function(command: str) -> Callable[..., None]:
     return run
 
 
-def _expanded(names: Iterable[str]) -> list[str]:
+def _expand(names: Iterable[str]) -> list[str]:
     groups = _DECLARED["groups"]
-    return [one for name in names for one in (_expanded(groups[name[1:]]) if name[0] == "@" else [name])]
+    return [one for name in names for one in (_expand(groups[name[1:]]) if name[0] == "@" else [name])]
 
 
 def _entry(command: str, name: str) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class ProgressLine:
 
 
 @contextmanager
-def watched(
+def show_progress(
     what: str, time_limit: float | None = None, *, verbose: bool = False, log: Path | None = None, threads: bool = True
 ) -> Iterator[ProgressLine | None]:
     """Show progress on a terminal, or in lines; None if it is shown nowhere.
@@ -178,7 +178,7 @@ def watched(
 @contextmanager
 def busy(what: str, time_limit: float | None = None) -> Iterator[None]:
     """Show that something runs, without an estimate of its time."""
-    with watched(what, time_limit) as line:
+    with show_progress(what, time_limit) as line:
         if line is not None:
             line.wait(what)
         yield

@@ -241,7 +241,7 @@ class Tables:
         return lines
 
     @contextmanager
-    def warned(self) -> Iterator[None]:
+    def warn_of_units(self) -> Iterator[None]:
         """Warn on stderr, and not once more as Python does, if a column outweighs the others and no scale is chosen."""
         if self.scalings is None and not self.relations:
             sides = zip(self.names, self.sides, strict=True)

@@ -13,7 +13,7 @@ from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue
 from blindmatch.experiments.matching_runs import PAIR, paper_dataset, paper_model, paper_value
 from blindmatch.experiments.protocol import Experiment, Row, Trial
-from blindmatch.experiments.result_tables import Cell, Table, described, grouped, mean, percent, proved, spread
+from blindmatch.experiments.result_tables import Cell, Table, group_by, make_table, mean, percent, proved_share, spread
 from blindmatch.problem.distortions import InnerProduct
 from blindmatch.solvers.base import Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
@@ -109,7 +109,7 @@ class Ablation(Experiment):
             note = f"Time limits in wall-clock seconds: {limits}." if limits else ""
             heads = [each for each in TABLES["ablation"]["columns"] if paper or not each[0].startswith("paper")]
             name, words = paper or f"ablation-{size}", {"number": number, "size": size}
-            tables.append(described(name, lines, note, kind="ablation", columns=heads, **words))
+            tables.append(make_table(name, lines, note, kind="ablation", columns=heads, **words))
         return tables
 
 
@@ -155,15 +155,15 @@ class SolversSmall(runs.PairExperiment):
             name = runs.PAPER_NAMES.get(str(solver), "")
             paper = [paper_value("table-1", column, solver=name) for column in ("accuracy", "cost", "global")]
             lines.append([runs.label(str(solver)), *line, *paper])
-        first = described("table-1", lines, note)
+        first = make_table("table-1", lines, note)
         each: list[list[Cell]] = []
-        for (dataset, vision, language), of in sorted(grouped(rows, *PAIR).items()):
+        for (dataset, vision, language), of in sorted(group_by(rows, *PAIR).items()):
             for line in _lines(self.solvers, of, optima):
                 where = {"dataset": paper_dataset(dataset), "vision": paper_model(vision)}
                 where |= {"language": paper_model(language), "solver": runs.PAPER_NAMES.get(str(line[0]), "")}
                 value = paper_value("table-7", "accuracy", **where)
                 each.append([paper_dataset(dataset), vision, language, *line, value])
-        return [first, described("table-7", each, note)]
+        return [first, make_table("table-7", each, note)]
 
 
 def _problem(row: Row) -> tuple[Any, ...]:
@@ -177,5 +177,5 @@ def _lines(solvers: Sequence[str], rows: Sequence[Row], optima: Mapping[tuple[An
         known = [(row["cost"], optima[_problem(row)]) for row in of if _problem(row) in optima]
         optimal = spread(100.0 * (cost <= least + _CLOSE * abs(cost)) for cost, least in known)
         seconds, cost = mean(row["cpu_seconds"] for row in of), spread(row["cost"] for row in of)
-        lines.append([solver, percent(of), cost, optimal, proved(of), seconds, len(of)])
+        lines.append([solver, percent(of), cost, optimal, proved_share(of), seconds, len(of)])
     return lines

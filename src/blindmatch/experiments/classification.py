@@ -13,7 +13,7 @@ from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue, Source, class_texts, images
 from blindmatch.experiments.matching_runs import PAIR, paper_dataset, paper_model, paper_value
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Cell, Table, described, grouped, percent
+from blindmatch.experiments.result_tables import Cell, Table, group_by, make_table, percent
 from blindmatch.matching.classifier import BlindClassifier
 from blindmatch.matching.evaluation import cluster_assignment, clustering_accuracy
 from blindmatch.matching.match import match
@@ -62,7 +62,7 @@ class Classification(runs.PairExperiment):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """By models, then by solvers."""
         best, models = runs.installed_solvers(self.solvers)[-1], []
-        for (dataset, vision, language), found in sorted(grouped(rows, *PAIR).items()):
+        for (dataset, vision, language), found in sorted(group_by(rows, *PAIR).items()):
             of, where = [row for row in found if row["solver"] == best], paper_dataset(dataset)
             names = {"vision": paper_model(vision), "language": paper_model(language)}
             paper = paper_value("table-2", "accuracy", **names) if where == "CIFAR-10" else None
@@ -76,7 +76,7 @@ class Classification(runs.PairExperiment):
         truth = [paper_value("table-6", column, solver="GT") for column in columns]
         solvers.append([TRUTH, percent(rows, "ceiling"), 100.0 if rows else None, *truth])
         note = runs.missing_note(self.solvers)
-        return [described("table-2", models, solver=best), described("table-6", solvers, note)]
+        return [make_table("table-2", models, solver=best), make_table("table-6", solvers, note)]
 
 
 @lru_cache(maxsize=16)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue, Source, class_count, class_texts, half_means
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Table, described, grouped, mean, percent, proved, spread
+from blindmatch.experiments.result_tables import Table, group_by, make_table, mean, percent, proved_share, spread
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.matching.subsets import best_subsets
 from blindmatch.solvers import SOLVERS
@@ -47,15 +47,15 @@ class LargerScale(runs.PairExperiment):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves."""
         shown = []
-        for pair, of in grouped(rows, *runs.PAIR).items():
-            for (size,), part in sorted(grouped(of, "size").items()):
+        for pair, of in group_by(rows, *runs.PAIR).items():
+            for (size,), part in sorted(group_by(of, "size").items()):
                 bounded = [row for row in part if row["bound"] is not None]
                 gap = mean(100 * (row["cost"] - row["bound"]) / abs(row["cost"]) for row in bounded)
                 cost = spread(row["cost"] for row in part)
                 below = mean(100.0 * (row["cost"] < row["true_cost"] - 1e-12) for row in part)
                 seconds = mean(row["cpu_seconds"] for row in part)
-                shown.append([*pair, size, percent(part), cost, gap, proved(part), below, seconds, len(part)])
-        return [described("figure-5", shown)]
+                shown.append([*pair, size, percent(part), cost, gap, proved_share(part), below, seconds, len(part)])
+        return [make_table("figure-5", shown)]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """Accuracy against size."""
@@ -80,8 +80,8 @@ def match_subset(run: Trial) -> dict[str, Any]:
 def _draw_accuracy(canvas: Any, rows: Sequence[Row]) -> None:
     axes = canvas.subplots()
     series = {}
-    for (dataset, vision, language), of in grouped(rows, *runs.PAIR).items():
-        values = [(float(size), percent(part)) for (size,), part in sorted(grouped(of, "size").items())]
+    for (dataset, vision, language), of in group_by(rows, *runs.PAIR).items():
+        values = [(float(size), percent(part)) for (size,), part in sorted(group_by(of, "size").items())]
         points = [(size, value.mean, value.deviation) for size, value in values if value is not None]
         series[f"{vision}, {language} ({dataset})"] = points
     draw_lines(axes, series)
@@ -124,14 +124,14 @@ class SolversLarge(runs.PairExperiment):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """The numbers of the curves, and the best solvers."""
         order = {solver: at for at, solver in enumerate(self.solvers)}
-        parts = grouped(rows, *runs.PAIR, "size", "solver")
+        parts = group_by(rows, *runs.PAIR, "size", "solver")
         shown: list[list[Any]] = []
         for key in sorted(parts, key=lambda key: (*key[:-1], order[key[-1]])):
             of = parts[key]
             cost, bound, seconds = (mean(row[name] for row in of) for name in ("cost", "bound", "cpu_seconds"))
             accuracy = mean(100 * row["accuracy"] for row in of)
             shown.append([*key, cost, bound, of[0]["status"], accuracy, seconds])
-        return [described("figure-6", shown, runs.missing_note(self.solvers))]
+        return [make_table("figure-6", shown, runs.missing_note(self.solvers))]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """One plot for each pair of models."""
@@ -141,7 +141,7 @@ class SolversLarge(runs.PairExperiment):
                 f"Fig. 6: cost (solid) and bound (dashed) against size: {pair[1]}, {pair[2]} on {pair[0]}",
                 partial(_draw_costs, study=self, rows=of),
             )
-            for pair, of in sorted(grouped(rows, *runs.PAIR).items())
+            for pair, of in sorted(group_by(rows, *runs.PAIR).items())
         ]
 
 

@@ -57,7 +57,7 @@ class Table:
         ]
 
 
-def described(
+def make_table(
     name: str,
     rows: Iterable[Sequence[Cell]],
     *notes: str,
@@ -95,12 +95,12 @@ def percent(rows: Iterable[Row], name: str = "accuracy") -> Spread | None:
     return spread(100 * row[name] for row in rows)
 
 
-def proved(rows: Iterable[Row]) -> float | None:
+def proved_share(rows: Iterable[Row]) -> float | None:
     """The percentage of the matches that were proved optimal."""
     return mean(100.0 * (row["status"] == "optimal") for row in rows)
 
 
-def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+def group_by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """The rows of each combination of these parameters, in the order of their first rows."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:

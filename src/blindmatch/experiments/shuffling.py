@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist
 from blindmatch.experiments.data import Catalogue, Source, class_texts, half_means, images, texts
 from blindmatch.experiments.matching_runs import MEASURES, PAIR, PairExperiment
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Table, described, grouped
+from blindmatch.experiments.result_tables import Table, group_by, make_table
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.geometry.kernels import distances
 from blindmatch.io.arrays import read_arrays
@@ -87,12 +87,12 @@ class Shuffling(PairExperiment):
             counts = steps([row["values"] for row in of], rising=measure == "gw")
             falls = "no" if counts[0] else "yes"
             shown.append([dataset, vision, language, measure, means[0], means[-1], falls, len(of) - 1, *counts])
-        first = described("figure-2", shown)
+        first = make_table("figure-2", shown)
         densities = [row for row in rows if row["measure"] == LIPSCHITZ]
         if not densities:
             return [first]
         keys = ("dataset", "vision", "mode", "median", "low", "high")
-        second = described("figure-9", [[*(row[key] for key in keys), 1.0] for row in densities])
+        second = make_table("figure-9", [[*(row[key] for key in keys), 1.0] for row in densities])
         return [first, second]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
@@ -113,7 +113,7 @@ class Shuffling(PairExperiment):
 
 def _curves(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
     levels = sorted((row for row in rows if row["measure"] != LIPSCHITZ), key=lambda row: float(row["level"]))
-    return dict(sorted(grouped(levels, *PAIR, "measure").items()))
+    return dict(sorted(group_by(levels, *PAIR, "measure").items()))
 
 
 def _draw(canvas: Any, curves: Mapping[tuple[Any, ...], Sequence[Row]], measure: str, study: Shuffling) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from blindmatch.experiments import matching_runs as runs
 from blindmatch.experiments.data import Catalogue, class_texts, half_means, images
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Spread, Table, described, grouped, percent, proved, spread
+from blindmatch.experiments.result_tables import Spread, Table, group_by, make_table, percent, proved_share, spread
 from blindmatch.experiments.sweep_report import Figure
 from blindmatch.problem.distortion import Distortion
 from blindmatch.problem.distortions import DISTORTIONS, MutualKNN
@@ -57,15 +57,15 @@ class SmallScale(runs.PairExperiment):
         for dataset in _sorted_values(rows, "dataset"):
             for measure in self.measures:
                 of = [row for row in rows if row["dataset"] == dataset and row["measure"] == measure]
-                each = [percent(part) for part in grouped(of, *runs.PAIR).values()]
+                each = [percent(part) for part in group_by(of, *runs.PAIR).values()]
                 best = max(each, key=lambda s: s.mean if s else 0, default=None)
                 paper = runs.paper_value("table-3", "accuracy", dataset=runs.paper_dataset(dataset), measure=measure)
-                measures.append([runs.paper_dataset(dataset), measure, percent(of), best, proved(of), paper])
+                measures.append([runs.paper_dataset(dataset), measure, percent(of), best, proved_share(of), paper])
         matched = [row for row in rows if row["measure"] == "gw"]
-        for (dataset, *models), of in grouped(matched, *runs.PAIR).items():
+        for (dataset, *models), of in group_by(matched, *runs.PAIR).items():
             means = (spread(row[name] for row in of) for name in ("cost", "true_cost", "mutual_knn"))
             pairs.append([runs.paper_dataset(dataset), *models, percent(of), *means, len(of)])
-        return [described("table-3", measures), described("figure-12", pairs)]
+        return [make_table("table-3", measures), make_table("figure-12", pairs)]
 
     def figures(self, rows: Sequence[Row]) -> list[Figure]:
         """Bars (Fig. 4), heat maps (Fig. 12, 13), accuracy against size (Fig. 11)."""
@@ -151,7 +151,7 @@ def _against_size(canvas: Any, rows: Sequence[Row]) -> None:
         for axes, name in ((upper, "accuracy"), (lower, "mutual_knn")):
             points = sorted(
                 (part[0]["parameters"] / 1e6, spread(row[name] for row in part), part[0]["vision"])
-                for part in grouped(known, *runs.PAIR).values()
+                for part in group_by(known, *runs.PAIR).values()
             )
             axes.plot([x for x, _, _ in points], [s.mean for _, s, _ in points if s], "o", label=language)
     upper.set_ylabel("accuracy")

@@ -232,18 +232,17 @@ class _Tracker:
         if self._watch is None or time.monotonic() - self._shown < _TICK_SECONDS / 2:
             return
         self._shown = time.monotonic()
-        ended = [self.tried[key] for key in self._todo if key in self.tried]
-        failed = sum(record.error is not None for record in ended)
-        left = self._seconds_left(ended)
-        self._watch(SweepStatus(len(ended) - failed, failed, len(self._todo), seconds_left=left))
-
-    def _seconds_left(self, ended: Sequence[Record]) -> float | None:
-        if not ended:
-            return None
         seconds: dict[str, list[float]] = defaultdict(list)
-        for record in ended:
-            seconds[self._todo[record.key].kind].append(record.seconds)
-        means = {kind: statistics.fmean(values) for kind, values in seconds.items()}
-        overall = statistics.fmean(means.values())
-        rest = [run for key, run in self._todo.items() if key not in self.tried]
-        return sum(means.get(run.kind, overall) for run in rest) / min(self._workers, max(1, len(rest)))
+        failed, rest, left = 0, list[Trial](), None
+        for key, run in self._todo.items():
+            if key in self.tried:
+                seconds[run.kind].append(self.tried[key].seconds)
+                failed += self.tried[key].error is not None
+            else:
+                rest.append(run)
+        if seconds:
+            means = {kind: statistics.fmean(values) for kind, values in seconds.items()}
+            overall = statistics.fmean(means.values())
+            left = sum(means.get(run.kind, overall) for run in rest) / min(self._workers, max(1, len(rest)))
+        done = len(self._todo) - len(rest) - failed
+        self._watch(SweepStatus(done, failed, len(self._todo), seconds_left=left))

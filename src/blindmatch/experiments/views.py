@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from blindmatch.experiments.data import Catalogue, class_count, class_texts, half_means
 from blindmatch.experiments.matching_runs import KNOWN, PairExperiment, lineup_solver, paper_dataset
 from blindmatch.experiments.protocol import Row, Trial
-from blindmatch.experiments.result_tables import Spread, Table, described, grouped, mean, proved, spread
+from blindmatch.experiments.result_tables import Spread, Table, group_by, make_table, mean, proved_share, spread
 from blindmatch.geometry.kernels import distances, knn_kernel, standardized
 from blindmatch.geometry.views import Views
 from blindmatch.matching.match import match
@@ -111,9 +111,9 @@ class ViewsStudy(PairExperiment):
         """Accuracy against the number of models, and by the way to mix them all."""
         means = [row for row in rows if row["way"] == "mean"]
         counts, numbers = sorted({row["models"] for row in means}), []
-        for (dataset, vision), own in sorted(grouped(means, "dataset", "vision").items()):
+        for (dataset, vision), own in sorted(group_by(means, "dataset", "vision").items()):
             cells = [_over_seeds(row for row in own if row["models"] == count) for count in counts]
-            numbers.append([paper_dataset(dataset), vision, *cells, proved(own)])
+            numbers.append([paper_dataset(dataset), vision, *cells, proved_share(own)])
         columns = [("dataset", 0), ("vision", 0), *((str(count), 0) for count in counts), ("proved", 0)]
         datasets = sorted({row["dataset"] for row in rows})
         most = {dataset: max(row["models"] for row in rows if row["dataset"] == dataset) for dataset in datasets}
@@ -125,8 +125,8 @@ class ViewsStudy(PairExperiment):
             for name, of in chosen.items()
         ]
         heads = [("way", 0), *((paper_dataset(dataset), 0) for dataset in datasets)]
-        return [described("views", numbers, columns=columns), described("mixing", lines, columns=heads)]
+        return [make_table("views", numbers, columns=columns), make_table("mixing", lines, columns=heads)]
 
 
 def _over_seeds(rows: Iterable[Row]) -> Spread | None:
-    return spread(mean(100 * row["accuracy"] for row in of) for of in grouped(rows, "seed").values())
+    return spread(mean(100 * row["accuracy"] for row in of) for of in group_by(rows, "seed").values())

@@ -236,7 +236,7 @@ def compare(
     wanted = list(combinations(zip(names, sides, strict=True), 2))
     interrupted, done = False, 0
     with ThreadPoolExecutor(min(count, len(wanted))) as pool:
-        futures = [pool.submit(how.compared, *pair) for pair in wanted]
+        futures = [pool.submit(how.compare_pair, *pair) for pair in wanted]
         try:
             for future in futures:
                 future.result()
@@ -288,7 +288,7 @@ class _Comparer:
                         entry = json.loads(line)
                         self._known[entry["key"]] = entry["pair"]
 
-    def compared(self, one: _Model, other: _Model) -> ComparedPair | None:
+    def compare_pair(self, one: _Model, other: _Model) -> ComparedPair | None:
         """Take the pair from the store, or match and test it; None if it was stopped."""
         names, sides = (one[0], other[0]), (one[1], other[1])
         task = Task(*sides, distortion=self._distortion)

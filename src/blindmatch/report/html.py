@@ -21,7 +21,7 @@ from blindmatch.proof.certificate import Certificate
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, given_pairs, hints
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import columns, price_advice, shortened, ties
+from blindmatch.report.pairs import columns, price_advice, shorten, ties
 from blindmatch.report.pictures import lines_of, price_curve, view_heats
 from blindmatch.report.verdict import assignment_verdict, number, percent, proof_sentence, quality, verdict
 from blindmatch.trust.report import HIGH
@@ -71,7 +71,7 @@ def _environment(package: str) -> Environment:
     # Letters are not escaped in JSON, so that `finalize` sees them.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
     environment.filters["units"] = lambda text: text.replace(" %", "\u00a0%")  # a number and its unit on one line
-    environment.filters |= {"percent": percent, "shortened": shortened}
+    environment.filters |= {"percent": percent, "shorten": shorten}
     return environment
 
 

@@ -70,7 +70,7 @@ def columns(match: Match) -> list[Column]:
     ]
     for word, option, given, items in sides:
         images = addresses(given, [item for item, _ in items], option, both)
-        cells = [Cell(shortened(name), "name", title=_whole(name), image=images.get(item)) for item, name in items]
+        cells = [Cell(shorten(name), "name", title=_whole(name), image=images.get(item)) for item, name in items]
         found.append(Column(word, f"Sort by {word}", cells))
     if match.clusters is not None:
         counts, contents = match.clusters.counts, match.clusters.contents
@@ -95,7 +95,7 @@ def columns(match: Match) -> list[Column]:
             "The next best partners, by their similarity after the rotation",
         )
         others = [[int(k) for k in best[i] if k != j][:_OTHERS] for i, j, *_ in pairs]
-        cells = [Cell(", ".join(shortened(match.target_name(k)) for k in row), "note") for row in others]
+        cells = [Cell(", ".join(shorten(match.target_name(k)) for k in row), "note") for row in others]
         found.append(Column("or else", hint, cells))
     if match.kernels is not None and len(pairs) >= 4:
         agreed = pair_agreement(match.kernels, np.asarray(match.result.permutation))[match.pairs[0]].tolist()
@@ -107,7 +107,7 @@ def columns(match: Match) -> list[Column]:
     return found
 
 
-def shortened(name: str, most: int = LONGEST) -> str:
+def shorten(name: str, most: int = LONGEST) -> str:
     """A name that leaves room for others."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
@@ -123,7 +123,7 @@ def _truth(match: Match, i: int, j: int) -> Cell:
     if true < 0:
         return Cell("has none", "wrong", "0")
     name = match.target_name(true)
-    return Cell(f"is {shortened(name)}", "wrong", "0", _whole(name))
+    return Cell(f"is {shorten(name)}", "wrong", "0", _whole(name))
 
 
 def _bar(share: float, text: str) -> Cell:

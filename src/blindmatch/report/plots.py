@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from blindmatch.errors import pip_install
 from blindmatch.report.content import dissimilarity, history, lay_over, matched_kernels, plane, similar_together
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import shortened
+from blindmatch.report.pairs import shorten
 from blindmatch.solving.result import Result
 from blindmatch.trust.report import Assessment
 from blindmatch.validation import as_floats
@@ -76,7 +76,7 @@ def plot_match(
     unsure = np.clip(known, 0.2, 1.0)
     named = len(pairs) <= _MOST_NAMES
     each = match.named_pairs if named else []
-    names = [(shortened(source, _LONGEST), shortened(target, _LONGEST)) for _, _, source, target in each]
+    names = [(shorten(source, _LONGEST), shorten(target, _LONGEST)) for _, _, source, target in each]
     # Room for the longest names, in inches; the lines are two inches long, and axes take 0.775 of a figure's width.
     left, right = (
         (0.15 + _CHARACTER * max(map(len, side)) for side in zip(*names, strict=True)) if names else (0.2, 0.2)

@@ -15,7 +15,7 @@ from blindmatch.cli.console import echo_json, output, plain_table
 from blindmatch.cli.inputs import metric_names, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs
-from blindmatch.cli.progress import watched
+from blindmatch.cli.progress import show_progress
 from blindmatch.cli.texts import Tables
 from blindmatch.io.embeddings import Embeddings, load_embeddings
 from blindmatch.io.files import write_atomically
@@ -44,7 +44,7 @@ def align(given: Given) -> None:
         raise ValueError(f"{given.transform}: has {features}")
     tables = Tables.scaled(ours, theirs, aligner.scale)
     begin = time.perf_counter()
-    with tables.warned(), watched("reducing dimensions", verbose=given.verbose, log=given.log) as line:
+    with tables.warn_of_units(), show_progress("reducing dimensions", verbose=given.verbose, log=given.log) as line:
         aligner.fit(side_of(ours), side_of(theirs), callback=None if line is None else line.step)
     seconds = time.perf_counter() - begin
     delivery = Delivery(given.json)

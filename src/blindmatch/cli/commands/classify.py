@@ -16,7 +16,7 @@ from blindmatch.cli.console import echo_json, plain, plain_table
 from blindmatch.cli.inputs import relation, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page, write_table
-from blindmatch.cli.progress import watched
+from blindmatch.cli.progress import show_progress
 from blindmatch.cli.texts import Tables, as_percent
 from blindmatch.geometry.views import Views
 from blindmatch.io.embeddings import load_embeddings
@@ -55,7 +55,7 @@ def classify(given: Given) -> None:
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
     labels = None if points.labels is None else _class_indices(points.labels.tolist(), names, images)
     tables = replace(Tables.scaled(points, texts, given.scale), names=("images", "classes"))
-    with tables.warned(), watched("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
+    with tables.warn_of_units(), show_progress("starting", given.seconds, verbose=given.verbose, log=given.log) as line:
         step, moment = (None, None) if line is None else (line.step, line.moment)
         sides = side_of(points), side_of(texts)
         model.fit(*sides, classes=np.arange(len(texts)), callback=step, match_callback=moment)
@@ -77,7 +77,17 @@ def classify(given: Given) -> None:
         if trust is None:
             cut += [*([] if cut else ["the classification is complete"]), "the match was not assessed"]
     match = replace(match, result=result, trust=trust)
-    delivery, values = Delivery(given.json), {**_as_json(match), "columns": tables.to_dict()}
+    clusters = match.clusters
+    assert clusters is not None
+    values: dict[str, Any] = {
+        "predicted": [clusters.classes[c] for c in clusters.members],
+        **{"classes": names, "clusters": clusters.members, "cluster_class": clusters.classes},
+        "match": result.to_dict(),
+        **({} if trust is None else {"trust": trust.to_dict()}),
+        **({} if clusters.scores is None else clusters.scores.to_dict()),
+        "columns": tables.to_dict(),
+    }
+    delivery = Delivery(given.json)
     delivery.show(lambda: echo_json(values) if given.json else _print(match, tables))
     table = {"name": points.names or range(len(points)), "class": [names[c] for c in values["predicted"]]}
     delivery.write(given.output, partial(write_table, table), "Classes")
@@ -119,20 +129,6 @@ def _match_of(model: BlindClassifier, points: FloatArray | Views, names: list[st
         truth=None if best is None else [int(best.get(c, -1)) for c in range(count)],
         clusters=Clusters(members, [int(c) for c in model.cluster_class_], names, labels, scores),
     )
-
-
-def _as_json(match: Match) -> dict[str, Any]:
-    clusters, trust = match.clusters, match.trust
-    assert clusters is not None
-    return {
-        "predicted": [clusters.classes[c] for c in clusters.members],
-        "classes": list(clusters.names),
-        "clusters": list(clusters.members),
-        "cluster_class": list(clusters.classes),
-        "match": match.result.to_dict(),
-        **({} if trust is None else {"trust": trust.to_dict()}),
-        **({} if clusters.scores is None else clusters.scores.to_dict()),
-    }
 
 
 def _print(match: Match, tables: Tables) -> None:

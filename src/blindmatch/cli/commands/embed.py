@@ -17,7 +17,7 @@ import typer
 from blindmatch.cli.console import complain, echo_json, plain
 from blindmatch.cli.options import Given, open_engine
 from blindmatch.cli.outputs import check_outputs
-from blindmatch.cli.progress import watched
+from blindmatch.cli.progress import show_progress
 from blindmatch.encoders import load_images, load_texts
 from blindmatch.encoders.extract import Extracted, as_models, average_classes, extract, manifest_path
 from blindmatch.encoders.item_sets import ImageSet, TextSet
@@ -35,7 +35,7 @@ LISTED = 5  # the number of skipped images that are named; the manifest has all
 def images(given: Given) -> None:
     """Embed images."""
     check_outputs(given)
-    models = _models(given.model, "vision")
+    models = as_models(_models(given.model, "vision"))
     read = load_images(given.source, limit=given.limit, classes=given.classes, **_data(given))
     if given.class_means and read.class_names is None:
         raise ValueError(f"--class-means: {read.name} has no classes; expected a subfolder for each")
@@ -45,7 +45,7 @@ def images(given: Given) -> None:
 def texts(given: Given) -> None:
     """Embed texts, or class names in prompts."""
     check_outputs(given, [Path(given.source)])
-    models = _models(given.model, "language")
+    models = as_models(_models(given.model, "language"))
     how = {"prompts": given.prompts, "column": given.column, "wordnet": given.wordnet}
     _embed(given, models, load_texts(given.source, **how, **_data(given)), not given.all_prompts)
 
@@ -59,7 +59,7 @@ def _embed(given: Given, models: list[Any], items: ImageSet | TextSet, means: bo
 
 def classes(given: Given) -> None:
     """Embed classes of images and their names: both sides of a match at once."""
-    models = _chosen(given.vision, "vision"), _chosen(given.language, "language")
+    models = _models(given.vision, "vision"), _models(given.language, "language")
     how = {"limit": given.limit, "classes": given.classes, "wordnet": given.wordnet}
     read, out = load_images(given.source, **how, **_data(given)), given.out
     if read.class_names is None:
@@ -94,13 +94,6 @@ def export(given: Given) -> None:
         typer.echo(f"{plain(str(folder))}: differs from torch by at most {difference:.1g} (embeddings of length 1)")
 
 
-def _models(specs: list[str], modality: Modality) -> list[Any]:
-    models = as_models(specs)
-    for model in models:
-        find_model(model, modality)
-    return models
-
-
 def _data(given: Given) -> dict[str, Any]:
     return {"split": given.split, "root": given.root, "download": given.download}
 
@@ -113,7 +106,7 @@ def _place(given: Given, folder: Path) -> Iterator[Place]:
         yield Place(options, executor, made.workers if made is not None and given.engine == "slurm" else None)
 
 
-def _chosen(words: Sequence[str] | None, modality: Modality) -> list[str]:
+def _models(words: Sequence[str] | None, modality: Modality) -> list[str]:
     """The models that were asked for, each checked before the first is loaded."""
     specs: list[str] = []
     for word in words or [SMALL[modality]]:
@@ -138,7 +131,7 @@ def _write_means(out: Path, found: Sequence[tuple[Path, Extracted]], count: int)
 
 def _extract(works: Sequence[Work], out: Path, means: bool, batch_size: int) -> Extracted:
     title = plain(f"{works[0].items.name}, {' + '.join(work.encoder.model.name for work in works)}")
-    with watched(title) as line:
+    with show_progress(title) as line:
         return extract(works, out, batch_size, means, None if line is None else partial(line.step, title))
 
 

@@ -15,7 +15,7 @@ from blindmatch import experiments
 from blindmatch.cli.answers import command_line
 from blindmatch.cli.console import complain, echo_json, interrupted, plain
 from blindmatch.cli.options import Given, make_engine
-from blindmatch.cli.progress import ProgressLine, watched
+from blindmatch.cli.progress import ProgressLine, show_progress
 from blindmatch.experiments.protocol import parse_assignments, read_config
 from blindmatch.experiments.result_tables import as_text, table_json
 from blindmatch.experiments.sweeps import Sweep, SweepStatus, compute, plan, report, status
@@ -36,7 +36,7 @@ def experiment(given: Given) -> None:
         return _show_status(sweep, out, given.json)
     # Workers can only be forked from a process without threads.
     engine = None if given.report else make_engine(given)
-    with keep_what_is_done() as stopped, watched("starting", threads=False) as line:
+    with keep_what_is_done() as stopped, show_progress("starting", threads=False) as line:
         if engine is not None:
             watch = None if line is None else partial(_show_progress, line)
             compute(sweep, out, engine=engine, chunk=given.chunk, watch=watch)

@@ -66,7 +66,7 @@ def match(given: Given) -> None:
     if given.start is not None:
         options = replace(options, start=read_start(given.start))
     plan = answers.plan_of(given, task, large=matching.by_coordinates(task, options)) if assesses else None
-    with inputs.tables.warned():
+    with inputs.tables.warn_of_units():
         found = answers.solve_with_progress(partial(matching.match_task, task), options, given)
     if given.ask:
         again = partial(answers.solve_with_progress, options=replace(options, start=None), given=given)

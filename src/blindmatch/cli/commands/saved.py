@@ -11,7 +11,7 @@ import typer
 from blindmatch.cli.answers import Answer, check_trust, plan_of
 from blindmatch.cli.console import FAILED, complain, echo_json, output
 from blindmatch.cli.inputs import read_certified, read_match
-from blindmatch.cli.items import check_items, item_files, shown_match
+from blindmatch.cli.items import check_items, item_files, match_to_show
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, write_page
 from blindmatch.cli.progress import busy
@@ -59,7 +59,7 @@ def assess(given: Given) -> None:
     if not isinstance(result.task, Task):
         raise ValueError(f"{given.match}: an assignment problem; an assessment compares two sets of items")
     plan = plan_of(given, result.task)
-    answer = Answer(shown_match(given, result), given, fresh=False)
+    answer = Answer(match_to_show(given, result), given, fresh=False)
     answer.assess(plan, given.min_confidence)
     answer.finish()
 
@@ -69,7 +69,7 @@ def report(given: Given) -> None:
     check_items(given)
     check_outputs(given, [given.match, *item_files(given)])
     result, out = read_match(given.match), given.out
-    shown = shown_match(given, result if given.title is None else replace(result, title=given.title))
+    shown = match_to_show(given, result if given.title is None else replace(result, title=given.title))
     delivery = Delivery()
     if delivery.write(out, partial(write_page, shown)):
         answer = {"report": str(out), "bytes": out.stat().st_size}

@@ -14,13 +14,12 @@ from blindmatch.cli.console import echo_json, output, plain, plain_table
 from blindmatch.cli.inputs import relation, side_of
 from blindmatch.cli.options import Given
 from blindmatch.cli.outputs import Delivery, check_outputs, check_paths, write_table
-from blindmatch.cli.progress import busy, watched
+from blindmatch.cli.progress import busy, show_progress
 from blindmatch.cli.texts import Tables
 from blindmatch.io.embeddings import SUFFIXES, Embeddings, load_embeddings
 from blindmatch.io.files import write_atomically
 from blindmatch.matching.subsets import Subsets, best_subsets
-from blindmatch.report.comparison import Comparison
-from blindmatch.report.comparison import compare as compared
+from blindmatch.report import comparison
 from blindmatch.report.verdict import lower_number, number
 from blindmatch.validation import IntArray
 
@@ -42,7 +41,7 @@ def subsets(given: Given) -> None:
         out.mkdir(exist_ok=True)
         check_paths({f"--out, {name}": out / name for name in sides}, (source, target))
     tables = Tables.scaled(one, other, given.scale)
-    with tables.warned(), busy(f"looking for subsets of {given.size} items ({given.engine})", given.time_limit):
+    with tables.warn_of_units(), busy(f"looking for subsets of {given.size} items ({given.engine})", given.time_limit):
         same = ("size", "k", "distortion", "scale", "engine", "time_limit", "rng", "threads")
         options = {name: getattr(given, name) for name in same}
         found = best_subsets(side_of(one), side_of(other), **options, **relation(given))
@@ -93,9 +92,9 @@ def compare(given: Given) -> None:
     models = _models(given.folder, [path for path in (given.store, given.csv, given.report) if path is not None])
     check_outputs(given)
     names, delivery = ("distortion", "time_limit", "draws", "rng", "threads", "store"), Delivery(given.json)
-    with watched("comparing") as line:
+    with show_progress("comparing") as line:
         step = None if line is None else partial(line.step, "pairs of models")
-        found = compared(models, callback=step, **{name: getattr(given, name) for name in names})
+        found = comparison.compare(models, callback=step, **{name: getattr(given, name) for name in names})
     rows = [dict(zip(found.table, row, strict=True)) for row in zip(*found.table.values(), strict=True)]
     delivery.show(lambda: echo_json(rows) if given.json else _print(found))
     delivery.write(given.csv, partial(write_table, found.table), "Table")
@@ -119,7 +118,7 @@ def _models(folder: Path, written: list[Path]) -> dict[str, Path]:
     return {path.name if stems.count(path.stem) > 1 else path.stem: path for path in files}
 
 
-def _print(found: Comparison) -> None:
+def _print(found: comparison.Comparison) -> None:
     table = plain_table("model", "model", *(f"{head}>" for head in _HEADS))
     for pair, cycle in zip(found.pairs, found.cycles, strict=True):
         numbers = (f"{value:.2f}" for value in (pair.cka, pair.mutual_knn, pair.truth_loss))
