@@ -35,48 +35,23 @@ PREFIXES = {
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its name here and in its library, and its size.
+    """A model: its name here and in its library, and its size."""
 
-    Attributes
-    ----------
-    name
-        The paper's name, or the name that the user gave.
-    modality
-        "vision" or "language".
-    family, library, library_name
-        Its family, the package that runs it, and its name in that package.
-    parameters
-        Number of parameters of the part that computes the embedding; None if unknown.
-    input_size
-        Pixels per side, or the longest text in tokens; None if unknown or unlimited.
-    dimension
-        Dimension of the embedding; None if unknown.
-    paper
-        Whether it is one of the paper's 32 + 27 models.
-    package
-        The packages with its weights, if it needs no hub.
-    keep_head, crop, checkpoint
-        Whether the embedding is the output of the last layer; the share of the resized image that is kept, if its
-        authors and its library differ; the location of its weights, if they are not with its library.
-    options
-        The options after the question mark (``timm:NAME?size=518``).
-    """
-
-    name: str
+    name: str  # the paper's name, or the name that the user gave
     modality: Modality
     family: str
-    library: str
-    library_name: str
-    parameters: int | None = None
-    input_size: int | None = None
-    dimension: int | None = None
-    paper: bool = False
-    keep_head: bool = False
-    crop: float | None = None
-    checkpoint: str | None = None
-    package: str | None = None
+    library: str  # the package that runs it
+    library_name: str  # its name in that package
+    parameters: int | None = None  # number of parameters of the part that computes the embedding; None if unknown
+    input_size: int | None = None  # pixels per side, or the longest text in tokens; None if unknown or unlimited
+    dimension: int | None = None  # of the embedding; None if unknown
+    paper: bool = False  # whether it is one of the paper's 32 + 27 models
+    keep_head: bool = False  # whether the embedding is the output of the last layer
+    crop: float | None = None  # the share of the resized image that is kept, if its authors and its library differ
+    checkpoint: str | None = None  # the location of its weights, if they are not with its library
+    package: str | None = None  # the packages with its weights, if it needs no hub
     note: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)  # after the question mark (``timm:NAME?size=518``)
 
     @property
     def id(self) -> str:

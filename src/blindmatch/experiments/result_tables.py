@@ -40,7 +40,7 @@ class Table:
 
     @property
     def numeric(self) -> list[bool]:
-        """Whether each column holds numbers."""
+        """True for each column of numbers."""
         return [not any(isinstance(row[c], str) for row in self.rows) for c in range(len(self.columns))]
 
     def classes(self) -> list[str | None]:

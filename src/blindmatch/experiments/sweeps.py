@@ -34,7 +34,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """How much of a plan is finished."""
+    """The finished part of a plan."""
 
     done: int
     failed: int

@@ -30,36 +30,17 @@ MISSING = ("drop", "median", "distance")
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """One set of embeddings.
+    """One set of embeddings."""
 
-    Attributes
-    ----------
-    values
-        (n, d) float64, all finite; nan where a cell is missing, if ``missing="distance"`` was asked for.
-    names
-        A human-readable name for each row.
-    labels
-        (n,) the class of each row.
-    columns
-        Of a table: the titles of the columns that form the embedding. None for an array.
-    ignored
-        Of a table: the columns that were not used, and why.
-    categories
-        How many columns, the last ones, hold codes of text.
-    gaps
-        What was done about missing cells, in words; empty if there were none.
-    parts
-        Of several files about the same items, or models in one file: the name and the numbers of each. `values` has
-        them side by side.
-    """
-
-    values: FloatArray
-    names: tuple[str, ...] | None = None
-    labels: NDArray[Any] | None = None
-    columns: tuple[str, ...] | None = None
-    ignored: tuple[str, ...] = ()
-    categories: int = 0
-    gaps: str = ""
+    values: FloatArray  # (n, d), all finite; nan where a cell is missing, if ``missing="distance"`` was asked for
+    names: tuple[str, ...] | None = None  # for people, one for each row
+    labels: NDArray[Any] | None = None  # (n,) the class of each row
+    columns: tuple[str, ...] | None = None  # of a table: the titles of those that form the embedding
+    ignored: tuple[str, ...] = ()  # of a table: the columns that were not used, and why
+    categories: int = 0  # how many columns, the last ones, hold codes of text
+    gaps: str = ""  # what was done about missing cells, in words; empty if there were none
+    # Of several files about the same items, or models in one file: the name and the numbers of each. `values` has them
+    # side by side.
     parts: tuple[tuple[str, FloatArray], ...] = ()
 
     def __len__(self) -> int:

@@ -40,17 +40,7 @@ def classify(given: Given) -> None:
         raise ValueError("--vote and --assess do not go together: the votes choose the clusters by how well they match")
     check_outputs(given, [images, classes])
     as_solver(given.solver)  # an unknown name is refused before the clustering
-    same = ("n_init", "normalize", "scale", "distortion", "standardize", "solver", "time_limit")
-    shape = relation(given)
-    model = BlindClassifier(
-        **{name: getattr(given, name) for name in same},
-        metric=shape["metric"],
-        n_neighbors=shape["neighbors"],
-        n_jobs=given.threads,
-        vote=vote,
-        n_clusters=_clusters(given.n_clusters),
-        random_state=given.seed,
-    )
+    model = _classifier(given, vote)
     points, texts = load_embeddings(images), load_embeddings(classes)
     names = [str(c) for c in range(len(texts))] if texts.names is None else list(texts.names)
     labels = None if points.labels is None else _class_indices(points.labels.tolist(), names, images)
@@ -95,12 +85,14 @@ def classify(given: Given) -> None:
     delivery.end(", and ".join(cut))
 
 
-def _clusters(given: str | None) -> int | str | None:
-    if given is None or given == "auto":
-        return given
-    if not given.isdecimal():
-        raise ValueError(f"--clusters {given}: expected a number, or auto")
-    return int(given)
+def _classifier(given: Given, vote: bool) -> BlindClassifier:
+    same = ("n_init", "normalize", "scale", "distortion", "standardize", "solver", "time_limit")
+    options, shape, clusters = {name: getattr(given, name) for name in same}, relation(given), given.n_clusters
+    if clusters not in (None, "auto") and not clusters.isdecimal():
+        raise ValueError(f"--clusters {clusters}: expected a number, or auto")
+    options |= {"n_clusters": int(clusters) if clusters not in (None, "auto") else clusters, "n_jobs": given.threads}
+    options |= {"metric": shape["metric"], "n_neighbors": shape["neighbors"], "random_state": given.seed}
+    return BlindClassifier(vote=vote, **options)
 
 
 def _class_indices(labels: Sequence[Any], names: list[str], path: Path) -> list[int]:
