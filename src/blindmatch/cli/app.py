@@ -116,11 +116,7 @@ class Commands(Group):
 
 
 def with_bare_log(arguments: list[str]) -> list[str]:
-    """Arguments in which ``--log`` without a file is ``--log -``.
-
-    >>> with_bare_log(["nug12.dat", "--log", "--json"])
-    ['nug12.dat', '--log', '-', '--json']
-    """
+    """Arguments in which ``--log`` without a file is ``--log -``."""
     whole: list[str] = []
     for at, argument in enumerate(arguments):
         whole.append(argument)

@@ -29,11 +29,7 @@ _FAR = 100 * 3600  # seconds: a guess beyond is not shown
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours if there are any.
-
-    >>> clock(75.2), clock(4000)
-    ('1:15', '1:06:40')
-    """
+    """Minutes and seconds, with hours if there are any."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -25,11 +25,7 @@ def _tables() -> dict[str, Any]:
 
 
 def class_names(dataset: str) -> tuple[str, ...]:
-    """The classes of a dataset; for imagenet100 their WordNet numbers.
-
-    >>> class_names("cifar10")[:3]
-    ('airplane', 'automobile', 'bird')
-    """
+    """The classes of a dataset; for imagenet100 their WordNet numbers."""
     known = _tables()["classes"]
     if dataset not in known:
         raise unknown_name("dataset", dataset, known)
@@ -70,11 +66,7 @@ def templates(prompts: str | Path | Sequence[str]) -> tuple[str, ...]:
 
 
 def fill(names: Sequence[str], prompts: Sequence[str], definitions: Sequence[str] | None = None) -> list[list[str]]:
-    """The prompts of each class.
-
-    >>> fill(["cat"], ["a {}.", "{}: {definition}"], ["a feline"])
-    [['a cat.', 'cat: a feline']]
-    """
+    """The prompts of each class."""
     if definitions is None and any("{definition}" in template for template in prompts):
         raise ValueError("the prompts need definitions; pass them, or WordNet numbers (n02123045) as classes")
     explained = [""] * len(names) if definitions is None else definitions
@@ -136,11 +128,7 @@ def _from_timm(wanted: set[str]) -> dict[str, tuple[str, str]]:
 
 
 def disambiguate(names: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
-    """Append the WordNet number to names that occur more than once (there are two cranes).
-
-    >>> disambiguate(["crane", "crane", "tabby"], ["n02012849", "n03126707", "n02123045"])
-    ('crane (n02012849)', 'crane (n03126707)', 'tabby')
-    """
+    """Append the WordNet number to names that occur more than once (there are two cranes)."""
     return tuple(
         name if list(names).count(name) == 1 else f"{name} ({number})"
         for name, number in zip(names, numbers, strict=True)

@@ -91,22 +91,13 @@ class Encoder:
 
 
 def identifier(name: str) -> str:
-    """A name in the form that the command line uses.
-
-    >>> identifier("DINOv2 ViT-G/14"), identifier("ConvNeXt L-22k-ft-1k@384")
-    ('dinov2-vit-g14', 'convnext-l-22k-ft-1k-384')
-    """
+    """A name in the form that the command line uses."""
     return name.lower().replace("/", "").replace(" ", "-").replace("@", "-")
 
 
 @functools.cache
 def list_models() -> tuple[Model, ...]:
-    """All named models: the paper's, then those whose weights are on package registries.
-
-    >>> models = [model for model in list_models() if model.paper]
-    >>> [sum(model.modality == kind for model in models) for kind in ("vision", "language")]
-    [32, 27]
-    """
+    """All named models: the paper's, then those whose weights are on package registries."""
     groups = tomllib.loads(files("blindmatch.encoders").joinpath("models.toml").read_text("utf-8"))["group"]
     models = [
         Model(**({key: group[key] for key in group if key != "models"} | m))

@@ -19,11 +19,7 @@ NAMES = tuple(STUDIES)
 
 
 def load(name: str) -> type[Experiment]:
-    """Return the class of an experiment by its name.
-
-    >>> load("ablation").about
-    'Hahn-Grant with and without each change, on random vectors'
-    """
+    """Return the class of an experiment by its name."""
     if name not in STUDIES:
         raise unknown_name("experiment", name, NAMES)
     # A worker imports only the module that it needs: importing k-means and plotting takes longer than many runs.

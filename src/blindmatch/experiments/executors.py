@@ -160,11 +160,7 @@ ENGINES = ("local", "dask", "slurm")
 def make_engine(
     name: str, *, workers: int | None = None, address: str | None = None, options: dict[str, Any] | None = None
 ) -> Engine:
-    """An engine from the options of the command line.
-
-    >>> make_engine("local", workers=2)
-    Local(processes=2)
-    """
+    """An engine from the options of the command line."""
     if name not in ENGINES:
         raise unknown_name("engine", name, ENGINES)
     if workers is not None:

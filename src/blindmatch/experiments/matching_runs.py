@@ -148,13 +148,7 @@ def paper_tables() -> dict[str, Any]:
 
 
 def paper_value(table: str, column: str, **where: str) -> float | Spread | None:
-    """The paper's value in one column of the only matching row; None if there is no such row.
-
-    >>> paper_value("table-5", "bound", solver="+ auction")
-    -1.949529
-    >>> paper_value("table-2", "accuracy", vision="DINOv2", language="all-mpnet-base-v2").mean
-    37.27499991655349
-    """
+    """The paper's value in one column of the only matching row; None if there is no such row."""
     fits = [row for row in paper_tables()[table]["rows"] if all(row.get(key) == value for key, value in where.items())]
     if len(fits) != 1 or fits[0].get(column) is None:
         return None
@@ -168,18 +162,10 @@ def _letters(name: str) -> str:
 
 
 def paper_dataset(name: str) -> str:
-    """The paper's name of a dataset, or the name itself.
-
-    >>> paper_dataset("cifar10"), paper_dataset("tinyimagenet200")
-    ('CIFAR-10', 'tinyimagenet200')
-    """
+    """The paper's name of a dataset, or the name itself."""
     return str(paper_tables()["datasets"].get(_letters(name), name))
 
 
 def paper_model(name: str) -> str:
-    """The paper's short name of a model in its tables, or the name itself.
-
-    >>> paper_model("all_mpnet_base_v2"), paper_model("vit_giant_patch14_dinov2.lvd142m")
-    ('all-mpnet-base-v2', 'DINOv2')
-    """
+    """The paper's short name of a model in its tables, or the name itself."""
     return str(paper_tables()["models"].get(_letters(name), name))

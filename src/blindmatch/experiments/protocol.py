@@ -45,15 +45,7 @@ class Settings:
 
 
 def make_settings(kind: type[S], *layers: Mapping[str, Any]) -> S:
-    """Build settings from layers of values, later ones overriding earlier ones; unknown names are refused.
-
-    >>> make_settings(Settings, {"seeds": "3"})
-    Settings(seeds=3)
-    >>> make_settings(Settings, {"sedes": 3})
-    Traceback (most recent call last):
-    ...
-    ValueError: setting='sedes' is not known; did you mean 'seeds'? Known: seeds
-    """
+    """Build settings from layers of values, later ones overriding earlier ones; unknown names are refused."""
     hints = get_type_hints(kind)
     known = [item.name for item in fields(kind)]
     values: dict[str, Any] = {}
@@ -66,11 +58,7 @@ def make_settings(kind: type[S], *layers: Mapping[str, Any]) -> S:
 
 
 def convert(name: str, value: Any, hint: Any) -> Any:
-    """Convert a value from TOML or text to the type of a setting; a ValueError says what is expected.
-
-    >>> convert("sizes", "10,20", tuple[int, ...]), convert("polish", "no", bool)
-    ((10, 20), False)
-    """
+    """Convert a value from TOML or text to the type of a setting; a ValueError says what is expected."""
     options = [option for option in get_args(hint) if option is not type(None)]
     if get_origin(hint) is tuple:
         items = [item.strip() for item in value.split(",")] if isinstance(value, str) else value
@@ -109,11 +97,7 @@ def read_config(path: Path, experiment: str) -> dict[str, Any]:
 
 
 def parse_assignments(texts: list[str] | None) -> dict[str, str]:
-    """Settings from ``name=value`` texts.
-
-    >>> parse_assignments(["levels=5"])
-    {'levels': '5'}
-    """
+    """Settings from ``name=value`` texts."""
     values = {}
     for text in texts or ():
         name, equals, value = text.partition("=")

@@ -73,11 +73,7 @@ def make_table(
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Mean and standard deviation of the values that are not None; None if there are none.
-
-    >>> spread([1.0, None, 3.0])
-    Spread(mean=2.0, deviation=1.4142135623730951)
-    """
+    """Mean and standard deviation of the values that are not None; None if there are none."""
     kept = [value for value in values if value is not None]
     if not kept:
         return None
@@ -109,11 +105,7 @@ def group_by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row
 
 
 def cell_text(cell: Cell, digits: int) -> str:
-    """One cell as text.
-
-    >>> cell_text(Spread(51.14, 7.11), 1), cell_text(None, 2), cell_text(0.25, 2)
-    ('51.1 ± 7.1', '-', '0.25')
-    """
+    """One cell as text."""
     if cell is None:
         return "-"
     if isinstance(cell, Spread):

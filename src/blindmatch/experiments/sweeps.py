@@ -128,12 +128,7 @@ def missing(runs: Sequence[Trial], store: Store) -> list[Trial]:
 
 
 def select(runs: Sequence[Trial], only: Iterable[str]) -> list[Trial]:
-    """The runs whose parameters match all ``name=pattern`` texts; patterns of one name are alternatives.
-
-    >>> runs = [Trial("ablation", {"size": size, "seed": 0}) for size in (40, 100)]
-    >>> [run.parameters["size"] for run in select(runs, ["size=4?"])]
-    [40]
-    """
+    """The runs whose parameters match all ``name=pattern`` texts; patterns of one name are alternatives."""
     patterns: dict[str, list[str]] = defaultdict(list)
     known = sorted({name for run in runs for name in run.parameters})
     for text in only:

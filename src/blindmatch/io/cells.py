@@ -21,11 +21,7 @@ _INSTALL = pip_install("cells")
 
 
 def split_key(path: str | Path) -> tuple[Path, str | None]:
-    """The file and the key of ``cells.h5ad#X_pca``; None if there is no key.
-
-    >>> split_key("cells.h5ad#X_pca")[1], split_key("cells.npy#1")[1]
-    ('X_pca', None)
-    """
+    """The file and the key of ``cells.h5ad#X_pca``; None if there is no key."""
     file, _, key = str(path).rpartition("#")
     return (Path(file), key) if file.lower().endswith(SUFFIX) else (Path(path), None)
 

@@ -28,11 +28,7 @@ def read_json(path: Path) -> Any:
 
 
 def json_finite(value: Any) -> Any:
-    """Copy a value for JSON: numpy values become Python's, and numbers that are not finite become None.
-
-    >>> json_finite({"cost": float("inf"), "pairs": [(0, 1.5)]})
-    {'cost': None, 'pairs': [[0, 1.5]]}
-    """
+    """Copy a value for JSON: numpy values become Python's, and numbers that are not finite become None."""
     if isinstance(value, Mapping):
         return {str(key): json_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -51,10 +47,6 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def _as_cell(cell: str) -> str:
-    """A cell that is text.
-
-    >>> _as_cell("=1+1"), _as_cell("-5"), _as_cell("-5+A1"), _as_cell("cat")
-    ("'=1+1", '-5', "'-5+A1", 'cat')
-    """
+    """A cell that is text."""
     cell = re.sub(r"\r\n?", "\n", cell.translate(REPLACED))  # csv.writer may not quote \r, which ends a line
     return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell

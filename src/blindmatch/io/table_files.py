@@ -29,11 +29,7 @@ _LONGEST = 1 << 20  # bytes of a cell in a database
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
-    """The file and the sheet or table of ``file.xlsx:Sheet`` and ``file.db:table``; None if there is none.
-
-    >>> split_part("towns.xlsx:Sheet 2")[1], split_part("towns.csv:1")[1]
-    ('Sheet 2', None)
-    """
+    """The file and the sheet or table of ``file.xlsx:Sheet`` and ``file.db:table``; None if there is none."""
     file, colon, part = str(path).rpartition(":")
     return (Path(file), part) if colon and Path(file).suffix.lower() in (*EXCEL, *DATABASES) else (Path(path), None)
 

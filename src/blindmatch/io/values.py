@@ -89,11 +89,6 @@ def numbers_of(cells: Sequence[Any], writing: Writing, dates: bool = True) -> li
     """The number of each cell: nan where it is missing, None where it is something else.
 
     A date is a number of days since 1970, and an answer 0 or 1, if all cells of the column are.
-
-    >>> numbers_of(["1,200", "", "many"], Writing()), numbers_of(["yes", "No"], Writing())
-    ([1200.0, nan, None], [1.0, 0.0])
-    >>> numbers_of(["1.2.1970", "28.2.1970"], Writing())
-    [31.0, 58.0]
     """
     values: list[float | None] = []
     units = set()

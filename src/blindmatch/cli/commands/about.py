@@ -55,11 +55,7 @@ def models(given: Given) -> None:
 
 
 def _millions(count: int | None) -> str:
-    """A number of parameters for people.
-
-    >>> _millions(1_134_769_664), _millions(5_524_416), _millions(None)
-    ('1135 M', '5.5 M', '')
-    """
+    """A number of parameters for people."""
     if count is None:
         return ""
     return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
