@@ -88,20 +88,11 @@ def _as_rgb(image: Image, image_module: Any) -> Image:
 
 @dataclass(frozen=True, eq=False)
 class ImageItem:
-    """One image.
+    """One image."""
 
-    Attributes
-    ----------
-    name
-        Its name in the result.
-    label
-        The index of its class, or -1.
-    source
-        Its file, its pixels (height, width, 3) uint8, or a function that returns them.
-    """
-
-    name: str
-    label: int
+    name: str  # in the result
+    label: int  # the index of its class, or -1
+    # its file, its pixels (height, width, 3) uint8, or a function that returns them
     source: Path | NDArray[np.uint8] | Callable[[], NDArray[np.uint8]]
 
     def content(self) -> bytes:
@@ -116,31 +107,15 @@ class ImageItem:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images in a fixed order.
-
-    Attributes
-    ----------
-    name
-        The name of the dataset or the folder.
-    items
-        The images.
-    class_names
-        The names of the labels; None if there are no classes.
-    definitions
-        The WordNet definition of each class, if known.
-    about
-        Its origin, for the manifest.
-    ignored
-        Files that were skipped because their suffix is not that of an image.
-    """
+    """Images in a fixed order."""
 
     modality: ClassVar[Modality] = "vision"
-    name: str
+    name: str  # of the dataset or the folder
     items: tuple[ImageItem, ...]
-    class_names: tuple[str, ...] | None = None
-    definitions: tuple[str, ...] | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
+    class_names: tuple[str, ...] | None = None  # of the labels; None if there are no classes
+    definitions: tuple[str, ...] | None = None  # WordNet's, of each class, if known
+    about: Mapping[str, Any] = field(default_factory=dict)  # its origin, for the manifest
+    ignored: tuple[str, ...] = ()  # files that were skipped because their suffix is not that of an image
 
     def __len__(self) -> int:
         return len(self.items)
@@ -179,25 +154,16 @@ class ImageSet:
 
 @dataclass(frozen=True, eq=False)
 class TextSet:
-    """Texts in a fixed order, each with its name and the index of the item that it belongs to.
-
-    Attributes
-    ----------
-    texts, names, labels
-        One for each text; several texts may belong to one item (prompts to a class, captions to an image).
-    class_names
-        The names of the items, or None if each text is its own item.
-    templates
-        The templates that the texts were made from.
-    """
+    """Texts in a fixed order, each with its name and the index of the item that it belongs to."""
 
     modality: ClassVar[Modality] = "language"
     name: str
     texts: tuple[str, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # one for each text
+    # for each text, its item: several texts may belong to one (prompts to a class, captions to an image)
     labels: tuple[int, ...] | None = None
-    class_names: tuple[str, ...] | None = None
-    templates: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None  # the names of the items; None if each text is its own item
+    templates: tuple[str, ...] | None = None  # that the texts were made from
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -70,24 +70,12 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """A model, ready to use.
-
-    Attributes
-    ----------
-    model
-        The description of the model.
-    encode
-        Maps a list of texts or prepared images to (n, d) float32.
-    description
-        Library, revision, hash of the weights, preprocessing, device: everything that the embeddings depend on.
-    prepare
-        Preprocesses one image; runs in threads.
-    """
+    """A model, ready to use."""
 
     model: Model
-    encode: Encode
-    description: dict[str, Any]
-    prepare: Callable[[Any], Any] = lambda image: image
+    encode: Encode  # maps a list of texts or prepared images to (n, d) float32
+    description: dict[str, Any]  # library, revision, hash of the weights, preprocessing, device: all that decides
+    prepare: Callable[[Any], Any] = lambda image: image  # preprocesses one image; runs in threads
 
 
 def identifier(name: str) -> str:
