@@ -45,13 +45,10 @@ _TYPES: dict[str, Any] = {
 class Given(SimpleNamespace):
     """The options of a command as attributes."""
 
-    def of(self, group: str) -> dict[str, Any]:
-        """The options of a group by their names."""
-        return {name: getattr(self, name) for name in _expand([f"@{group}"])}
-
     def changed(self, group: str) -> bool:
         """Return True if an option of a group has another value than its default."""
-        return any(value != _entry("shared", name).get("default") for name, value in self.of(group).items())
+        names = _expand([f"@{group}"])
+        return any(getattr(self, name) != _entry("shared", name).get("default") for name in names)
 
     @property
     def seconds(self) -> float | None:

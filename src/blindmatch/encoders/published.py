@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import IO
 from urllib.request import Request, urlopen
 
 import numpy as np
@@ -101,7 +101,7 @@ def unpack(archive: Path, target: Path, max_bytes: int = MAX_BYTES, max_files: i
     try:
         scratch.mkdir(parents=True)
         for count, member in enumerate(_members(archive), 1):
-            left -= member.size
+            left -= member[1]
             if left < 0:
                 raise ValueError(f"{archive}: it would unpack to more than {max_bytes:,} bytes")
             if count > max_files:
@@ -114,49 +114,45 @@ def unpack(archive: Path, target: Path, max_bytes: int = MAX_BYTES, max_files: i
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-class _Member(NamedTuple):
-    """A member of an archive. The stream that `open` returns ends after `size` bytes, whatever the archive holds."""
-
-    name: str
-    size: int
-    kind: str  # "file", "folder" or "other": a link, a device
-    open: Callable[[], IO[bytes] | None]
+# Its name, its size, "file", "folder" or "other" (a link, a device), and what opens a stream that ends after that size.
+_Member = tuple[str, int, str, Callable[[], IO[bytes] | None]]
 
 
 def _members(archive: Path) -> Iterator[_Member]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as file:
             for item in file.infolist():
-                link = stat.S_ISLNK(item.external_attr >> 16)
-                kind = "other" if link else "folder" if item.is_dir() else "file"
-                yield _Member(item.filename, item.file_size, kind, partial(file.open, item))
+                kind = "folder" if item.is_dir() else "file"
+                kind = "other" if stat.S_ISLNK(item.external_attr >> 16) else kind
+                yield item.filename, item.file_size, kind, partial(file.open, item)
     elif tarfile.is_tarfile(archive):
         with tarfile.open(archive) as tar:
             for entry in tar:
                 kind = "file" if entry.isfile() else "folder" if entry.isdir() else "other"
-                yield _Member(entry.name, entry.size, kind, partial(tar.extractfile, entry))
+                yield entry.name, entry.size, kind, partial(tar.extractfile, entry)
     else:
         raise ValueError(f"{archive}: neither a tar nor a zip archive")
 
 
 def _write(archive: Path, member: _Member, folder: Path) -> None:
     """Write one member. This refuses more than tarfile's own filter, and earlier: names, links, duplicates."""
-    name = PurePosixPath(member.name)
-    if name.is_absolute() or ".." in name.parts or any(letter in member.name for letter in "\\:\0"):
-        raise ValueError(f"{archive}: {member.name!r} would be written outside of the folder")
+    full_name, _, kind, open_it = member
+    name = PurePosixPath(full_name)
+    if name.is_absolute() or ".." in name.parts or any(letter in full_name for letter in "\\:\0"):
+        raise ValueError(f"{archive}: {full_name!r} would be written outside of the folder")
     path = folder.joinpath(*name.parts)
-    if member.kind == "folder":
+    if kind == "folder":
         path.mkdir(parents=True, exist_ok=True)
         return
-    content = member.open() if member.kind == "file" else None
+    content = open_it() if kind == "file" else None
     if content is None:
-        raise ValueError(f"{archive}: {member.name!r} is a link or a device; only files and folders are unpacked")
+        raise ValueError(f"{archive}: {full_name!r} is a link or a device; only files and folders are unpacked")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with content, path.open("xb") as out:
             shutil.copyfileobj(content, out)
     except FileExistsError:
-        raise ValueError(f"{archive}: {member.name!r} occurs twice") from None
+        raise ValueError(f"{archive}: {full_name!r} occurs twice") from None
 
 
 ARCHIVES = {"cifar10": "cifar-10-binary.tar.gz", "cifar100": "cifar-100-binary.tar.gz"}
