@@ -18,11 +18,11 @@ import numpy as np
 from blindmatch.io.exchange import REPLACED, json_finite
 from blindmatch.io.files import file_digest, refuse_missing_folder, write_text
 from blindmatch.proof.certificate import Certificate
+from blindmatch.report import pairs, pictures
 from blindmatch.report.belief import belief
 from blindmatch.report.content import drawings, given_pairs, hints
 from blindmatch.report.match import Match
-from blindmatch.report.pairs import columns, price_advice, shorten, ties
-from blindmatch.report.pictures import lines_of, price_curve, view_heats
+from blindmatch.report.pairs import columns, shorten
 from blindmatch.report.verdict import assignment_verdict, number, percent, proof_sentence, quality, verdict
 from blindmatch.trust.report import HIGH
 
@@ -92,16 +92,13 @@ def render(match: Match) -> str:
         title=match.title,
         verdict=headline(match),
         belief=belief(match),
-        lines=lines_of(match, shown),
         least=HIGH,
         sure=sure[np.isfinite(sure)].tolist(),
         proof=proof_sentence(match.result, match.nouns),
         columns=shown,
         rows=list(zip(match.result.pairs, zip(*(column.cells for column in shown), strict=True), strict=True)),
-        ties=ties(match),
-        advice=price_advice(match),
-        prices=price_curve(match.price),
-        heats=view_heats(match.task),
+        words=pairs,
+        pictures=pictures,
         given=given_pairs(match),
         hints=hints(match),
         truth=None if true_cost is None else truth_sentence(true_cost, match),
