@@ -8,7 +8,7 @@ import re
 import sys
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import numpy as np  # noqa: F401 (its BLAS must be loaded to be listed)
@@ -88,19 +88,16 @@ def doctor(given: Given) -> None:
         output().print(f"{name:<{width}}  {value}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _extras() -> dict[str, str]:
-    found = {}
-    for extra in metadata("blindmatch").get_all("Provides-Extra") or []:
-        if extra in ("test", "docs", "bench", "lint", "dev"):
+def _extras() -> dict[str, list[str]]:
+    """The packages of each extra that are missing."""
+    found: dict[str, list[str]] = {}
+    for line in requires("blindmatch") or []:
+        name, extra = re.match(r"[\w.-]+", line), re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+        if name is None or extra is None or extra[1] in ("test", "docs", "bench", "lint", "dev"):
             continue
-        missing = []
-        for line in requires("blindmatch") or []:
-            name = re.match(r"[\w.-]+", line)
-            if name is None or name[0] == "blindmatch" or not re.search(rf"extra == ['\"]{extra}['\"]", line):
-                continue
-            try:
-                version(name[0])
-            except PackageNotFoundError:
-                missing.append(name[0])
-        found[f"extra {extra}"] = f"lacks {', '.join(missing)}" if missing else "installed"
+        lost = found.setdefault(extra[1], [])
+        try:
+            version(name[0])
+        except PackageNotFoundError:
+            lost.append(name[0])
     return found
