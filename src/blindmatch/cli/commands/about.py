@@ -1,8 +1,9 @@
-"""``models`` and ``doctor``: what can be used, and what is installed."""
+"""``models``, ``solvers`` and ``doctor``: what can be used, and what is installed."""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import platform
 import re
 import sys
@@ -10,8 +11,10 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np  # noqa: F401 (its BLAS must be loaded to be listed)
+from rich.padding import Padding
 from rich.text import Text
 from threadpoolctl import threadpool_info
 
@@ -59,6 +62,52 @@ def _millions(count: int | None) -> str:
     if count is None:
         return ""
     return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
+
+
+_WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
+ABILITIES = {
+    "bound": ("bound", "proves a lower bound"),
+    "exact": ("exact", "ends with a proof of optimality, given time"),
+    "linear": ("linear", "takes a linear term (known pairs lead to one)"),
+    "forbidden": ("forbid", "takes forbidden pairs"),
+    "asymmetric": ("asym", "takes asymmetric matrices"),
+    "unequal": ("uneq", "takes sets of unequal sizes"),
+}
+
+
+def solvers(given: Given) -> None:
+    """List the solvers and what each can do; a narrow terminal gets a list in place of a table."""
+    from blindmatch.solvers import SOLVERS  # takes longer to import than all else in this file
+
+    if given.json:
+        return echo_json([_row(name, solver) for name, solver in SOLVERS.items()])
+    console, titles = output(), [title for title, _ in ABILITIES.values()]
+    table = plain_table("solver|", *(f"{title}^|" for title in titles), "max n>|", "note", tight=True)
+    for name, solver in SOLVERS.items():
+        row = _row(name, solver)
+        largest = "any" if row["max_size"] is None else str(row["max_size"])
+        note = row["note"] if row["installed"] else f"not installed: {row['install']}"
+        if console.width < _WITH_NOTES:
+            able = ", ".join(title for key, (title, _) in ABILITIES.items() if row[key])
+            about = Padding(Text(f"{able}; max n: {largest}\n{note}"), (0, 0, 0, 2))
+            console.print(Text(name, style="bold"), about)
+        else:
+            table.add_row(name, *("✓" if row[key] else "-" for key in ABILITIES), largest, Text(note))
+    legend = Text("\n" + "; ".join(f"{title}: {meaning}" for title, meaning in ABILITIES.values()) + ".")
+    console.print(*([table] if table.row_count else []), legend)
+
+
+def _row(name: str, solver: Any) -> dict[str, Any]:
+    can = solver.capabilities
+    return {
+        "name": name,
+        **{ability: getattr(can, ability) for ability in ABILITIES},
+        "max_size": can.max_size,
+        "installed": can.installed,
+        "install": None if can.requires is None else can.requires.install,
+        "options": list(inspect.signature(solver).parameters),
+        "note": can.note,
+    }
 
 
 def doctor(given: Given) -> None:

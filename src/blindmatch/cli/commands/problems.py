@@ -1,34 +1,39 @@
-"""``solve``, ``convert`` and ``solvers``: quadratic assignment problems from files."""
+"""``solve`` and ``convert``: problems from files; ``verify``, ``assess``, ``report``: certificates and saved matches."""
 
 from __future__ import annotations
 
-import inspect
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from rich.padding import Padding
-from rich.text import Text
+import typer
 
 from blindmatch.cli import answers
-from blindmatch.cli.console import echo_json, output, plain_table
-from blindmatch.cli.inputs import read_start
+from blindmatch.cli.answers import Answer, check_trust, plan_of
+from blindmatch.cli.console import FAILED, complain, echo_json, output
+from blindmatch.cli.inputs import read_certified, read_match, read_start
+from blindmatch.cli.items import check_items, item_files, match_to_show
 from blindmatch.cli.options import Given, open_engine
-from blindmatch.cli.outputs import check_paths
-from blindmatch.cli.progress import STDERR
+from blindmatch.cli.outputs import Delivery, check_outputs, check_paths, write_page
+from blindmatch.cli.progress import STDERR, busy
 from blindmatch.cli.texts import assignment_text
 from blindmatch.io.qaplib import write_sln
 from blindmatch.matching.match import SolveOptions
+from blindmatch.problem.fingerprint import differs
 from blindmatch.problem.problem_files import load_problem, save_problem
 from blindmatch.problem.qap import QAP
+from blindmatch.problem.task import Task
+from blindmatch.proof import checker
 from blindmatch.report import Match
-from blindmatch.solvers import SOLVERS
+from blindmatch.report.verdict import counted
 from blindmatch.solving import run as solving
 from blindmatch.solving.limits import as_seconds, note_limit
 from blindmatch.solving.result import Result
+from blindmatch.validation import at_least, positive
 
 _LIMITS = ("gap_limit", "cost_limit", "bound_limit", "node_limit", "solution_limit", "work_limit", "pool_size")
 
@@ -77,45 +82,56 @@ def convert(given: Given) -> None:
         output().print(f"{given.target}: {read!r}", markup=False, highlight=False)
 
 
-_WITH_NOTES = 78  # columns of a terminal that the table of solvers needs
-ABILITIES = {
-    "bound": ("bound", "proves a lower bound"),
-    "exact": ("exact", "ends with a proof of optimality, given time"),
-    "linear": ("linear", "takes a linear term (known pairs lead to one)"),
-    "forbidden": ("forbid", "takes forbidden pairs"),
-    "asymmetric": ("asym", "takes asymmetric matrices"),
-    "unequal": ("uneq", "takes sets of unequal sizes"),
-}
-
-
-def solvers(given: Given) -> None:
-    """List the solvers and what each can do; a narrow terminal gets a list in place of a table."""
+def verify(given: Given) -> None:
+    """Recompute the lower bound that a certificate proves."""
+    start, path = time.perf_counter(), given.files[-1]
+    problem, others, certificate = read_certified(given)
+    try:
+        with busy(f"checking the proof, {counted(len(certificate.nodes), 'node')}"):
+            bound = min(checker.verify(problem, certificate), others)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    seconds = time.perf_counter() - start
+    other = differs(problem, certificate.fingerprint)
     if given.json:
-        return echo_json([_row(name, solver) for name, solver in SOLVERS.items()])
-    console, titles = output(), [title for title, _ in ABILITIES.values()]
-    table = plain_table("solver|", *(f"{title}^|" for title in titles), "max n>|", "note", tight=True)
-    for name, solver in SOLVERS.items():
-        row = _row(name, solver)
-        largest = "any" if row["max_size"] is None else str(row["max_size"])
-        note = row["note"] if row["installed"] else f"not installed: {row['install']}"
-        if console.width < _WITH_NOTES:
-            able = ", ".join(title for key, (title, _) in ABILITIES.items() if row[key])
-            about = Padding(Text(f"{able}; max n: {largest}\n{note}"), (0, 0, 0, 2))
-            console.print(Text(name, style="bold"), about)
-        else:
-            table.add_row(name, *("✓" if row[key] else "-" for key in ABILITIES), largest, Text(note))
-    legend = Text("\n" + "; ".join(f"{title}: {meaning}" for title, meaning in ABILITIES.values()) + ".")
-    console.print(*([table] if table.row_count else []), legend)
+        values = {"lower_bound": bound, "size": problem.n, "seconds": seconds}
+        echo_json({**values, "same_problem": not other if certificate.fingerprint else None})
+    elif bound > float("-inf"):
+        output().print(f"Verified in {seconds:.2f} s: every pairing costs at least {bound!r}.", soft_wrap=True)
+    if other:
+        options = " or other options, such as --distortion, --metric and --scale" if len(given.files) == 3 else ""
+        complain(
+            f"{path}: it was written for another problem (other data{options}); the bound is that of the one given"
+        )
+    if bound == float("-inf"):
+        complain(f"{path}: proves nothing about this problem")
+        raise typer.Exit(FAILED)
 
 
-def _row(name: str, solver: Any) -> dict[str, Any]:
-    can = solver.capabilities
-    return {
-        "name": name,
-        **{ability: getattr(can, ability) for ability in ABILITIES},
-        "max_size": can.max_size,
-        "installed": can.installed,
-        "install": None if can.requires is None else can.requires.install,
-        "options": list(inspect.signature(solver).parameters),
-        "note": can.note,
-    }
+def assess(given: Given) -> None:
+    """Assess a saved match."""
+    check_items(given)
+    check_outputs(given, [given.match, *item_files(given), given.background, *(given.prior_from or ())])
+    at_least(given.draws, 1, "--draws")
+    positive(given.assess_time, "--assess-time")
+    check_trust(given)
+    result = read_match(given.match)
+    if not isinstance(result.task, Task):
+        raise ValueError(f"{given.match}: an assignment problem; an assessment compares two sets of items")
+    plan = plan_of(given, result.task)
+    answer = Answer(match_to_show(given, result), given, fresh=False)
+    answer.assess(plan, given.min_confidence)
+    answer.finish()
+
+
+def report(given: Given) -> None:
+    """Make the report of a saved match."""
+    check_items(given)
+    check_outputs(given, [given.match, *item_files(given)])
+    result, out = read_match(given.match), given.out
+    shown = match_to_show(given, result if given.title is None else replace(result, title=given.title))
+    delivery = Delivery()
+    if delivery.write(out, partial(write_page, shown)):
+        answer = {"report": str(out), "bytes": out.stat().st_size}
+        delivery.show(lambda: echo_json(answer)) if given.json else delivery.announce(f"Report: {out}")
+    delivery.end()
