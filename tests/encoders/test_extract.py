@@ -21,8 +21,8 @@ from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.encoders import extract as extracting
 from blindmatch.encoders.devices import encode_in_batches
 from blindmatch.encoders.vision import load_image_encoder
-from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import load_embeddings
+from blindmatch.io.files import read_arrays, write_arrays
 
 
 def noise(count, seed=0):

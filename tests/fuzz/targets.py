@@ -19,8 +19,8 @@ import blindmatch as bm
 from blindmatch.alignment.map import SpaceMap
 from blindmatch.experiments.protocol import Settings, make_settings, read_config
 from blindmatch.io import qaplib
-from blindmatch.io.arrays import read_arrays
 from blindmatch.io.embeddings import load_embeddings
+from blindmatch.io.files import read_arrays
 from blindmatch.problem.problem_files import load_problem
 
 VALUES = np.arange(12.0).reshape(4, 3) / 8

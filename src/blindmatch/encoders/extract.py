@@ -20,9 +20,8 @@ from blindmatch.encoders.item_sets import ImageSet, TextSet
 from blindmatch.encoders.registry import Encoder, OnProgress
 from blindmatch.encoders.shards import Place, ShardStore, Work, compute_shards
 from blindmatch.geometry.prototypes import class_means
-from blindmatch.io.arrays import read_arrays, write_arrays
 from blindmatch.io.embeddings import Embeddings, views_in
-from blindmatch.io.files import Arrays, file_digest, write_text
+from blindmatch.io.files import Arrays, file_digest, read_arrays, write_arrays, write_text
 
 SUFFIXES = (".npz", ".safetensors")
 logger = logging.getLogger(__name__)

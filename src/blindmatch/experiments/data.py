@@ -18,8 +18,7 @@ from scipy.sparse import csr_array
 from blindmatch.errors import unknown_name
 from blindmatch.geometry.kernels import unit_rows
 from blindmatch.geometry.prototypes import prompt_means
-from blindmatch.io.arrays import read_arrays, write_arrays
-from blindmatch.io.files import Arrays, file_digest
+from blindmatch.io.files import Arrays, file_digest, read_arrays, write_arrays
 from blindmatch.validation import FloatArray
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from blindmatch.experiments.protocol import Row, Trial
 from blindmatch.experiments.result_tables import Table, group_by, make_table
 from blindmatch.experiments.sweep_report import Figure, draw_lines
 from blindmatch.geometry.kernels import distances
-from blindmatch.io.arrays import read_arrays
+from blindmatch.io.files import read_arrays
 from blindmatch.problem.distortions import CKA, MutualKNN
 from blindmatch.validation import FloatArray, IntArray
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from blindmatch.errors import unknown_name
-from blindmatch.io.arrays import read_arrays
 from blindmatch.io.cells import read_cells, split_key
 from blindmatch.io.columns import DataColumn, Table, data_columns, rows_of
-from blindmatch.io.files import Arrays, read_npy
+from blindmatch.io.files import Arrays, read_arrays, read_npy
 from blindmatch.io.table_files import DATABASES, EXCEL, frame_cells, read_table, record_cells, split_part
 from blindmatch.validation import FloatArray, as_floats
 

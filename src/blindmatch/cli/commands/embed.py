@@ -25,7 +25,7 @@ from blindmatch.encoders.prompts import text_set_of_classes
 from blindmatch.encoders.registry import MODALITIES, Modality, find_model, identifier, list_models
 from blindmatch.encoders.shards import Place, Work
 from blindmatch.errors import unknown_name
-from blindmatch.io.arrays import write_arrays
+from blindmatch.io.files import write_arrays
 
 CLASS_SETS = ("cifar10", "cifar100", "cinic10", "imagenet100")  # datasets that have prompts of their own
 SMALL = {"vision": "offline:efficientnet-lite2", "language": "offline:all-MiniLM-L6-v2"}

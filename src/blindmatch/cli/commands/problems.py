@@ -1,4 +1,4 @@
-"""``solve`` and ``convert``: problems from files; ``verify``, ``assess``, ``report``: certificates and saved matches."""
+"""Problems (``solve``, ``convert``), certificates and saved matches (``verify``, ``assess``, ``report``)."""
 
 from __future__ import annotations
 
