@@ -65,6 +65,8 @@ def test_outputs_are_refused_before_the_run(monkeypatch, arguments, message):
 
 
 def test_errors_name_the_option():
+    flags = {"n_clusters": "--clusters", "source": "SOURCE"}
+    assert in_shell_words("X has 8 rows; n_clusters=20 needs 40", flags) == "SOURCE has 8 rows; --clusters 20 needs 40"
     assert in_shell_words("k=0; expected", {"k": "-k"}) == "-k 0; expected"
     assert in_shell_words("X=0; expected", {"k": "-k"}) == "X=0; expected"
     assert in_shell_words("a.npz: x=1 in k_means=2", {"x": "-x"}) == "a.npz: -x 1 in k_means=2"

@@ -57,11 +57,7 @@ def complain(message: str) -> None:
 
 
 def plain(text: str) -> str:
-    r"""Text from a file, fit for a terminal: control characters could move the cursor or worse.
-
-    >>> plain("cat\x1b[2J")
-    'cat�[2J'
-    """
+    """Text from a file, fit for a terminal: control characters could move the cursor or worse."""
     return "".join(letter if letter.isprintable() or letter in JOINERS else "\ufffd" for letter in text)
 
 

@@ -208,9 +208,6 @@ def in_shell_words(message: str, flags: Mapping[str, str], given: Mapping[str, A
     """Replace the arguments in a message by the options of a command.
 
     `flags` has the name of each option in a shell, `given` the values.
-
-    >>> in_shell_words("X has 8 rows; n_clusters=20 needs 40", {"n_clusters": "--clusters", "source": "SOURCE"})
-    'SOURCE has 8 rows; --clusters 20 needs 40'
     """
     values, words = given or {}, dict(flags)
     for argument, options in _SET_BY.items():

@@ -143,12 +143,7 @@ def dissimilarity(kernel: FloatArray, similarity: bool) -> FloatArray:
 
 
 def plane(distances: FloatArray) -> tuple[FloatArray, float]:
-    """(n, 2) points by classical scaling, and the share of the spread that two axes show.
-
-    >>> points, share = plane(np.array([[0.0, 3, 4], [3, 0, 5], [4, 5, 0]]))
-    >>> round(float(np.linalg.norm(points[1] - points[2])), 6), round(share, 6)
-    (5.0, 1.0)
-    """
+    """(n, 2) points by classical scaling, and the share of the spread that two axes show."""
     points, values = classical_scaling(distances)
     flat = np.zeros((len(distances), 2))
     flat[:, : points.shape[1]] = points[:, :2]
@@ -160,11 +155,6 @@ def lay_over(points: FloatArray, anchors: FloatArray, onto: FloatArray) -> Float
     """Rotate, mirror and scale `points` (Procrustes) so that `anchors`, a part of them, lie near `onto`.
 
     The scale is that of `onto`, not the one with the least error: a bad match must not shrink to a dot.
-
-    >>> square = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
-    >>> turned = 3 * square @ np.array([[0.0, 1], [-1, 0]]) + 5
-    >>> bool(np.allclose(lay_over(turned, turned, square), square))
-    True
     """
     from scipy.linalg import orthogonal_procrustes
 
