@@ -23,7 +23,7 @@ import numpy as np
 
 from blindmatch import experiments
 from blindmatch.experiments.executors import Local, forkable
-from blindmatch.experiments.sweeps import compute, plan, report, stored
+from blindmatch.experiments.sweeps import compute, plan, read_records, report
 
 VISION, LANGUAGE = (("a", 1280), ("b", 2048)), (("a", 384), ("b", 768), ("c", 100), ("d", 256))
 CLASSES, IMAGES, PROMPTS = 10, 200, 9
@@ -61,7 +61,7 @@ def one_sweep(embeddings: str, measures: tuple[str, ...], out: str) -> dict[str,
     compute(sweep, out, engine=Local())
     wall, swept = time.perf_counter() - wall, time.process_time()
     workers = resource.getrusage(resource.RUSAGE_CHILDREN)
-    records = stored(sweep, out).values()
+    records = read_records(sweep, out).values()
     before = time.process_time()
     report(sweep, out)
     return {

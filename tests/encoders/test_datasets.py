@@ -45,7 +45,7 @@ def test_cifar_from_its_binary_archive(tmp_path, monkeypatch, dataset, coarse):
     assert [item.label for item in found.items] == labels
     assert all(np.array_equal(item.source, image) for item, image in zip(found.items, pixels, strict=True))
     assert found.class_names == class_names(dataset)
-    assert len(found.limited(1)) == len(class_names(dataset))
+    assert len(found.first_of_each_class(1)) == len(class_names(dataset))
     with pytest.raises(ValueError, match="split='val'"):
         load_images(dataset, root=tmp_path, split="val")
 

@@ -14,11 +14,11 @@ from experiments.in_process import SMALL, InProcess
 import blindmatch as bm
 from blindmatch.encoders import ImageItem, ImageSet, embed_images
 from blindmatch.experiments.executors import Dask, Local, Slurm, forkable, make_engine
-from blindmatch.experiments.sweeps import compute, plan, stored
+from blindmatch.experiments.sweeps import compute, plan, read_records
 
 
 def costs(what, out) -> dict[str, float]:
-    return {key: record.result["cost"] for key, record in stored(what, out).items()}
+    return {key: record.result["cost"] for key, record in read_records(what, out).items()}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_a_dask_cluster_that_loses_a_worker_loses_no_run(tmp_path, expected):
         killer.join(5)
     assert killed
     assert costs(what, tmp_path) == expected
-    workers = {record.worker for record in stored(what, tmp_path).values()}
+    workers = {record.worker for record in read_records(what, tmp_path).values()}
     assert len(workers) > 1
 
 

@@ -12,7 +12,7 @@ from blindmatch.experiments import data, sweep_report
 from blindmatch.experiments.classification import clustering
 from blindmatch.experiments.data import class_texts, half_means, read_catalogue, write_sample
 from blindmatch.experiments.shuffling import partial_shuffle
-from blindmatch.experiments.sweeps import compute, plan, report, stored
+from blindmatch.experiments.sweeps import compute, plan, read_records, report
 
 CLASSES, IMAGES = 12, 8
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 def rows_of(name, folder, out, **settings):
     what = plan(name, settings, embeddings=folder, out=out)
     compute(what, out, engine=InProcess())
-    records = stored(what, out)
+    records = read_records(what, out)
     assert not [record.error for record in records.values() if record.error]
     return [records[run.key].flat for run in what.runs], report(what, out)
 

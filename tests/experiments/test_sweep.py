@@ -18,7 +18,7 @@ from blindmatch.experiments import ablation
 from blindmatch.experiments.executors import Local
 from blindmatch.experiments.protocol import Trial
 from blindmatch.experiments.store import Store
-from blindmatch.experiments.sweeps import compute, missing, plan, report, select, status, stored
+from blindmatch.experiments.sweeps import compute, missing, plan, read_records, report, select, status
 
 COMMAND = (sys.executable, "-c", "from blindmatch.cli import main; main()", "experiment", "ablation")
 OPTIONS = ("--sizes", "14", "--seeds", "40", "--time-limit", "60", "--solver", "+ Jonker-Volgenant", "--chunk", "4")
@@ -33,7 +33,7 @@ def unbroken(tmp_path_factory) -> dict[str, dict]:
 def run_all(out: Path):
     what = plan("ablation", SMALL)
     compute(what, out, engine=InProcess())
-    return stored(what, out)
+    return read_records(what, out)
 
 
 def outcomes(records) -> dict[str, dict]:
@@ -90,13 +90,13 @@ def test_killed_twice_and_run_again_gives_the_results_of_an_unbroken_sweep(tmp_p
         process.kill()
         process.communicate()
         what = plan("ablation", SMALL)
-        now = len(stored(what, tmp_path))
+        now = len(read_records(what, tmp_path))
         assert kept < now < 40, "the sweep was over before it could be killed"
         kept = now
-    before = stored(what, tmp_path)
+    before = read_records(what, tmp_path)
     done = subprocess.run([*COMMAND, *OPTIONS, "--out", tmp_path], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    after = stored(what, tmp_path)
+    after = read_records(what, tmp_path)
     assert outcomes(after) == unbroken
     assert all(after[key] == record for key, record in before.items()), "something was computed twice"
     assert "40 of 40 runs done" in done.stdout
@@ -145,7 +145,7 @@ def test_results_do_not_depend_on_the_workers(tmp_path):
     found = []
     for workers in (1, 2, 3):
         compute(what, tmp_path / str(workers), engine=Local(workers), chunk=1)
-        found.append(outcomes(stored(what, tmp_path / str(workers))))
+        found.append(outcomes(read_records(what, tmp_path / str(workers))))
     assert len(found[0]) == len(what.runs) == 18
     assert found[1] == found[0]
     assert found[2] == found[0]
@@ -163,7 +163,7 @@ def test_a_worker_that_dies_loses_nothing(tmp_path, unbroken):
     killer.start()
     compute(what, tmp_path, engine=Local(2), chunk=4)
     killer.join()
-    assert outcomes(stored(what, tmp_path)) == unbroken
+    assert outcomes(read_records(what, tmp_path)) == unbroken
 
 
 def test_workers_that_keep_dying_end_the_sweep_with_a_word(tmp_path):

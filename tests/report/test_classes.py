@@ -17,7 +17,7 @@ def test_counts_and_contents_of_the_clusters() -> None:
     assert CLUSTERS.counts == [3, 2, 1]
     assert CLUSTERS.contents == ["bee 67 %, ant 33 %", "ant 100 %", "bee 100 %"]
     assert replace(CLUSTERS, labels=None).contents is None
-    assert CLUSTERS.adopted(2) == "1 image, bee like the nearest named cluster"
+    assert CLUSTERS.adoption(2) == "1 image, bee like the nearest named cluster"
     rare = Clusters([0] * 100, [0], ["ant", "bee"], [0] * 97 + [1] * 3)
     assert rare.contents == ["ant 97 %"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interrupted, output, write_what_can_be_written
+from blindmatch.cli.console import FAILED, INTERRUPTED, complain, interruption, output, write_what_can_be_written
 from blindmatch.cli.options import COMMANDS, EPILOG, EXIT_CODES, RARE, as_typer_function
 
 # The panel of each command on the help page, in the order in which a new user needs the commands.
@@ -80,7 +80,7 @@ class Commands(Group):
         try:
             code = super().main(*args, **{**options, "standalone_mode": False})
             if code == INTERRUPTED:  # typer does not tell SIGTERM from Ctrl-C
-                code = interrupted().exit_code
+                code = interruption().exit_code
         except typer.Abort:
             complain("aborted")
             code = FAILED

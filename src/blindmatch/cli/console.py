@@ -40,12 +40,12 @@ def output() -> Console:
 def write_what_can_be_written() -> None:
     """Write a sign of ours in ASCII, or a question mark, for what stdout or stderr cannot encode (an old locale)."""
 
-    def replaced(error: UnicodeError) -> tuple[str, int]:
+    def replace_letters(error: UnicodeError) -> tuple[str, int]:
         assert isinstance(error, UnicodeEncodeError)
         letters = error.object[error.start : error.end]
         return "".join(_IN_ASCII.get(letter, "?") for letter in letters), error.end
 
-    codecs.register_error("blindmatch", replaced)
+    codecs.register_error("blindmatch", replace_letters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="blindmatch")
@@ -87,7 +87,7 @@ def end_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, interrupt)
 
 
-def interrupted() -> typer.Exit:
+def interruption() -> typer.Exit:
     """The end of a command that Ctrl-C or SIGTERM cut short."""
     return typer.Exit(TERMINATED if _signals else INTERRUPTED)
 
@@ -123,7 +123,7 @@ def one_line_errors(rephrased: Callable[[str], str] = str) -> Iterator[None]:
         if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         complain("interrupted")
-        raise interrupted() from None
+        raise interruption() from None
 
 
 def reason(error: OSError) -> str:

@@ -59,7 +59,7 @@ def partners(
         return None
     if given.truth == SAME_ROWS:
         return [i if i < len(target) else -1 for i in range(len(source))]
-    rows = _same_names(source, target) if given.truth == SAME_NAMES else _listed(given.truth, source, target)
+    rows = _same_names(source, target) if given.truth == SAME_NAMES else _list_partners(given.truth, source, target)
     found = [-1] * len(source) if permutation is None else permutation
     # Of targets with the same name each is right: first those that the match chose, then any that are left.
     true, taken = [-1] * len(source), set[int]()
@@ -76,7 +76,7 @@ def partners(
     return true
 
 
-def _listed(truth: str, source: Embeddings, target: Embeddings) -> list[Partners]:
+def _list_partners(truth: str, source: Embeddings, target: Embeddings) -> list[Partners]:
     rows = [
         (_places(left, source.names, where), _places(right, target.names, where))
         for where, left, right in _rows(Path(truth))

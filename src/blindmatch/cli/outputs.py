@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from blindmatch.cli.console import FAILED, complain, drop_stdout, interrupted, output, reason
+from blindmatch.cli.console import FAILED, complain, drop_stdout, interruption, output, reason
 from blindmatch.cli.options import Given
 from blindmatch.cli.progress import busy
 from blindmatch.io.cells import SUFFIX, annotate_files, split_key
@@ -137,7 +137,7 @@ class Delivery:
         if self._failed:
             raise typer.Exit(FAILED)
         if cut:
-            raise interrupted()
+            raise interruption()
         if self._unproved:
             raise typer.Exit(FAILED)
 

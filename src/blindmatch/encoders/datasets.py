@@ -78,7 +78,7 @@ def load_images(
         raise ValueError(f"{word}: no such folder")
     else:
         raise unknown_name("images", word, [*DATASETS, "hf:NAME", "a folder"])
-    return found if limit is None else found.limited(limit)
+    return found if limit is None else found.first_of_each_class(limit)
 
 
 def read_folder(folder: Path, classes: tuple[str, ...] | None = None) -> ImageSet:

@@ -126,7 +126,7 @@ class ImageSet:
         """The index of each image's class, or -1."""
         return tuple(item.label for item in self.items)
 
-    def limited(self, limit: int) -> ImageSet:
+    def first_of_each_class(self, limit: int) -> ImageSet:
         """Keep at most the first `limit` images of each class."""
         counts: dict[int, int] = {}
         kept = []

@@ -91,14 +91,14 @@ def report(what: Sweep, out: str | Path, command: str | None = None) -> tuple[li
     """Write tables, figures and the page from the available results; the page shows `command`."""
     from blindmatch.experiments.sweep_report import write_sweep_report  # not needed for a sweep
 
-    records = stored(what, out)
+    records = read_records(what, out)
     rows = [records[run.key].flat for run in what.runs if _is_done(records, run)]
     return write_sweep_report(what, rows, _errors(records), Path(out) / what.experiment.name, command)
 
 
 def status(what: Sweep, out: str | Path) -> SweepStatus:
     """Count the finished runs without computing anything."""
-    records = stored(what, out)
+    records = read_records(what, out)
     kinds: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for run in what.runs:
         done = _is_done(records, run)
@@ -108,7 +108,7 @@ def status(what: Sweep, out: str | Path) -> SweepStatus:
     return SweepStatus(done, failed, total, kinds, _errors(records))
 
 
-def stored(what: Sweep, out: str | Path) -> dict[str, Record]:
+def read_records(what: Sweep, out: str | Path) -> dict[str, Record]:
     """The finished runs among these."""
     return Store(out).get(what.runs) if Path(out).exists() else {}
 

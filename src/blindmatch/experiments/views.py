@@ -29,7 +29,7 @@ def _by_agreement(kernels: Sequence[FloatArray]) -> FloatArray:
     return np.asarray(np.average(kernels, axis=0, weights=weights if weights.any() else None))
 
 
-def _ranked(kernel: FloatArray) -> FloatArray:
+def _ranks(kernel: FloatArray) -> FloatArray:
     rows = np.triu_indices(len(kernel), 1)
     found = np.zeros_like(kernel)
     found[rows] = rankdata(kernel[rows])
@@ -43,7 +43,7 @@ def _neighbours(kernels: Sequence[FloatArray]) -> FloatArray:
 
 WAYS: Mapping[str, Callable[[list[FloatArray]], FloatArray]] = {
     "mean": lambda kernels: np.mean(kernels, axis=0),
-    "ranks": lambda kernels: np.mean([_ranked(K) for K in kernels], axis=0),
+    "ranks": lambda kernels: np.mean([_ranks(K) for K in kernels], axis=0),
     "weights by agreement": _by_agreement,
     "median": lambda kernels: np.median(kernels, axis=0),
     "neighbours as a view": lambda kernels: np.mean([*kernels, standardized(_neighbours(kernels))], axis=0),
@@ -99,7 +99,7 @@ class ViewsStudy(PairExperiment):
             result = match(X, Views(*Y), **options)
         else:
             mixed = WAYS[p["way"]]([standardized(distances(texts)) for texts in Y])
-            relations = _ranked(distances(X)) if p["way"] == "ranks" else distances(X)
+            relations = _ranks(distances(X)) if p["way"] == "ranks" else distances(X)
             result = match(kernels=(relations, mixed), **options)
         return {
             "accuracy": float((result.permutation == np.arange(len(X))).mean()),

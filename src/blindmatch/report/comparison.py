@@ -227,7 +227,7 @@ def compare(
     >>> found.matrix("cka").shape
     (3, 3)
     """
-    names, sides = _checked(models)
+    names, sides = _check_models(models)
     count = usable_cores() if threads is None else at_least(threads, 1, "threads")
     limit = None if time_limit is None else positive(time_limit, "time_limit")
     at_least(draws, 0, "draws")
@@ -343,7 +343,7 @@ class _Comparer:
         )
 
 
-def _checked(models: Mapping[str, ArrayLike | Path | Views]) -> tuple[tuple[str, ...], list[Side]]:
+def _check_models(models: Mapping[str, ArrayLike | Path | Views]) -> tuple[tuple[str, ...], list[Side]]:
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError("models: expected the embeddings of two models or more by their names, {'dino': X, 'clip': Y}")
     sides: list[Side] = []

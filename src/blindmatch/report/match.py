@@ -182,7 +182,7 @@ class Clusters:
             found.append(", ".join(f"{self.names[k]} {100 * share:.0f} %" for k, share in kinds if share >= _RARE))
         return found
 
-    def adopted(self, cluster: int) -> str:
+    def adoption(self, cluster: int) -> str:
         """Size and class of a cluster without a partner."""
         images = counted(self.counts[cluster], "image")
         return f"{images}, {self.names[self.classes[cluster]]} like the nearest named cluster"

@@ -38,7 +38,7 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
     A ValueError says which one is no picture, or that they take too much room even at 16 x 16 pixels; an ImportError,
     that Pillow is missing.
     """
-    images = {item: _reduce(_decoded(content, name), _SIDES[0]) for item, (name, content) in files.items()}
+    images = {item: _reduce(_decode(content, name), _SIDES[0]) for item, (name, content) in files.items()}
     for side in _SIDES:
         small = {}
         for item, image in images.items():
@@ -49,7 +49,7 @@ def thumbnails(files: Mapping[int, tuple[str, bytes]], room: int) -> dict[int, b
     raise ValueError(f"{len(files)} pictures do not fit into a report, however small; give fewer")
 
 
-def _decoded(content: bytes, name: str) -> Picture:
+def _decode(content: bytes, name: str) -> Picture:
     from blindmatch.encoders.item_sets import decode  # a tenth of a second, for those who show pictures
 
     try:
@@ -95,7 +95,7 @@ def addresses(images: Images | None, items: Iterable[int], name_of_all: str, sid
             found = next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
             if found is None or (found == "webp" and data[8:12] != b"WEBP"):
                 raise ValueError(f"{name} starts with {data[:8]!r}; expected a PNG, JPEG, GIF or WebP picture")
-            kind, (width, height) = found, _decoded(data, name).size
+            kind, (width, height) = found, _decode(data, name).size
             large = large or width * height > _MOST_PIXELS
         files[item], written[item] = (name, data), _data_address(data, kind)
     if not large and sum(map(len, written.values())) <= room:

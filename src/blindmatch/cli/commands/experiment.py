@@ -13,7 +13,7 @@ import typer
 
 from blindmatch import experiments
 from blindmatch.cli.answers import command_line
-from blindmatch.cli.console import complain, echo_json, interrupted, plain
+from blindmatch.cli.console import complain, echo_json, interruption, plain
 from blindmatch.cli.options import Given, make_engine
 from blindmatch.cli.progress import ProgressLine, show_progress
 from blindmatch.experiments.protocol import parse_assignments, read_config
@@ -54,7 +54,7 @@ def experiment(given: Given) -> None:
             complain(f"{count} failed: {error}")
     if stopped:
         complain("interrupted; finished runs are kept, and the same command resumes from there")
-        raise interrupted()
+        raise interruption()
 
 
 def _fitting(known: set[str], values: dict[str, Any]) -> dict[str, Any]:
