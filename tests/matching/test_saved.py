@@ -140,6 +140,8 @@ def test_results_show_themselves() -> None:
     result = bm.match(X, Y, source_names=[f"<b>{i}" for i in range(12)], rng=0)
     trust = result.assess(**QUICK)
     page = result._repr_html_()
+    assert result.assessment is trust
+    assert trust.judgement.headline in page
     assert "proved optimal" in page
     assert "<b>0" not in page.removeprefix("<p><b>")
     assert "&lt;b&gt;0" in page
@@ -147,7 +149,7 @@ def test_results_show_themselves() -> None:
     assert repr(result).startswith("Result(12 pairs matched, proved optimal")
     assert len(repr(trust)) < 600
     assert trust.judgement.headline in trust._repr_html_()
-    frame = result.to_frame(trust)
+    frame = result.to_frame()
     assert frame["target"].tolist() == result.permutation.tolist()
     assert frame["confidence"].tolist() == trust.confidence.tolist()
     assert frame["source"][0] == "<b>0"

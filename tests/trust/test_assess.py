@@ -193,14 +193,15 @@ def test_min_confidence_keeps_what_can_be_believed(related) -> None:
 
 
 def test_confidence_follows_the_coefficients() -> None:
-    values = np.zeros((5, len(FEATURES)))
+    values = np.zeros((6, len(FEATURES)))
     values[1:, FEATURES.index("stability")] = 1.0
     values[2:, FEATURES.index("agreement")] = 100.0
-    values[3:, FEATURES.index("p")] = 0.3, 1.0
-    low, high, best, likely, chance = probability(values)
+    values[3:, FEATURES.index("p")] = 0.05, 0.1, 1.0
+    low, high, best, likely, doubted, chance = probability(values)
     assert low == pytest.approx(1 / (1 + np.exp(-WITHOUT_PRIOR.intercept)))
     assert high == pytest.approx(1 / (1 + np.exp(-WITHOUT_PRIOR.intercept - WITHOUT_PRIOR.stability)))
     assert low < high < best == likely
+    assert doubted == pytest.approx(0.615, abs=1e-3)  # the test does not reject
     assert chance == pytest.approx(0.4 * best)  # where all unrelated spaces match as well
 
 

@@ -56,7 +56,7 @@ def plot_match(
     truth
         The true partner of each source: right pairs are green, wrong ones dashed red.
     trust
-        From ``result.assess()``: unsure pairs are faint.
+        From ``result.assess()``, by default the last assessment: unsure pairs are faint.
     ax
         Where to draw; a new figure by default.
 
@@ -69,7 +69,7 @@ def plot_match(
     >>> [text.get_text() for text in ax.texts]
     ['cat', 'chat', 'dog', 'chien', 'cow', 'vache']
     """
-    match = Match(result, trust=trust, truth=truth)
+    match = Match(result, trust=trust or result.assessment, truth=truth)
     pairs = result.pairs
     # A pair whose confidence is not known is drawn like one that is sure; the faintest can still be seen.
     known = np.ones(len(result.permutation)) if match.confidence is None else np.nan_to_num(match.confidence, nan=1.0)

@@ -90,7 +90,8 @@ class Result:
     whole
         The match before `min_confidence` left out pairs, which cost and bound are about; None if it left out none.
     assessment
-        The assessment that was saved with the match; None if there is none.
+        The last assessment, made here or saved with the match; None if there is none. Reports, tables and saved files
+        have it.
     voted
         Whether what is matched was chosen by how well it matches, as the clusters of a ``BlindClassifier`` that votes.
         Such a match is not assessed: unrelated spaces would have to be chosen in the same way.
@@ -263,7 +264,9 @@ class Result:
         if not isinstance(task, Task):
             raise ValueError("an assessment compares two sets: expected a result of bm.match, not of bm.solve")
         plan = AssessmentPlan.of(task, (source_samples, target_samples), background, prior, draws, resamples, regret)
-        return assess_result(self, plan, Schedule.of(rng, threads, time_limit, callback))
+        found = assess_result(self, plan, Schedule.of(rng, threads, time_limit, callback))
+        object.__setattr__(self, "assessment", found)  # what is shown and saved from now on
+        return found
 
     def ask(
         self,
@@ -317,7 +320,7 @@ class Result:
         path
             The file to write, such as ``report.html``.
         trust
-            From `assess`; by default the assessment that was saved with the match.
+            From `assess`; by default the last assessment.
         truth
             The true partner of each source, -1 where it has none.
         source_images, target_images
@@ -359,7 +362,7 @@ class Result:
         Parameters
         ----------
         trust
-            From `assess`: adds its confidence.
+            From `assess`, which adds the confidence; by default the last assessment.
         candidates
             How many of the best partners to add, where they are known.
 

@@ -28,14 +28,8 @@ from blindmatch.trust.stability import Redraw, predicted, redraw_dimensions, red
 from blindmatch.validation import FloatArray, IntArray, as_floats, as_generator, as_partners, at_least, positive
 
 Callback = Callable[[str, float], object]
-# The share of the time limit by which each part must end, with and without proofs of regret after it.
-_SHARES = {
-    "known pairs": (0.05, 0.05),
-    "resampling": (0.15, 0.15),
-    "unrelated spaces": (0.5, 0.85),
-    "alternatives": (0.6, 1.0),
-    "regret": (1.0, 1.0),
-}
+# The share of the time limit by which a part must end; the others may use what is left, proofs of regret last.
+_SHARES = {"known pairs": 0.05, "resampling": 0.15, "unrelated spaces": 0.85}
 
 
 def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> Assessment:
@@ -68,7 +62,7 @@ def assess_result(result: Result, plan: AssessmentPlan, schedule: Schedule) -> A
     extra = found.without - found.cost
     given = [i for i, _ in task.hints.known]
     proved = None
-    if plan.proves_regret(task):
+    if plan.regret and problem.n <= regrets.LARGEST:
         part = schedule.part("regret")
         proved = regrets.proved_regret(problem, found, rows, result.lower_bound, part)[:n]
         proved[given] = np.inf
@@ -142,10 +136,6 @@ class AssessmentPlan:
         at_least(draws, 1, "draws")
         return cls(null, draws, at_least(resamples, 1, "resamples"), regret, samples, as_prior(prior, task))
 
-    def proves_regret(self, task: Task) -> bool:
-        """Whether there is time to prove the regret of each pair."""
-        return self.regret and task.problem.n <= regrets.LARGEST
-
     def redraws(self, task: Task) -> tuple[Redraw, Redraw]:
         """How the points of source and target are drawn again."""
         ours, theirs = self.samples
@@ -184,9 +174,9 @@ class Schedule:
         """Seconds since the beginning."""
         return time.perf_counter() - self._start
 
-    def part(self, name: str, last: bool = False) -> Part:
-        """Begin a part, which must end by its share of the time limit; `last`: no regret is proved."""
-        share = _SHARES[name][last]
+    def part(self, name: str) -> Part:
+        """Begin a part, which must end by its share of the time limit."""
+        share = _SHARES.get(name, 1.0)
         deadline = float("inf") if self._limit is None else self._start + share * self._limit
         threads = self._threads if name == "regret" else self._threads or 1  # the others run many short searches
 
@@ -225,12 +215,12 @@ def gather(match: IntArray, task: Task, plan: AssessmentPlan, schedule: Schedule
     redraws = plan.redraws(folded)
     given = {i for i, _ in task.hints.known}
     rows = np.array([i for i in np.flatnonzero(match >= 0) if i not in given], dtype=np.intp)
-    full, last = task.completed(match), not plan.proves_regret(task)
+    full = task.completed(match)
     stable = stability(folded, full, redraws, plan.resamples, schedule.part("resampling"))
-    part = schedule.part("unrelated spaces", last)
+    part = schedule.part("unrelated spaces")
     nulls = rotated(folded.all_points[1], part.rng, part.deadline) if plan.null is None else [plan.null]
     test = significance(folded, nulls, plan.draws, part) if plan.null is not None or folded.has_points else None
-    found = find_alternatives(task.problem, full, rows, schedule.part("alternatives", last))
+    found = find_alternatives(task.problem, full, rows, schedule.part("alternatives"))
     known = None
     if stable is not None and test is not None:
         centred = fisher(centred_agreement(folded.kernels, match))

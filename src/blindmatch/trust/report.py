@@ -310,11 +310,11 @@ class Assessment:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, then the first pairs."""
-        columns = {"source": np.flatnonzero(self._matched).tolist()}
-        for name in ("confidence", "stability", "regret"):
-            values = getattr(self, name)
-            if values is not None:
-                columns[name] = values[self._matched].tolist()
+        rows = np.flatnonzero(self._matched)
+        columns = {"source": rows.tolist()}
+        if self.match is not None:
+            columns["target"] = self.match[rows].tolist()
+        columns["confidence"] = self.confidence[rows].tolist()
         judged = self.judgement
         return f"<p><b>{escape(judged.headline)}.</b> {escape(judged.text)}</p>{html_table(columns)}"
 
