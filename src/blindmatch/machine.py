@@ -24,7 +24,7 @@ def usable_cores() -> int:
 
 _BLAS_LOCK = threading.RLock()
 _BLAS_LIMITS: set[object] = set()  # one for each `one_blas_thread` that is not over
-_BLAS_BEFORE: list[int] = []
+_BLAS_BEFORE: list[int] = []  # kept until all are restored: Ctrl-C may come meanwhile
 if hasattr(os, "register_at_fork"):  # a child must not find it locked
     os.register_at_fork(
         before=_BLAS_LOCK.acquire, after_in_parent=_BLAS_LOCK.release, after_in_child=_BLAS_LOCK.release
@@ -41,17 +41,17 @@ def one_blas_thread() -> Iterator[None]:
     limit = object()
     try:
         with _BLAS_LOCK:
-            if not _BLAS_LIMITS:
+            if not _BLAS_BEFORE:
                 _BLAS_BEFORE[:] = [library.num_threads for library in _blas_libraries()]
             _BLAS_LIMITS.add(limit)
             _set_blas_threads([1] * len(_BLAS_BEFORE))
         yield
     finally:
         with _BLAS_LOCK:
-            if limit in _BLAS_LIMITS:  # Ctrl-C may have come first
-                _BLAS_LIMITS.discard(limit)
-                if not _BLAS_LIMITS:
-                    _set_blas_threads(_BLAS_BEFORE)
+            _BLAS_LIMITS.discard(limit)
+            if not _BLAS_LIMITS and _BLAS_BEFORE:
+                _set_blas_threads(_BLAS_BEFORE)
+                _BLAS_BEFORE.clear()
 
 
 def _set_blas_threads(counts: list[int]) -> None:

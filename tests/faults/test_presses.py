@@ -12,9 +12,11 @@ import pytest
 from faults.presses import pressed
 from sampled import sampled
 from strategies import gw_problem
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import blindmatch as bm
 from blindmatch import _core
+from blindmatch.machine import one_blas_thread
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.core_problem import core_problem
 
@@ -79,6 +81,24 @@ def test_a_match_that_was_found_is_kept(kind: str, step: int, monkeypatch: pytes
         assert kept[-1] or isinstance(press.outcome, KeyboardInterrupt), press
         assert kept[-1] or not (press.begun or any(kept)), press
     assert any(kept)
+
+
+def test_blas_has_its_threads_again_wherever_ctrl_c_fell() -> None:
+    def counts() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    def briefly() -> None:
+        with one_blas_thread():
+            pass
+
+    briefly()  # the libraries are found here
+    with threadpool_limits(2, user_api="blas"):
+        for press in pressed(briefly):
+            press.outcome = None  # its traceback keeps what was interrupted
+            gc.collect()
+        assert press.count > 40
+        briefly()
+        assert set(counts()) == {2}
 
 
 def test_ctrl_c_while_a_budget_is_asked_leaves_the_main_thread_alive() -> None:
