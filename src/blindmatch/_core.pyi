@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 import enum
-import os
 from typing import Annotated
 
 import numpy
@@ -212,8 +211,7 @@ class BranchAndBoundOptions:
         node_limit: int | None = None,
         cost_limit: float = float("-inf"),
         symmetry: bool = False,
-        checkpoint: str | os.PathLike[str] = "",
-        checkpoint_interval: float = 60.0,
+        checkpoint_interval: float = float("inf"),
     ) -> None: ...
 
 class BoundStatus(enum.Enum):
@@ -265,10 +263,6 @@ class TreeResult:
     def symmetries(self) -> list[Symmetry]:
         """Those that the proof uses."""
 
-    @property
-    def checkpoint_error(self) -> str:
-        """Why the checkpoint could not be written; empty if it was."""
-
 class SharedTree:
     """A tree whose open nodes are worked on elsewhere, piece by piece."""
 
@@ -304,8 +298,8 @@ class SharedTree:
 
     @property
     def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the checkpoint, as if no piece were out."""
+    def encoded(self) -> bytes:
+        """The state for a checkpoint, as if no piece were out."""
 
     def finish(self, status: BoundStatus) -> TreeResult:
         """The result; the tree is empty afterwards."""
@@ -366,8 +360,11 @@ def branch_and_bound(
     options: BranchAndBoundOptions,
     initial: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     budget: blindmatch.solvers.core_budget.BoundBudget,
+    saved: bytes | None = None,
 ) -> TreeResult:
-    """Branch and bound on the dual ascent."""
+    """
+    Branch and bound on the dual ascent; `saved` is the state that an earlier run kept.
+    """
 
 class SubsetResult:
     """The best subsets found."""

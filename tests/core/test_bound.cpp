@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "base/thread_pool.h"
+#include "base/threads.h"
 #include "bound/bound_proof.h"
 #include "bound/bounder.h"
 #include "bound/dual_ascent.h"

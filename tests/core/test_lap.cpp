@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "bound/leader_lap.h"
+#include "bound/bound_proof.h"
 #include "lap/lap.h"
 
 using namespace blindmatch;

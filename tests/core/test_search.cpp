@@ -4,9 +4,7 @@
 #include <thread>
 
 #include "problems.h"
-#include "search/enumerate.h"
-#include "search/tabu.h"
-#include "search/two_opt.h"
+#include "search/search.h"
 #include "subsets/subsets.h"
 
 using namespace blindmatch;

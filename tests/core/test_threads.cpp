@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/thread_pool.h"
+#include "base/threads.h"
 
 using namespace blindmatch;
 

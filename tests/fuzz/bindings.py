@@ -10,7 +10,6 @@ import faulthandler
 import gc
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -143,7 +142,6 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Arguments]]] = {
         node_limit=3,
         cost_limit=0.0,
         symmetry=True,
-        checkpoint="",
         checkpoint_interval=60.0,
     ),
     "DualAscentOptions.__init__": lambda: constructor(
@@ -168,7 +166,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Arguments]]] = {
     "SharedTree.absorb": lambda: method(shared_tree, "absorb", number=0, piece=piece()),
     "SharedTree.finish": lambda: method(shared_tree, "finish", status=_core.BoundStatus.stalled),
     "SharedTree.give_back": lambda: method(shared_tree, "give_back", number=0),
-    "SharedTree.save": lambda: method(shared_tree, "save", path=tempfile.mkdtemp() + "/tree"),
+    "SharedTree.encoded": lambda: method(shared_tree, "encoded"),
     "SharedTree.take": lambda: method(shared_tree, "take", count=1),
     "Stage.from_certificate": lambda: (_core.Stage.from_certificate, {"U": duals(), "V": duals()}),
     "Target.__init__": lambda: constructor(
@@ -177,7 +175,7 @@ CALLS: dict[str, Callable[[], tuple[Callable[..., Any], Arguments]]] = {
     "box_step": lambda: (_core.box_step, box_arguments()),
     "branch_and_bound": lambda: (
         _core.branch_and_bound,
-        {"problem": problem(), "options": tree_options(), "initial": permutation(), "budget": budget()},
+        {"problem": problem(), "options": tree_options(), "initial": permutation(), "budget": budget(), "saved": None},
     ),
     "dense_sweeps": lambda: (
         _core.dense_sweeps,

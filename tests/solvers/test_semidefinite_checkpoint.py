@@ -19,15 +19,15 @@ from solvers.test_semidefinite_shared import OPTIMUM, hard_problem
 from unreliable import unreliable_executors
 
 import blindmatch as bm
-from blindmatch.solvers import semidefinite_checkpoint, strengthened
+from blindmatch.solvers import checkpoint, strengthened
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solvers.semidefinite_checkpoint import TreeFile
+from blindmatch.solvers.checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import NodeBounder, children_elsewhere
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solving.shuffled import Shuffled
 
-BEGIN = len(semidefinite_checkpoint._MAGIC) + 32  # then the records
+BEGIN = len(checkpoint._MAGIC) + 32  # then the records
 ROOT, TREE = "semidefinite bound", "semidefinite tree"
 
 
@@ -35,8 +35,8 @@ def without_delay(patch):
     """The tree of level 1 gives up at once, all nodes go to an executor, and nothing delays a write."""
     for name in ("_LOOK_NODES", "_LOOK_SHARE", "_HERE"):
         patch.setattr(strengthened, name, 0.0)
-    patch.setattr(semidefinite_checkpoint, "_PAUSE", 0.0)
-    patch.setattr(semidefinite_checkpoint, "_RATE", np.inf)
+    patch.setattr(checkpoint, "_PAUSE", 0.0)
+    patch.setattr(checkpoint, "_RATE", np.inf)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from blindmatch.errors import shown
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.rounding import TINY
 from blindmatch.solvers.base import MOST_BYTES, MOST_STEPS, Budget, Capabilities, Outcome, Solver
+from blindmatch.solvers.checkpoint import Checkpoint, TreeFile
 from blindmatch.solvers.core_problem import RescaledProblem, tree_proof
 from blindmatch.solvers.dual_ascent import (
     SWAPS,
@@ -29,7 +31,6 @@ from blindmatch.solvers.dual_ascent import (
     without_duals,
 )
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work
 from blindmatch.solvers.strengthened import Patience, Strengthened, strengthened_bytes, worth_a_try
 from blindmatch.solvers.tasks import greet
@@ -138,15 +139,21 @@ class BranchAndBound(Solver):
         wanted = ROOT_NODES if shared else node_limit
         most = _nodes_allowed(problem, budget)
         options = self._options(problem, scaled, budget, rng, _least(wanted, most))
+        file = None if self.checkpoint is None else Checkpoint(Path(self.checkpoint), self.checkpoint_interval)
+        saved, keep_state = (None, None) if file is None else (file.saved, file.replace)
         with self._stop_cleanly():
             root_lasts = None if patience is None else patience.lasts
-            tree = _core.branch_and_bound(scaled.core, options, start, scaled.budget(budget, root_lasts))
+            try:
+                told = scaled.budget(budget, root_lasts, keep_state)
+                tree = _core.branch_and_bound(scaled.core, options, start, told, saved)
+            except ValueError as error:
+                raise ValueError(f"checkpoint={str(self.checkpoint)!r}: {error}; delete it to begin anew") from None
             if shared and tree.full and (most is None or tree.nodes < most) and not budget.stopped:
-                return self._shared(problem, scaled, options, tree, budget), False
+                return self._shared(problem, scaled, options, tree, budget, file), False
         _count(tree, problem, scaled, budget)
         if node_limit is not None and tree.nodes > max(node_limit, 1) and not budget.stopped:
             return self.tree(problem, budget, rng)  # resumed from a checkpoint of level 1 alone: continue there
-        return self._outcome(problem, scaled, tree, budget), tree.full or (patience is not None and patience.over)
+        return self._outcome(problem, scaled, tree, budget, file), tree.full or (patience is not None and patience.over)
 
     def _shared(
         self,
@@ -155,18 +162,18 @@ class BranchAndBound(Solver):
         options: _core.BranchAndBoundOptions,
         root: _core.TreeResult,
         budget: Budget,
+        file: Checkpoint | None,
     ) -> Outcome:
         """Let the executor finish the tree after its first nodes."""
         work = Work(problem, budget.limits, _may_have_symmetries(problem), self.proof_limit)
         tree = _core.SharedTree(scaled.core, options, root)
         coordinator = Coordinator(tree, as_executor(self.executor), work)
-        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
-        coordinator.run(budget, scaled.budget(budget), checkpoint, self.checkpoint_interval)
+        coordinator.run(budget, scaled.budget(budget), file)
         stopped = _core.BoundStatus.interrupted if budget.interrupted else _core.BoundStatus.time_limit
         result = tree.finish(stopped)
         _count(result, problem, scaled, budget)
-        outcome = self._outcome(problem, scaled, result, budget)
-        notes = (*outcome.notes, coordinator.tasks.losses("pieces"), coordinator.checkpoint_error)
+        outcome = self._outcome(problem, scaled, result, budget, file)
+        notes = (*outcome.notes, coordinator.tasks.losses("pieces"))
         return replace(outcome, notes=notes, executor=coordinator.tasks.executor)
 
     def _options(
@@ -184,14 +191,23 @@ class BranchAndBound(Solver):
             node_limit=node_limit,
             cost_limit=scaled.cost_limit(budget.limits),
             symmetry=_may_have_symmetries(problem),
-            checkpoint=self.checkpoint or "",
-            checkpoint_interval=self.checkpoint_interval,
+            checkpoint_interval=math.inf if self.checkpoint is None else self.checkpoint_interval,
         )
 
-    def _outcome(self, problem: QAP, scaled: RescaledProblem, tree: _core.TreeResult, budget: Budget) -> Outcome:
+    def _outcome(
+        self,
+        problem: QAP,
+        scaled: RescaledProblem,
+        tree: _core.TreeResult,
+        budget: Budget,
+        file: Checkpoint | None,
+    ) -> Outcome:
         match = tree.permutation.astype(np.intp)
         status = final_status(tree.status, budget)
-        notes: tuple[str, ...] = (f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}", tree.checkpoint_error)
+        notes: tuple[str, ...] = (
+            f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}",
+            "" if file is None else file.error,
+        )
         on_checked = self._on_checked(status)
         if not tree.proof:
             notes += (f"the proof exceeded proof_limit={self.proof_limit} bytes and was dropped",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +35,10 @@ class BoundBudget(CoreBudget, Protocol):
         self, lower_bound: float, cost: float, iteration: int, proof_size: float, nodes: int, open_nodes: int, /
     ) -> bool:
         """Record progress; returning False stops the run. A proof of size 1 has one stage for all pairs."""
+
+    @property
+    def keep_state(self) -> Callable[[memoryview], float] | None:
+        """Keeps the state of a tree with checkpoints, and returns the seconds until the next."""
 
 
 class SearchBudget(CoreBudget, Protocol):

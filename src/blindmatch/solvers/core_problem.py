@@ -68,10 +68,16 @@ class RescaledProblem:
         core = _core.Problem(_contiguous(tuple(factors)), linear, constant, problem.forbidden)
         return cls(core, target, exponent, problem.n)
 
-    def budget(self, budget: Budget, root_lasts: Callable[[float], bool] | None = None) -> RescaledBudget:
+    def budget(
+        self,
+        budget: Budget,
+        root_lasts: Callable[[float], bool] | None = None,
+        keep_state: Callable[[memoryview], float] | None = None,
+    ) -> RescaledBudget:
         """A budget for the core that converts costs to the problem's own scale."""
         n = self.size
-        return RescaledBudget(budget, self.exponent, n, check_seconds(stage_work(n**2, n), n, threads=1), root_lasts)
+        check = check_seconds(stage_work(n**2, n), n, threads=1)
+        return RescaledBudget(budget, self.exponent, n, check, root_lasts, keep_state)
 
     def cost_limit(self, limits: Limits) -> float:
         """The caller's cost limit on the core's scale."""
@@ -93,7 +99,7 @@ class RescaledBudget:
 
     `check_seconds` is the CPU time to check one node of a proof, or one stage of the root. The run ends early enough to
     check all of them; on an idle machine, the time limit already leaves room for one. `root_lasts` gets the gap of each
-    report of the root, and says whether to continue.
+    report of the root, and says whether to continue. `keep_state` writes the checkpoint of a tree.
     """
 
     inner: Budget
@@ -101,6 +107,7 @@ class RescaledBudget:
     size: int
     check_seconds: float
     root_lasts: Callable[[float], bool] | None = None
+    keep_state: Callable[[memoryview], float] | None = None
 
     @property
     def remaining(self) -> float:

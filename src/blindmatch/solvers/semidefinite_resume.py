@@ -14,7 +14,7 @@ from blindmatch.proof.certificate import COLUMN, ROW, Node, Pair
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.rounding import guarded
 from blindmatch.proof.stage_check import Effort
-from blindmatch.solvers.semidefinite_checkpoint import TreeFile
+from blindmatch.solvers.checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import Bounded, BranchingLine
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
+from blindmatch.solvers.checkpoint import TreeFile
 from blindmatch.solvers.pair_costs import PairCosts
-from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import (
     Bounded,
     NodeBounder,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import atexit
-import time
 import uuid
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 
 from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget
+from blindmatch.solvers.checkpoint import Checkpoint
 from blindmatch.solvers.core_problem import RescaledBudget, RescaledProblem
 from blindmatch.solvers.progress import Limits
 from blindmatch.solvers.tasks import Tasks
@@ -61,11 +60,9 @@ class Coordinator:
         self.tasks: Tasks[int] = Tasks(executor)
         self.work = work
         self.shortest = _SHORTEST  # seconds of work on a piece; doubled if one node takes longer
-        self.checkpoint_error = ""
 
-    def run(self, budget: Budget, scaled: RescaledBudget, checkpoint: Path | None, interval: float) -> None:
+    def run(self, budget: Budget, scaled: RescaledBudget, file: Checkpoint | None) -> None:
         """Work until the tree is done. As in every run, the budget records an error."""
-        saved = time.monotonic()
         try:
             while True:
                 self._hand_out(budget)
@@ -80,24 +77,15 @@ class Coordinator:
                     or done
                 ):
                     return
-                if checkpoint is not None and time.monotonic() - saved > interval:
-                    self.save(checkpoint)
-                    saved = time.monotonic()
+                if file is not None and file.due:
+                    file.replace(self.tree.encoded())
         except BaseException as error:  # Ctrl-C, SIGTERM or a broken executor: keep the best match so far
             budget.fail(error)
         finally:
             for number in self.tasks.call_back():
                 self.tree.give_back(number)
-            if checkpoint is not None:
-                self.save(checkpoint)
-
-    def save(self, checkpoint: Path) -> None:
-        """Write the checkpoint; a full disk does not stop the run."""
-        try:
-            self.tree.save(str(checkpoint))
-            self.checkpoint_error = ""
-        except RuntimeError as error:
-            self.checkpoint_error = str(error)
+            if file is not None:
+                file.replace(self.tree.encoded())
 
     def _hand_out(self, budget: Budget) -> None:
         room = self.tasks.room

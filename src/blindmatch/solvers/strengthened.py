@@ -17,10 +17,10 @@ from blindmatch.machine import available_bytes, one_blas_thread
 from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Outcome, Proof
+from blindmatch.solvers.checkpoint import TreeFile
 from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite import ALL_DIRECTIONS_UP_TO, SemidefiniteRun, root_stages, semidefinite_bytes
-from blindmatch.solvers.semidefinite_checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import Symmetry
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.semidefinite_tree import CHECKS, OpenNode, SemidefiniteTree

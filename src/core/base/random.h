@@ -1,14 +1,9 @@
-// Independent random streams, and the loop that spreads them over threads.
+// Independent random streams.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "base/stop.h"
-#include "base/thread_pool.h"
 
 namespace blindmatch {
 
@@ -52,36 +47,5 @@ class Random {
 
     std::uint64_t state_[4];
 };
-
-// Calls work(0) ... work(count - 1), each once, on the calling thread and up to `threads` - 1 helpers. After a stop no
-// further ones are begun, except work(0), which always runs; false if any was left out. While helpers are still busy
-// the calling thread calls idle(), so that Ctrl-C and progress are served. An exception anywhere stops the others and
-// is thrown again here, after every helper has ended.
-template <class Work, class Idle>
-bool for_each_stream(std::int64_t count, int threads, Stop& stop, const Work& work, const Idle& idle) {
-    std::atomic<std::int64_t> next{0};
-    std::atomic<bool> left_out{false};
-    const auto guarded = [&](const auto& body) {
-        try {
-            body();
-        } catch (...) {
-            next = count;
-            stop.request();
-            throw;
-        }
-    };
-    const auto drain = [&] {
-        for (std::int64_t r; (r = next.fetch_add(1)) < count;) {
-            if (r > 0 && stop()) {
-                left_out = true;
-                return;
-            }
-            work(r);
-        }
-    };
-    ThreadPool pool(static_cast<int>(std::min<std::int64_t>(threads, count)));
-    pool.run(pool.size(), [&](int, int) { guarded(drain); }, [&] { guarded(idle); });
-    return !left_out;
-}
 
 }  // namespace blindmatch

@@ -1,14 +1,8 @@
 #include "bound/bound_proof.h"
 
-#include <algorithm>
 #include <atomic>
-#include <cmath>
 
-#include "base/grid.h"
-#include "base/scaling.h"
-#include "base/simd.h"
-#include "base/thread_pool.h"
-#include "bound/leader_lap.h"
+#include "lap/lap.h"
 
 namespace blindmatch {
 namespace {
@@ -160,7 +154,35 @@ Proof proof_of(double constant, const Grid<double, 2>& leader, const std::vector
     return proof;
 }
 
+constexpr double kTooLarge = 1e280;  // Lap refuses numbers whose sums overflow
+constexpr int kBalance = 8;          // rounds that move the duals to the middle of the optimal ones
+
+// The largest of the numbers that Lap accepts. The others become +infinity: whatever they are, the duals stay valid.
+double forbid_too_large(std::vector<double>& leader) {
+    double largest = 0.0;
+    for (double& x : leader) {
+        if (std::abs(x) <= kTooLarge) {
+            largest = std::max(largest, std::abs(x));
+        } else {
+            x = kInfinity;
+        }
+    }
+    return largest;
+}
+
 }  // namespace
+
+LeaderDuals solve_leader(std::vector<double> leader, int n) {
+    const double largest = forbid_too_large(leader);
+    Lap lap(n);
+    const auto solve = [&] { return lap.solve(leader.data(), n, LapMethod::jonker_volgenant, 0.0, nullptr, kBalance); };
+    if (!solve()) {
+        const double blocked = 4.0 * (n + 1) * (largest > 0.0 ? largest : 1.0);
+        std::replace_if(leader.begin(), leader.end(), [](double x) { return std::isinf(x); }, blocked);
+        solve();
+    }
+    return {{lap.u(), lap.u() + n}, {lap.v(), lap.v() + n}, {lap.row_to_col(), lap.row_to_col() + n}, lap.dual_sum()};
+}
 
 std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop) {
     zero_unless_finite(stage.u);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/problem.h"
-#include "base/stop.h"
+#include "base/threads.h"
 
 namespace blindmatch {
 
@@ -56,5 +56,15 @@ struct Proof {
 // are `beta`. Where `stage.beta` is empty it is computed and stored there. Nothing is returned if `stop` has come and
 // the proof would make the caller late.
 [[nodiscard]] std::optional<Proof> prove(const Problem& problem, Stage& stage, ThreadPool& pool, Stop& stop);
+
+// The assignment problem of the leaders, in float64: its value is the bound, its reduced costs bound every pair.
+struct LeaderDuals {
+    std::vector<double> alpha, beta;  // alpha_i + beta_j <= leader_ij, equal on the assignment
+    std::vector<int> assignment;
+    double value = 0.0;
+};
+
+// `leader` is n x n; entries that are not finite are forbidden. If no assignment avoids them, the value is very large.
+LeaderDuals solve_leader(std::vector<double> leader, int n);
 
 }  // namespace blindmatch

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/grid.h"
-
 namespace blindmatch {
 namespace {
 

@@ -5,11 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/stop.h"
-#include "base/thread_pool.h"
-#include "bound/bound_proof.h"
 #include "bound/rlt_lp.h"
-#include "bound/scaled_problem.h"
 #include "bound/sweeps.h"
 
 namespace blindmatch {

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
-#include "base/grid.h"
 #include "bound/bounder.h"
-#include "search/tabu.h"
-#include "search/two_opt.h"
+#include "search/search.h"
 
 namespace blindmatch {
 namespace {

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/problem.h"
-#include "base/stop.h"
 #include "bound/bound_proof.h"
 
 namespace blindmatch {

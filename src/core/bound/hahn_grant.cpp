@@ -5,9 +5,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "base/grid.h"
-#include "base/simd.h"
-
 namespace blindmatch {
 namespace {
 

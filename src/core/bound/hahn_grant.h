@@ -5,10 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/grid.h"
 #include "base/problem.h"
-#include "base/stop.h"
-#include "base/thread_pool.h"
+#include "base/threads.h"
 #include "lap/lap.h"
 
 namespace blindmatch {

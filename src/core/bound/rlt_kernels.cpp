@@ -1,42 +1,47 @@
-#include "bound/rlt_kernels.h"
-
-#include "base/grid.h"
-#include "base/simd.h"
+#include "bound/rlt_lp.h"
 
 namespace blindmatch {
 namespace {
 
 template <bool kDense>
-BLINDMATCH_INLINE double update_slots(const PairUpdate& p, float* gathered, float* reflected) {
-    const std::size_t plane = p.target.shape.place(1);
+BLINDMATCH_INLINE double update_slots(const ScaledProblem& problem, RltRow& row_i, RltRow& row_k, int i, int k,
+                                      const GridView<float, 2>& y_rows, const GridView<const float, 2>& anchor_rows,
+                                      const RltSteps& steps) {
+    alignas(32) float gathered[2048], reflected[2048];
+    const std::size_t plane = row_k.target.shape.place(1), source_plane = problem.source.shape.place(1);
+    const std::span<const int> used = problem.used.at(i, k);
+    const float* source = problem.source.row(0, i, k);
+    const int width = row_k.width;
+    const int* columns = row_k.column.data();
+    const float *u_i = row_i.u.row(k), *u_k = row_k.u.row(i);
+    float *u_i_sum = row_i.u_sum.row(k), *u_k_sum = row_k.u_sum.row(i);
+    const float step = steps.y, keep = steps.keep, anchor_share = steps.anchor;
     double moved = 0.0;
-    for (int row = 0; row < p.rows; ++row) {
-        const int slot = p.active[row], j = p.row_columns[slot];
-        const float* v_i = p.v_i.row(slot);
-        float* v_i_sum = p.v_i_sum.row(slot);
-        const float* v_k = p.v_k.row(j);
-        float* v_k_sum = p.v_k_sum.row(j);
-        float* y = p.y.row(row);
-        const float* anchor = p.anchor.row(row);
+    for (int row = 0; row < row_i.count(); ++row) {
+        const int slot = row_i.active[row], j = row_i.column[slot];
+        const float *v_i = row_i.v.row(slot), *v_k = row_k.v_transposed.row(j);
+        float *v_i_sum = row_i.v_sum.row(slot), *v_k_sum = row_k.v_transposed_sum.row(j);
+        float* y = y_rows.row(row);
+        const float* anchor = anchor_rows.row(row);
         if (!kDense) {
-            for (int t = 0; t < p.width; ++t) gathered[t] = v_i[p.columns[t]];
+            for (int t = 0; t < width; ++t) gathered[t] = v_i[columns[t]];
         }
-        const float *target = p.target.row(0, j), *first = target + p.factors[0] * plane;
-        const float own = p.u_i[slot];
+        const float *target = row_k.target.row(0, j), *first = target + used[0] * plane;
+        const float weight = source[used[0] * source_plane], own = u_i[slot];
         Vector<float> sum{}, move{};
-        for (int l = 0; l < p.width; l += 8) {
-            Vector<float> cost = p.source[0] * load(first + l);
-            for (int f = 1; f < p.factor_count; ++f) cost += p.source[f] * load(target + p.factors[f] * plane + l);
+        for (int l = 0; l < width; l += 8) {
+            Vector<float> cost = weight * load(first + l);
+            for (const int f : used.subspan(1)) cost += source[f * source_plane] * load(target + f * plane + l);
             const Vector<float> gradient =
-                cost - own - load(p.u_k + l) - load(kDense ? v_i + l : gathered + l) - load(v_k + l);
+                cost - own - load(u_k + l) - load(kDense ? v_i + l : gathered + l) - load(v_k + l);
             const Vector<float> old = load(y + l);
-            const Vector<float> next = larger(old - p.step * gradient, Vector<float>{});
-            const Vector<float> step = next - old;
-            move += step * step;
-            const Vector<float> mirror = next + step;
-            store(y + l, p.keep * mirror + p.anchor_share * load(anchor + l));
+            const Vector<float> next = larger(old - step * gradient, Vector<float>{});
+            const Vector<float> change = next - old;
+            move += change * change;
+            const Vector<float> mirror = next + change;
+            store(y + l, keep * mirror + anchor_share * load(anchor + l));
             sum += mirror;
-            store(p.u_k_sum + l, load(p.u_k_sum + l) + mirror);
+            store(u_k_sum + l, load(u_k_sum + l) + mirror);
             store(v_k_sum + l, load(v_k_sum + l) + mirror);
             if (kDense) {
                 store(v_i_sum + l, load(v_i_sum + l) + mirror);
@@ -45,9 +50,9 @@ BLINDMATCH_INLINE double update_slots(const PairUpdate& p, float* gathered, floa
             }
         }
         if (!kDense) {
-            for (int t = 0; t < p.width; ++t) v_i_sum[p.columns[t]] += reflected[t];
+            for (int t = 0; t < width; ++t) v_i_sum[columns[t]] += reflected[t];
         }
-        p.u_i_sum[slot] += sum_of_lanes<float>(sum);
+        u_i_sum[slot] += sum_of_lanes<float>(sum);
         moved += sum_of_lanes<float>(move);
     }
     return moved;
@@ -69,9 +74,10 @@ BLINDMATCH_INLINE double update_duals(float* dual, const float* anchor, const fl
 
 }  // namespace
 
-BLINDMATCH_KERNEL double update_y(const PairUpdate& p) {
-    alignas(32) float gathered[2048], reflected[2048];
-    return p.dense ? update_slots<true>(p, gathered, reflected) : update_slots<false>(p, gathered, reflected);
+BLINDMATCH_KERNEL double update_y(const ScaledProblem& problem, RltRow& row_i, RltRow& row_k, int i, int k,
+                                  GridView<float, 2> y, GridView<const float, 2> anchor, const RltSteps& steps) {
+    return row_k.dense ? update_slots<true>(problem, row_i, row_k, i, k, y, anchor, steps)
+                       : update_slots<false>(problem, row_i, row_k, i, k, y, anchor, steps);
 }
 
 BLINDMATCH_KERNEL double update_u(float* u, const float* anchor, const float* x, const float* sum, float step,

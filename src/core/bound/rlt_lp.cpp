@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
-#include "base/grid.h"
-#include "bound/leader_lap.h"
-#include "bound/rlt_kernels.h"
+#include "bound/bound_proof.h"
 
 namespace blindmatch {
 namespace {
@@ -46,7 +43,7 @@ RltLp::RltLp(const ScaledProblem& problem, const std::vector<std::uint8_t>& forb
     const GridView<const std::uint8_t, 2> is_forbidden{forbidden.data(), {n_, n_}};
     std::vector<int> column_count(n_, 0);
     for (int i = 0; i < n_; ++i) {
-        Row& row = rows_[i];
+        RltRow& row = rows_[i];
         row.slot.assign(n_, -1);
         int count = 0;
         for (int j = 0; j < n_; ++j) count += !is_forbidden(i, j);
@@ -103,7 +100,7 @@ std::size_t RltLp::bytes(int n, const std::vector<std::uint8_t>& forbidden) {
 void RltLp::start(const Duals& duals, const std::vector<int>& permutation, double trust) {
     Grid<double, 2> leader({n_, n_}, kInfinity);
     for (int i = 0; i < n_; ++i) {
-        Row& row = rows_[i];
+        RltRow& row = rows_[i];
         for (int s : row.active) {
             const int j = row.column[s];
             double sum = problem_.linear(i, j);
@@ -117,7 +114,7 @@ void RltLp::start(const Duals& duals, const std::vector<int>& permutation, doubl
             const int s = row.active[a];
             row.x[s] = trust * (row.column[s] == permutation[i]) + (1.0 - trust) / row.count();
             for (int k = i + 1; k < n_; ++k) {
-                const Row& other = rows_[k];
+                const RltRow& other = rows_[k];
                 float* y = part(y_, i, k).row(a);
                 for (int c : other.active) {
                     if (other.column[c] == row.column[s]) continue;
@@ -136,8 +133,8 @@ void RltLp::start(const Duals& duals, const std::vector<int>& permutation, doubl
 
 void RltLp::start(const RltLp& other) {
     for (int i = 0; i < n_; ++i) {
-        Row& row = rows_[i];
-        const Row& old = other.rows_[i];
+        RltRow& row = rows_[i];
+        const RltRow& old = other.rows_[i];
         row.alpha = old.alpha;
         std::vector<std::size_t> rank(old.width, 0);  // of a slot among the active ones
         for (std::size_t a = 0; a < old.active.size(); ++a) rank[old.active[a]] = a;
@@ -147,7 +144,7 @@ void RltLp::start(const RltLp& other) {
             for (int k = 0; k < n_; ++k) row.u(k, s) = old.u(k, t);
             std::copy_n(old.v.row(t), stride_, row.v.row(s));
             for (int k = i + 1; k < n_; ++k) {
-                const Row &to = rows_[k], &from = other.rows_[k];
+                const RltRow &to = rows_[k], &from = other.rows_[k];
                 const float* old_y = other.part(other.y_, i, k).row(rank[t]);
                 float* y = part(y_, i, k).row(a);
                 for (int c : to.active) y[c] = old_y[from.slot[to.column[c]]];
@@ -161,12 +158,12 @@ void RltLp::start(const RltLp& other) {
 }
 
 void RltLp::prepare() {
-    for (Row& row : rows_) refresh_row(row);
+    for (RltRow& row : rows_) refresh_row(row);
     restart();
 }
 
 // The transposed copy of V, and empty sums for the next iteration.
-void RltLp::refresh_row(Row& row) {
+void RltLp::refresh_row(RltRow& row) {
     for (int s : row.active) {
         for (int l = 0; l < n_; ++l) row.v_transposed(l, s) = row.v(s, l);
         row.v_transposed(row.column[s], s) = kNoVariable;
@@ -174,39 +171,8 @@ void RltLp::refresh_row(Row& row) {
     for (auto* sum : {&row.u_sum, &row.v_sum, &row.v_transposed_sum}) std::ranges::fill(sum->values, 0.0f);
 }
 
-void RltLp::update_pair(int i, int k, const Steps& steps) {
-    Row &a = rows_[i], &b = rows_[k];
-    const std::span<const int> used = problem_.used.at(i, k);
-    std::vector<float> source;
-    for (const int f : used) source.push_back(problem_.source(f, i, k));
-    const PairUpdate update{a.count(),
-                            b.width,
-                            static_cast<int>(used.size()),
-                            b.dense,
-                            used.data(),
-                            source.data(),
-                            std::as_const(b.target).view(),
-                            a.active.data(),
-                            a.column.data(),
-                            b.column.data(),
-                            a.u.row(k),
-                            b.u.row(i),
-                            std::as_const(a.v).view(),
-                            std::as_const(b.v_transposed).view(),
-                            part(y_, i, k),
-                            part(std::as_const(y_anchor_), i, k),
-                            a.u_sum.row(k),
-                            b.u_sum.row(i),
-                            a.v_sum.view(),
-                            b.v_transposed_sum.view(),
-                            steps.y,
-                            steps.keep,
-                            steps.anchor};
-    y_move_(i, k) = update_y(update);
-}
-
-void RltLp::update_row(int i, const Steps& steps) {
-    Row& row = rows_[i];
+void RltLp::update_row(int i, const RltSteps& steps) {
+    RltRow& row = rows_[i];
     row.primal_move = row.dual_move = 0.0;
     std::vector<double> gradient(row.width, 0.0);
     for (int k = 0; k < n_; ++k) {
@@ -250,14 +216,17 @@ bool RltLp::iterate(int count, Stop& stop) {
     for (int b = 0; b <= kBlocks; ++b) block_start[b] = static_cast<int>(static_cast<std::int64_t>(n_) * b / kBlocks);
     for (int it = 0; it < count; ++it, ++iteration_) {
         const double age = static_cast<double>(iteration_ - restarted_);
-        const Steps steps{static_cast<float>(kStep / (4.0 * weight_)), static_cast<float>((age + 1.0) / (age + 2.0)),
-                          static_cast<float>(1.0 / (age + 2.0)), kStep / (2.0 * n_ * weight_), kStep * weight_};
+        const RltSteps steps{static_cast<float>(kStep / (4.0 * weight_)), static_cast<float>((age + 1.0) / (age + 2.0)),
+                             static_cast<float>(1.0 / (age + 2.0)), kStep / (2.0 * n_ * weight_), kStep * weight_};
         for (const auto& round : rounds_) {
             if (stop()) return false;
             pool_.run(static_cast<int>(round.size()), [&](int index, int) {
                 const auto [x, y] = round[index];
                 for (int i = block_start[x]; i < block_start[x + 1]; ++i) {
-                    for (int k = x == y ? i + 1 : block_start[y]; k < block_start[y + 1]; ++k) update_pair(i, k, steps);
+                    for (int k = x == y ? i + 1 : block_start[y]; k < block_start[y + 1]; ++k) {
+                        y_move_(i, k) = update_y(problem_, rows_[i], rows_[k], i, k, part(y_, i, k),
+                                                 part(std::as_const(y_anchor_), i, k), steps);
+                    }
                 }
             });
         }
@@ -268,7 +237,7 @@ bool RltLp::iterate(int count, Stop& stop) {
         double primal = 0.0, dual = 0.0;
         for (double move : y_move_.values) primal += 4.0 * move;
         std::vector<double> column_sum(n_, 0.0);
-        for (const Row& row : rows_) {
+        for (const RltRow& row : rows_) {
             primal += row.primal_move;
             dual += row.dual_move;
             for (int s : row.active) column_sum[row.column[s]] += row.x_reflected[s];
@@ -296,7 +265,7 @@ bool RltLp::iterate(int count, Stop& stop) {
 void RltLp::restart() {
     if (!y_anchor_.empty()) {  // balance the moves of both sides since the last restart
         double primal = 4.0 * squared_distance(y_, y_anchor_), dual = 0.0;
-        for (const Row& row : rows_) {
+        for (const RltRow& row : rows_) {
             for (int s : row.active) primal += 2.0 * n_ * (row.x[s] - row.x_anchor[s]) * (row.x[s] - row.x_anchor[s]);
             dual += n_ * squared_distance(row.u.values, row.u_anchor.values);
             dual += n_ * squared_distance(row.v.values, row.v_anchor.values);
@@ -307,7 +276,7 @@ void RltLp::restart() {
         }
     }
     y_anchor_ = y_;
-    for (Row& row : rows_) {
+    for (RltRow& row : rows_) {
         row.u_anchor = row.u;
         row.v_anchor = row.v;
         row.x_anchor = row.x;
@@ -321,7 +290,7 @@ void RltLp::restart() {
 Duals RltLp::duals() const {
     Duals duals(n_);
     for (int i = 0; i < n_; ++i) {
-        const Row& row = rows_[i];
+        const RltRow& row = rows_[i];
         for (int s : row.active) {
             for (int k = 0; k < n_; ++k) {
                 duals.u(k, i, row.column[s]) = row.u(k, s);

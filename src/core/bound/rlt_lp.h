@@ -10,12 +10,50 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/grid.h"
-#include "base/stop.h"
-#include "base/thread_pool.h"
+#include "base/threads.h"
 #include "bound/scaled_problem.h"
 
 namespace blindmatch {
+
+// Everything of one source row i. A slot is a place in its vectors: all n columns while many are allowed, then the
+// allowed ones only (which costs gathering, so it pays late).
+struct RltRow {
+    std::vector<int> column;             // of a slot; the padding repeats some column
+    std::vector<int> slot;               // of an allowed column, or -1
+    std::vector<int> active;             // slots of the allowed columns, ascending
+    int width = 0;                       // slots, padded
+    bool dense = false;                  // slot == column
+    AlignedGrid<float, 2> u, u_anchor;   // n x width: U_ij,k at (k, slot of j)
+    AlignedGrid<float, 2> v, v_anchor;   // width x stride: V_ij,l at (slot of j, l)
+    AlignedGrid<float, 2> v_transposed;  // n x width: V_ij,l at (l, slot of j); very negative where no y exists
+    AlignedGrid<float, 2> u_sum, v_sum, v_transposed_sum;
+    AlignedGrid<float, 3> target;  // factor x n x width: target(f, j, slot)
+    AlignedVector<float> x_reflected;
+    std::vector<double> x, x_anchor;
+    double alpha = 0, alpha_anchor = 0;
+    double primal_move = 0, dual_move = 0;
+    int count() const { return static_cast<int>(active.size()); }
+};
+// Step sizes, and the weights of the Halpern mean.
+struct RltSteps {
+    float y, keep, anchor;
+    double x, dual;
+};
+
+// The inner loops, compiled twice.
+//
+// y <- max(0, y - step * gradient) for the rows i < k, reflected, averaged with the anchor; adds the row and column
+// sums of the reflected point to the four sums of the rows. Returns the squared move.
+double update_y(const ScaledProblem& problem, RltRow& row_i, RltRow& row_k, int i, int k, GridView<float, 2> y,
+                GridView<const float, 2> anchor, const RltSteps& steps);
+
+// dual <- dual + step * (x - sum), reflected and averaged with the anchor. Returns the sum of move * (x - sum).
+double update_u(float* u, const float* anchor, const float* x, const float* sum, float step, float keep,
+                float anchor_share, int width);
+double update_v(float* v, const float* anchor, float x, const float* sum, const float* step, float keep,
+                float anchor_share, int width);
+
+double squared_distance(const AlignedVector<float>& x, const AlignedVector<float>& y);
 
 class RltLp {
  public:
@@ -36,45 +74,20 @@ class RltLp {
     Duals duals() const;
 
  private:
-    // Everything of one source row i. A slot is a place in its vectors: all n columns while many are allowed, then the
-    // allowed ones only (which costs gathering, so it pays late).
-    struct Row {
-        std::vector<int> column;             // of a slot; the padding repeats some column
-        std::vector<int> slot;               // of an allowed column, or -1
-        std::vector<int> active;             // slots of the allowed columns, ascending
-        int width = 0;                       // slots, padded
-        bool dense = false;                  // slot == column
-        AlignedGrid<float, 2> u, u_anchor;   // n x width: U_ij,k at (k, slot of j)
-        AlignedGrid<float, 2> v, v_anchor;   // width x stride: V_ij,l at (slot of j, l)
-        AlignedGrid<float, 2> v_transposed;  // n x width: V_ij,l at (l, slot of j); very negative where no y exists
-        AlignedGrid<float, 2> u_sum, v_sum, v_transposed_sum;
-        AlignedGrid<float, 3> target;  // factor x n x width: target(f, j, slot)
-        AlignedVector<float> x_reflected;
-        std::vector<double> x, x_anchor;
-        double alpha = 0, alpha_anchor = 0;
-        double primal_move = 0, dual_move = 0;
-        int count() const { return static_cast<int>(active.size()); }
-    };
-    struct Steps {
-        float y, keep, anchor;  // step of y, weights of the Halpern mean
-        double x, dual;
-    };
-
     // What rows i < k have of y, or of its anchor: active slots of i x width of k.
     template <class Y>
     auto part(Y& y, int i, int k) const {
         return GridView{y.data() + y_offset_(i, k), Shape<2>{rows_[i].count(), rows_[k].width}};
     }
     void prepare();
-    void update_pair(int i, int k, const Steps& steps);
-    void update_row(int i, const Steps& steps);
-    void refresh_row(Row& row);
+    void update_row(int i, const RltSteps& steps);
+    void refresh_row(RltRow& row);
     void restart();
 
     const ScaledProblem& problem_;
     ThreadPool& pool_;
     int n_, stride_;
-    std::vector<Row> rows_;
+    std::vector<RltRow> rows_;
     Grid<std::size_t, 2> y_offset_;
     AlignedVector<float> y_, y_anchor_;  // the parts of all i < k
     Grid<double, 2> y_move_;

@@ -5,10 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/grid.h"
 #include "base/problem.h"
-#include "base/scaling.h"
-#include "base/simd.h"
 
 namespace blindmatch {
 

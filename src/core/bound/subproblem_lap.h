@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/grid.h"
-#include "base/simd.h"
 
 namespace blindmatch {
 

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "base/grid.h"
-#include "bound/leader_lap.h"
-
 namespace blindmatch {
 namespace {
 

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/stop.h"
-#include "base/thread_pool.h"
 #include "bound/bound_proof.h"
 #include "bound/scaled_problem.h"
 #include "bound/subproblem_lap.h"

@@ -1,12 +1,8 @@
 #include "lap/lap.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
-
-#include "base/grid.h"
-#include "lap/lap_kernels.h"
 
 namespace blindmatch {
 namespace {
@@ -73,7 +69,105 @@ LapMatrix enlarge(LapWork& work, const LapMatrix& c) {
     return {work.padded.data(), kLapLanes};
 }
 
+// How far u_i can rise (into reached_distance) and v_j can rise (into distance) before another pair than their own
+// is tight.
+BLINDMATCH_INLINE void room_to_rise(LapWork& work, const LapMatrix& c) {
+    const double* v = work.v.data();
+    double* column_room = work.distance.data();
+    std::fill_n(column_room, c.n, kInfinity);
+    const Values nothing = broadcast(kInfinity);
+    for (int i = 0; i < c.n; i += kLapRows) {
+        const double* row[kLapRows] = {};
+        Values u[kLapRows] = {}, least[kLapRows] = {};
+        std::int64_t own[kLapRows] = {};
+        for (int t = 0; t < kLapRows; ++t) {
+            const int k = std::min(i + t, c.n - 1);
+            row[t] = c.row(k), u[t] = broadcast(work.u[k]), own[t] = work.row_to_col[k], least[t] = nothing;
+        }
+        for_each_vector(c.n, [&](int j) {
+            const Values y = load(v + j);
+            const Columns here = columns_from(j);
+            Values room = load(column_room + j);
+            for (int t = 0; t < kLapRows; ++t) {
+                const Values reduced = (load(row[t] + j) - y) - u[t];
+                const Values x = here == own[t] ? nothing : reduced;
+                least[t] = smaller(x, least[t]);
+                room = smaller(x, room);
+            }
+            store(column_room + j, room);
+        });
+        for (int t = 0; t < kLapRows && i + t < c.n; ++t)
+            work.reached_distance[i + t] = smallest_lane<double>(least[t]);
+    }
+}
+
+// Grows a tree of tight pairs from the free row r until it holds a free column, and returns that column (-1: none
+// can).
+int grow_tree(LapWork& work, const LapMatrix& c, int r) {
+    std::vector<double>& slack = work.distance;  // of each column, to the rows of the tree
+    std::fill_n(slack.begin(), c.n, kInfinity);
+    std::fill_n(work.rows.begin(), c.n, 0);  // 1 = the column is in the tree
+    int count = 0;
+    for (int i = r;;) {
+        double least = kInfinity;
+        int nearest = -1;
+        for (int j = 0; j < c.n; ++j) {
+            if (work.rows[j]) continue;
+            const double reduced = c(i, j) - work.u[i] - work.v[j];
+            if (reduced < slack[j]) slack[j] = reduced, work.previous[j] = i;
+            const bool ends = slack[j] == least && work.col_to_row[j] < 0;  // among equals, a free column
+            if (slack[j] < least || (ends && nearest >= 0)) least = slack[j], nearest = j;
+        }
+        if (nearest < 0) return -1;
+        work.u[r] += least;
+        for (int k = 0; k < count; ++k) {
+            work.u[work.col_to_row[work.reached[k]]] += least;
+            work.v[work.reached[k]] -= least;
+        }
+        for (int j = 0; j < c.n; ++j) {
+            if (!work.rows[j]) slack[j] -= least;
+        }
+        if (work.col_to_row[nearest] < 0) return nearest;
+        work.rows[nearest] = 1;
+        work.reached[count++] = nearest;
+        i = work.col_to_row[nearest];
+    }
+}
+
 }  // namespace
+
+// Optimal duals are seldom unique. The shortest paths return an extreme point, where some rows hold all they can
+// get and others nothing; ascents that subtract the duals (Hahn-Grant) stall early on those. This moves to the
+// middle.
+//
+// Each pair shifts between its two duals by half the difference of their rooms. All pairs can do so at once: a
+// reduced cost loses at most half the room of its row and half the room of its column, and is no smaller than
+// either.
+BLINDMATCH_KERNEL void lap_balance(LapWork& work, const LapMatrix& c, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+        room_to_rise(work, c);
+        for (int i = 0; i < c.n; ++i) {
+            const int j = work.row_to_col[i];
+            const double row_room = work.reached_distance[i], column_room = work.distance[j];
+            if (row_room == kInfinity || column_room == kInfinity) continue;
+            const double shift = 0.5 * (row_room - column_room);
+            work.u[i] += shift;
+            work.v[j] -= shift;
+        }
+    }
+}
+
+// The classical O(n^3) Hungarian method (Kuhn 1955, Munkres 1957), row by row and without a clever start: the
+// baseline of the paper. The duals move at every step of the search, as in the textbooks.
+bool lap_hungarian(LapWork& work, const LapMatrix& c) {
+    std::fill_n(work.v.begin(), c.n, 0.0);
+    for (int r = 0; r < c.n; ++r) {
+        const int j = grow_tree(work, c, r);
+        if (j < 0) return false;
+        work.flip_path(r, j);
+    }
+    return true;
+}
 
 LapWork::LapWork(int max_rows) {
     const int n = std::max(max_rows, kLapLanes);

@@ -1,7 +1,7 @@
 // The linear assignment problem: min over permutations p of sum_i cost[i][p_i], with a proof (dual variables).
 #pragma once
 
-#include "lap/lap_work.h"
+#include "lap/lap_kernels.h"
 
 namespace blindmatch {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/grid.h"
 #include "lap/lap_kernels.h"
 
 namespace blindmatch {

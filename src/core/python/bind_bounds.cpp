@@ -1,20 +1,13 @@
 // The fast bounds for Python: dual ascent and branch and bound.
-#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 
 #include <cstdint>
 #include <ctime>
-#include <filesystem>
 #include <optional>
 
 #include "bound/bounder.h"
 #include "bound/box_step.h"
-#include "bound/dual_ascent.h"
-#include "bound/sweeps.h"
-#include "python/bind.h"
 #include "python/budget.h"
-#include "search/two_opt.h"
-#include "tree/branch_and_bound.h"
 #include "tree/shared_tree.h"
 
 namespace {
@@ -57,11 +50,10 @@ void bind_options(nb::module_& m) {
             nb::arg("relaxation") = true);
 
     nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions", "Those of the root, and the limits of the tree.")
-        .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, double, bool,
-                      std::filesystem::path, double>(),
+        .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, double, bool, double>(),
              nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("open_limit") = std::size_t{4} << 30,
              nb::arg("node_limit") = nb::none(), nb::arg("cost_limit") = -std::numeric_limits<double>::infinity(),
-             nb::arg("symmetry") = false, nb::arg("checkpoint") = "", nb::arg("checkpoint_interval") = 60.0);
+             nb::arg("symmetry") = false, nb::arg("checkpoint_interval") = kInfinity);
 }
 
 void bind_results(nb::module_& m) {
@@ -88,9 +80,7 @@ void bind_results(nb::module_& m) {
         .def_prop_ro("proof", seen(&Tree::proof), nb::rv_policy::reference_internal,
                      "The tree, the root first; empty if it outgrew proof_limit.")
         .def_prop_ro("symmetries", seen(&Tree::symmetries), nb::rv_policy::reference_internal,
-                     "Those that the proof uses.")
-        .def_ro("checkpoint_error", &Tree::checkpoint_error,
-                "Why the checkpoint could not be written; empty if it was.");
+                     "Those that the proof uses.");
 }
 
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
@@ -138,8 +128,8 @@ void bind_shared_tree(nb::module_& m) {
             [](const SharedTree& self) { return to_numpy(self.permutation(), self.permutation().size()); },
             nb::rv_policy::move)
         .def(
-            "save", [](SharedTree& self, const std::filesystem::path& path) { unfinished(self).save(path); },
-            nb::arg("path"), "Write the checkpoint, as if no piece were out.")
+            "encoded", [](SharedTree& self) { return to_bytes(unfinished(self).encoded()); },
+            "The state for a checkpoint, as if no piece were out.")
         .def(
             "finish", [](SharedTree& self, BoundStatus status) { return Tree{unfinished(self).finish(status)}; },
             nb::arg("status"), "The result; the tree is empty afterwards.");
@@ -248,12 +238,16 @@ void bind_bounds(nb::module_& m) {
         "For benchmarks: CPU seconds from the start of the first sweep to the end of each.");
     m.def(
         "branch_and_bound",
-        [](const Problem& problem, const BranchAndBoundOptions& options, const Indices& initial, BoundBudget budget) {
+        [](const Problem& problem, const BranchAndBoundOptions& options, const Indices& initial, BoundBudget budget,
+           const std::optional<nb::bytes>& saved) {
             std::vector<int> incumbent = incumbent_of(initial, problem);
+            std::optional<std::string_view> state;
+            if (saved) state.emplace(saved->c_str(), saved->size());
             return run_with(std::move(budget), [&](Run& run) {
-                return Tree{branch_and_bound(problem, options, std::move(incumbent), run.stop, run.bound_report())};
+                return Tree{branch_and_bound(problem, options, std::move(incumbent), run.stop, run.bound_report(),
+                                             state, run.keep_state())};
             });
         },
-        nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("budget"),
-        "Branch and bound on the dual ascent.");
+        nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("budget"), nb::arg("saved") = nb::none(),
+        "Branch and bound on the dual ascent; `saved` is the state that an earlier run kept.");
 }

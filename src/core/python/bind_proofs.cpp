@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "bound/bound_proof.h"
 #include "python/bind.h"
 #include "tree/branch_and_bound.h"
 

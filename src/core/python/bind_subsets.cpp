@@ -4,7 +4,6 @@
 #include <functional>
 #include <stdexcept>
 
-#include "python/bind.h"
 #include "python/budget.h"
 #include "subsets/subsets.h"
 

@@ -8,15 +8,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "base/problem.h"
-#include "bound/bound_proof.h"
 #include "bound/hahn_grant.h"
-#include "lap/lap.h"
-#include "python/bind.h"
 #include "python/budget.h"
-#include "search/enumerate.h"
-#include "search/tabu.h"
-#include "search/two_opt.h"
 
 namespace {
 

@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/stop.h"
-#include "bound/dual_ascent.h"
 #include "python/bind.h"
-#include "search/two_opt.h"
+#include "search/search.h"
+#include "tree/branch_and_bound.h"
 
 // Python objects under the names that the stub shall give to their types. The type is asked, not the object: to read
 // `remaining` would run Python code, and a Ctrl-C in it would look like a missing attribute.
@@ -46,6 +45,23 @@ class Run {
                     budget_.attr("report")(now.bound, now.cost, now.iteration, now.proof_size, now.nodes, now.open));
             });
             if (!go_on) stop.request();
+        };
+    }
+
+    // Passes the state of a tree on to a BoundBudget, which says in how many seconds it wants the next.
+    KeepState keep_state() {
+        return [this](const std::string& state) {
+            nb::gil_scoped_acquire lock;
+            double pause = kInfinity;
+            const bool kept = guarded([&] {
+                auto* bytes = const_cast<char*>(state.data());  // only read
+                const auto size = static_cast<Py_ssize_t>(state.size());
+                pause =
+                    to_double(budget_.attr("keep_state")(nb::steal(PyMemoryView_FromMemory(bytes, size, PyBUF_READ))));
+                return true;
+            });
+            if (!kept) stop.request();
+            return pause;
         };
     }
 

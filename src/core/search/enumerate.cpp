@@ -1,11 +1,8 @@
-#include "search/enumerate.h"
-
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
-#include "base/grid.h"
+#include "search/search.h"
 
 namespace blindmatch {
 namespace {

@@ -6,10 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "base/grid.h"
 #include "base/problem.h"
-#include "base/simd.h"
-#include "base/stop.h"
+#include "base/threads.h"
 
 namespace blindmatch {
 

@@ -1,10 +1,7 @@
-#include "search/tabu.h"
-
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 
-#include "base/grid.h"
+#include "search/search.h"
 #include "search/swap_delta.h"
 
 namespace blindmatch {

@@ -1,11 +1,8 @@
-#include "search/two_opt.h"
-
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <numeric>
 
 #include "lap/lap.h"
+#include "search/search.h"
 #include "search/swap_delta.h"
 
 namespace blindmatch {

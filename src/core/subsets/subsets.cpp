@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdint>
 #include <mutex>
 #include <numeric>
 
-#include "base/grid.h"
 #include "base/random.h"
 
 namespace blindmatch {

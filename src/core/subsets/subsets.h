@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "base/grid.h"
-#include "base/simd.h"
-#include "base/stop.h"
+#include "base/threads.h"
 
 namespace blindmatch {
 

@@ -7,13 +7,10 @@
 // it.
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <numeric>
 
-#include "base/grid.h"
-#include "base/scaling.h"
 #include "subsets/subsets.h"
 
 namespace blindmatch {

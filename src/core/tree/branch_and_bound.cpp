@@ -4,24 +4,14 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
-#include <exception>
-#include <filesystem>
-#include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
-
-#include "base/grid.h"
-#include "base/thread_pool.h"
-#include "tree/tree_node.h"
 
 namespace blindmatch {
 namespace {
-
-// Checkpoints take at most a tenth of the time, and 4 MB a second on average.
-constexpr double kCheckpointPause = 10.0, kCheckpointRate = 4e6;
 
 // Nodes that may be worked on at the same time. A constant: which nodes are taken, and what is known by then, must not
 // depend on the number of threads.
@@ -56,17 +46,19 @@ struct CountedNode {
 
 class Tree {
  public:
-    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop, const BoundReport& report)
+    Tree(const Problem& problem, const BranchAndBoundOptions& options, Stop& stop, const BoundReport& report,
+         const KeepState& keep)
         : problem_(problem),
           options_(options),
           stop_(stop),
           report_(report),
+          keep_(keep),
           target_(options.root.target),
           branching_(problem, result_.symmetries) {}
 
-    TreeResult run(std::vector<int> initial) {
+    TreeResult run(std::vector<int> initial, std::optional<std::string_view> saved) {
         result_.symmetries = symmetries_for(problem_, options_);
-        if (!resume(initial)) grow_root(std::move(initial));
+        if (!saved || !resume(*saved, initial)) grow_root(std::move(initial));
         if (!result_.open.empty()) work_on_all_threads();
         result_.bound = global_bound();
         const bool closed = result_.bound >= target();
@@ -87,11 +79,11 @@ class Tree {
  private:
     double target() const { return target_.of(result_.cost); }
 
-    // Goes on from the checkpoint. False if there is none, or only one of an unfinished root: then its duals and its
-    // permutation are where the root starts.
-    bool resume(std::vector<int>& initial) {
-        if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return false;
-        TreeState state = load_state(options_.checkpoint, problem_, result_.symmetries, fingerprint(problem_, target_));
+    // Goes on from a checkpoint. False if its root is unfinished: then its duals and its permutation are where the root
+    // starts.
+    bool resume(std::string_view saved, std::vector<int>& initial) {
+        TreeState state =
+            decode_state(saved, "the checkpoint", problem_, result_.symmetries, fingerprint(problem_, target_));
         if (!state.root_done) {
             const bool better =
                 initial.empty() || problem_.cost(state.permutation.data()) < problem_.cost(initial.data());
@@ -109,22 +101,18 @@ class Tree {
         for (OpenNode& node : std::exchange(result_.open, {})) push(std::move(node));
     }
 
-    // Called with the lock held (or when no thread works). A full disk costs the checkpoint, not the run.
+    // Called with the lock held (or when no thread works).
     void keep_state() {
-        next_checkpoint_ = stop_.elapsed() + options_.checkpoint_interval;
-        if (options_.checkpoint.empty() || result_.permutation.empty()) return;
-        const double begin = stop_.elapsed();
-        std::size_t bytes = 0;
+        if (!std::isfinite(options_.checkpoint_interval) || result_.permutation.empty()) return;
+        std::string bytes;
         try {
             TreeState state = result_;
             for (const Turn& turn : turns_) state.open.push_back(turn.open);
-            bytes = save_state(options_.checkpoint, state, fingerprint(problem_, target_));
-            result_.checkpoint_error.clear();
-        } catch (const std::exception& error) {
-            result_.checkpoint_error = error.what();
+            bytes = encode_state(state, fingerprint(problem_, target_));
+        } catch (const std::bad_alloc&) {  // it costs the checkpoint, not the run
         }
-        const double end = stop_.elapsed(), pause = std::max(kCheckpointPause * (end - begin), bytes / kCheckpointRate);
-        next_checkpoint_ = end + std::max(options_.checkpoint_interval, pause);
+        const double pause = keep_(bytes);
+        next_checkpoint_ = stop_.elapsed() + pause;
     }
 
     void grow_root(std::vector<int> initial) {
@@ -333,6 +321,7 @@ class Tree {
     const BranchAndBoundOptions& options_;
     Stop& stop_;
     const BoundReport& report_;
+    const KeepState& keep_;
     Target target_;
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -354,12 +343,13 @@ std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoun
 }
 
 TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options, std::vector<int> initial,
-                            Stop& stop, const BoundReport& report) {
-    return Tree(problem, options, stop, report).run(std::move(initial));
+                            Stop& stop, const BoundReport& report, std::optional<std::string_view> saved,
+                            const KeepState& keep) {
+    return Tree(problem, options, stop, report, keep).run(std::move(initial), saved);
 }
 
 TreeState grow(const Problem& problem, const BranchAndBoundOptions& options, TreeState state, Stop& stop) {
-    return Tree(problem, options, stop, {}).grow(std::move(state));
+    return Tree(problem, options, stop, {}, {}).grow(std::move(state));
 }
 
 }  // namespace blindmatch

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/problem.h"
-#include "base/stop.h"
 #include "bound/dual_ascent.h"
 #include "tree/tree_state.h"
 
@@ -24,23 +22,23 @@ struct BranchAndBoundOptions {
     std::optional<std::int64_t> node_limit;  // ends the run; not a clock, so that seeds repeat
     double cost_limit = -std::numeric_limits<double>::infinity();  // a permutation that costs no more ends the run
     bool use_symmetry = false;                                     // skip children that a symmetry maps to a sibling
-    std::filesystem::path checkpoint;   // a file to go on from, if it exists, and to write; empty: none
-    double checkpoint_interval = 60.0;  // seconds
+    double checkpoint_interval = kInfinity;                        // seconds from the root to the first checkpoint; infinite: none is kept
 };
 
 struct TreeResult : TreeState {
     double bound = 0.0;
     BoundStatus status = BoundStatus::stalled;
-    bool full = false;                  // the node limit or the cost limit ended it
-    std::string checkpoint_error = {};  // why the last attempt to write the checkpoint failed; empty: it did not
+    bool full = false;  // the node limit or the cost limit ended it
 };
 
-// With a checkpoint, the run keeps its state in that file, and the next run on the same problem continues from it. The
-// caller removes the file once it has saved the result. If the file cannot be written, `checkpoint_error` says why and
-// the run continues. The result does not depend on the number of threads unless `stop` cut it short; `report` is called
-// from the calling thread.
+// Keeps the state of a run, as bytes; empty if memory is too short for them. Returns the seconds until the next call.
+using KeepState = std::function<double(const std::string&)>;
+
+// `saved` is what an earlier run on this problem kept, to go on from. The result does not depend on the number of
+// threads unless `stop` cut it short; `report` and `keep` are called from the calling thread.
 [[nodiscard]] TreeResult branch_and_bound(const Problem& problem, const BranchAndBoundOptions& options,
-                                          std::vector<int> initial, Stop& stop, const BoundReport& report = {});
+                                          std::vector<int> initial, Stop& stop, const BoundReport& report = {},
+                                          std::optional<std::string_view> saved = {}, const KeepState& keep = {});
 
 // The symmetries that a run with these options uses; none if it uses none.
 [[nodiscard]] std::vector<Symmetry> symmetries_for(const Problem& problem, const BranchAndBoundOptions& options);

@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <deque>
-
-#include "base/grid.h"
-#include "base/scaling.h"
 
 namespace blindmatch {
 namespace {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/problem.h"
 #include "tree/tree_node.h"
 
 namespace blindmatch {

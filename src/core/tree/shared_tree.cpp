@@ -121,11 +121,11 @@ double SharedTree::bound() const {
     return std::min(std::max(state_.root_bound, bound), state_.cost);
 }
 
-void SharedTree::save(const std::filesystem::path& path) const {
+std::string SharedTree::encoded() const {
     TreeState state = state_;
     for (const auto& [number, piece] : out_)
         state.open.insert(state.open.end(), piece.nodes.begin(), piece.nodes.end());
-    save_state(path, state, fingerprint_);
+    return encode_state(state, fingerprint_);
 }
 
 TreeResult SharedTree::finish(BoundStatus status) {

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tree/branch_and_bound.h"
-#include "tree/tree_state.h"
 
 namespace blindmatch {
 
@@ -34,8 +32,8 @@ class SharedTree {
     std::size_t proof_nodes() const { return state_.proof.size(); }
     const std::vector<int>& permutation() const { return state_.permutation; }
 
-    // To the checkpoint, as if all pieces had been given back; `branch_and_bound` goes on from there as well.
-    void save(const std::filesystem::path& path) const;
+    // The state as if all pieces had been given back; `branch_and_bound` goes on from there as well.
+    std::string encoded() const;
     // Everything, to look at; the tree is empty afterwards. The caller says why it ended.
     TreeResult finish(BoundStatus status);
 

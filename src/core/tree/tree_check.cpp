@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "search/two_opt.h"
+#include "search/search.h"
 #include "tree/tree_state.h"
 
 namespace blindmatch {

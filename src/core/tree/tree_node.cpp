@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "base/grid.h"
 #include "bound/bounder.h"
-#include "search/two_opt.h"
+#include "search/search.h"
 
 namespace blindmatch {
 namespace {

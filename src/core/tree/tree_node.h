@@ -5,10 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/grid.h"
-#include "base/problem.h"
-#include "base/stop.h"
-#include "base/thread_pool.h"
 #include "bound/bound_proof.h"
 
 namespace blindmatch {

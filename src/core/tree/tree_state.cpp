@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <stdexcept>
-#include <string_view>
-#include <system_error>
 #include <type_traits>
-
-#include "tree/durable_file.h"
 
 namespace blindmatch {
 namespace {
@@ -249,23 +242,6 @@ TreeState decode_state(std::string_view bytes, const std::string& name, const Pr
     } catch (const std::out_of_range&) {
     }
     throw std::invalid_argument(name + " is damaged");
-}
-
-std::size_t save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint) {
-    const std::string bytes = encode_state(state, fingerprint);
-    try {
-        replace_file(path, bytes);
-    } catch (const std::system_error& error) {
-        throw std::runtime_error("cannot write the checkpoint " + shown(path) + ": " + error.code().message());
-    }
-    return bytes.size();
-}
-
-TreeState load_state(const std::filesystem::path& path, const Problem& problem, const std::vector<Symmetry>& symmetries,
-                     std::uint64_t fingerprint) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    return decode_state(bytes, shown(path), problem, symmetries, fingerprint);
 }
 
 }  // namespace blindmatch

@@ -1,17 +1,12 @@
-// A branch-and-bound search that can be put aside and taken up again: everything that it knows, in one file.
+// A branch-and-bound search that can be put aside and taken up again: everything that it knows, as bytes.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/grid.h"
-#include "base/problem.h"
-#include "bound/bound_proof.h"
 #include "tree/branching.h"
-#include "tree/tree_node.h"
 
 namespace blindmatch {
 
@@ -52,7 +47,7 @@ std::size_t bytes_of(const Stage& stage);
 // A number that tells problems (and what counts as solved) apart.
 std::uint64_t fingerprint(const Problem& problem, const Target& target);
 
-// The state as bytes: what a file holds, and what goes to another process.
+// The state as bytes: what a checkpoint holds, and what goes to another process.
 [[nodiscard]] std::string encode_state(const TreeState& state, std::uint64_t fingerprint);
 
 // Throws std::invalid_argument if the bytes are damaged or belong to another problem, whose symmetries are given: what
@@ -63,12 +58,5 @@ std::uint64_t fingerprint(const Problem& problem, const Target& target);
 // Whether a state that was read can be used at all: every size and every index in it, before anything relies on them.
 // The file may come from anybody. What it claims of bounds is another matter: the proof is checked in the end.
 [[nodiscard]] bool is_consistent(const TreeState& state, const Problem& problem);
-
-// Returns the bytes of the file. A kill or a power cut leaves the old file or the new one, whole. Throws
-// std::runtime_error where that fails.
-std::size_t save_state(const std::filesystem::path& path, const TreeState& state, std::uint64_t fingerprint);
-
-[[nodiscard]] TreeState load_state(const std::filesystem::path& path, const Problem& problem,
-                                   const std::vector<Symmetry>& symmetries, std::uint64_t fingerprint);
 
 }  // namespace blindmatch

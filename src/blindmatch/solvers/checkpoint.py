@@ -1,9 +1,11 @@
-"""The checkpoint of a run with the semidefinite bound: a file to which finished nodes are appended.
+"""The checkpoints of both trees: files that keep the state of a run for the next one.
 
-The file begins with a line of text and a digest of the problem. One record per node follows, the root first: its
-length, a checksum, and an archive of arrays (the node's part of the certificate, the incumbent, and the relaxation from
-which its children start). A record that a killed run did not complete has a wrong length or checksum, and is dropped.
-While the root is being bounded, the file holds only the root, without a line to branch on, and is replaced each time.
+That of level 1 is one state, which the core writes and reads, and is replaced as a whole. To that of the semidefinite
+bound, finished nodes are appended. This file begins with a line of text and a digest of the problem. One record per
+node follows, the root first: its length, a checksum, and an archive of arrays (the node's part of the certificate, the
+incumbent, and the relaxation from which its children start). A record that a killed run did not complete has a wrong
+length or checksum, and is dropped. While the root is being bounded, the file holds only the root, without a line to
+branch on, and is replaced each time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 import struct
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -39,21 +41,69 @@ _RATE = 4e6  # upper limit of the bytes written per second, on average
 _LARGEST = 1e9  # upper limit of the numbers of a relaxation; costs are scaled to n^2
 
 
-class TreeFile:
-    """The file of one run. It may hold the nodes of an earlier run, in the order of the certificate.
+class Checkpoint:
+    """The file of one run. There are at least `interval` seconds between two writes."""
 
-    There are at least `interval` seconds between two writes.
-    """
+    def __init__(self, path: Path, interval: float) -> None:
+        self.path, self.interval = path, interval
+        self.error = ""  # why the last write failed; empty if it succeeded
+        self._next = time.monotonic() + interval
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return time.monotonic() >= self._next
+
+    @property
+    def saved(self) -> bytes | None:
+        """The state that an earlier run left; None if there is none."""
+        return self.path.read_bytes() if self.path.exists() else None
+
+    def replace(self, state: bytes | memoryview) -> float:
+        """Replace the file, and return the seconds until the next write. A state is empty if memory was too short."""
+
+        def write() -> int:
+            if not state:
+                raise OSError("memory is too short")
+            write_atomically(self.path, lambda file: file.write(state))
+            return len(state)
+
+        self._timed(write)
+        return self._next - time.monotonic()
+
+    def _timed(self, write: Callable[[], int]) -> bool:
+        """Call a function that writes some bytes; False if it fails. A full disk does not stop the run."""
+        begin, count, self.error = time.monotonic(), 0, ""
+        try:
+            count = write()
+        except OSError as error:
+            self.error = f"cannot write the checkpoint {self.path}: {error.strerror or error}"
+        end = time.monotonic()
+        self._next = end + max(self.interval, _PAUSE * (end - begin), count / _RATE)
+        return not self.error
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn any error that a damaged or forged file causes into a ValueError."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.filename is not None):
+                raise
+            raise ValueError(f"{self.path} is damaged; delete it to begin anew") from error
+
+
+class TreeFile(Checkpoint):
+    """That of the semidefinite bound. It may hold the nodes of an earlier run, in the order of the certificate."""
 
     def __init__(self, path: Path, problem: QAP, interval: float) -> None:
-        self.path, self.problem, self.interval = path, problem, interval
-        self.error = ""  # why the last write failed; empty if it succeeded
+        super().__init__(path, interval)
+        self.problem = problem
         self.torn = False  # whether an incomplete record of an earlier run was dropped
         self._start = _MAGIC + _digest(problem)
         self._records: list[tuple[int, int]] = []  # of an earlier run: start and length of each
         self._written = 0  # number of nodes in the file
         self._end = 0  # where their records end
-        self._next = time.monotonic() + interval
         self._seen = self._state  # when this run last read or wrote it
 
     @property
@@ -71,11 +121,6 @@ class TreeFile:
             return False
         with self.path.open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to write."""
-        return time.monotonic() >= self._next
 
     def __len__(self) -> int:
         """The number of nodes of an earlier run."""
@@ -129,16 +174,6 @@ class TreeFile:
             Y, Z = (_symmetric(arrays[name], 1 + int(allowed.sum())) for name in ("start_Y", "start_Z"))
         return SplittingState(allowed, Y, Z, beta)
 
-    @contextmanager
-    def refusing(self) -> Iterator[None]:
-        """Turn any error that a damaged or forged record causes into a ValueError."""
-        try:
-            yield
-        except Exception as error:
-            if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.filename is not None):
-                raise
-            raise ValueError(f"{self.path} is damaged; delete it to begin anew") from error
-
     def write(
         self,
         nodes: Sequence[Node],
@@ -146,10 +181,7 @@ class TreeFile:
         symmetries: tuple[Symmetry, ...],
         incumbent: IntArray,
     ) -> None:
-        """Append the nodes that the file does not hold yet; the first write replaces the file.
-
-        A full disk does not stop the run; `error` records it.
-        """
+        """Append the nodes that the file does not hold yet; the first write replaces the file."""
         if len(nodes) <= self._written:
             return
         if self._written and self._state != self._seen:  # two trees in one file would be of no use
@@ -159,8 +191,9 @@ class TreeFile:
             _record(nodes[index], starts.get(index), symmetries if index == 0 else (), incumbent)
             for index in range(self._written, len(nodes))
         )
-        begin, before = time.monotonic(), self._end if self._written else 0
-        try:
+
+        def write() -> int:
+            before = self._end if self._written else 0
             if not self._written:
                 write_atomically(self.path, lambda file: _put(file, self._start, records))
             else:
@@ -170,16 +203,15 @@ class TreeFile:
                     _put(file, b"", records)
                     os.fsync(file.fileno())
             self._end = self.path.stat().st_size
-            self._written, self.error = len(nodes), ""
-        except OSError as error:
-            self.error = f"cannot write the checkpoint {self.path}: {error.strerror or error}"
-            if self._written:
+            self._written = len(nodes)
+            return self._end - before
+
+        try:
+            if not self._timed(write) and self._written:
                 with suppress(OSError):
                     os.truncate(self.path, self._end)
         finally:
             self._seen = self._state
-        end = time.monotonic()
-        self._next = end + max(self.interval, _PAUSE * (end - begin), (self._end - before) / _RATE)
 
     def write_root(
         self,

@@ -8,7 +8,7 @@
 
 #include "base/problem.h"
 #include "base/random.h"
-#include "base/stop.h"
+#include "base/threads.h"
 
 namespace blindmatch {
 
@@ -78,5 +78,31 @@ class Incumbent {
     double reported_ = INFINITY, reported_fraction_ = 0;
     Stop::Clock::time_point next_report_{};
 };
+
+// Robust tabu search (Taillard 1991) inside a small evolving population (as Benlic and Hao 2015): the primal engine.
+struct TabuOptions {
+    std::uint64_t seed = 0;
+    std::int64_t streams = 1;  // independent searches; stream r depends on (seed, r) alone
+    std::int64_t iterations =
+        0;  // swaps that a stream may make; 0: until `stop`, and then one stream runs on each thread
+    int threads = 1;
+    double target = -kInfinity;  // stop as soon as a cost is at most this
+    // Stream r begins at initial[r], if that is feasible; else stream 0 at gilmore_lawler_start, the others at random.
+    std::vector<std::vector<int>> initial;
+};
+
+// The best permutation of all streams, ties to the smallest stream (with a target: of those up to the first that
+// reached it). With an iteration budget the result is independent of `threads`; the clock alone can change it.
+[[nodiscard]] SearchResult tabu(const Problem& problem, const TabuOptions& options, Stop& stop,
+                                const Progress& progress = {});
+
+// Every permutation, with pruning: the exact solver for small problems, and the reference that the others are tested
+// against.
+//
+// The optimum if `completed`, else the best so far. Of several optimal permutations it always returns the same,
+// whatever the number of threads. Meant for n <= 12: n = 10 takes at most 0.3 s, n = 12 at most half a minute. `seed`
+// is that of the short 2-opt that gives the first incumbent; it never changes the cost.
+[[nodiscard]] SearchResult enumerate(const Problem& problem, std::uint64_t seed, int threads, Stop& stop,
+                                     const Progress& progress = {});
 
 }  // namespace blindmatch
