@@ -139,12 +139,13 @@ def simulate(name: str, factor: float) -> None:
     """Replay a recorded tree: the coordinator bounds the first nodes, then workers go depth first, piece by piece."""
     served = 0.0
 
-    def timed(method: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: object) -> None:
+    def timed(method: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
             nonlocal served
             start = time.thread_time()
-            method(*arguments)
+            result = method(*arguments)
             served += time.thread_time() - start
+            return result
 
         return call
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 from cluster import QAPLIB, cluster, solved
 
-from blindmatch.solvers.tasks import Tasks
+from blindmatch.solvers.shared_tree import Tasks
 
 
 def kills(name: str, workers: int, every: float, times: int, semidefinite: bool) -> None:

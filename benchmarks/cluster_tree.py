@@ -20,7 +20,7 @@ import blindmatch as bm
 from blindmatch.solvers import strengthened
 from blindmatch.solvers.semidefinite_node import Bounded, NodeBounder
 from blindmatch.solvers.semidefinite_tree import OpenNode, SemidefiniteTree
-from blindmatch.solvers.tasks import _AHEAD
+from blindmatch.solvers.shared_tree import _AHEAD
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
-import blindmatch.solvers.core_budget
+import blindmatch.solvers.core_problem
 
 class Problem:
     """An assignment problem in the normal form: see base/problem.h."""
@@ -127,7 +127,7 @@ class HahnGrant:
     """The paper's Algorithm 2 (factorized), or 1: one sweep after the other."""
 
     def __init__(self, problem: Problem, *, factorized: bool, lap: str, evaluate_laps: bool, threads: int) -> None: ...
-    def sweep(self, budget: blindmatch.solvers.core_budget.CoreBudget) -> bool:
+    def sweep(self, budget: blindmatch.solvers.core_problem.CoreBudget) -> bool:
         """One pass over all subproblems; False if it was cut short."""
 
     def offer(
@@ -163,7 +163,7 @@ def two_opt(
     kicks: int = 0,
     threads: int = 1,
     initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
-    budget: blindmatch.solvers.core_budget.SearchBudget,
+    budget: blindmatch.solvers.core_problem.SearchBudget,
 ) -> SearchResult:
     """Multi-start 2-swap local search."""
 
@@ -176,12 +176,12 @@ def tabu(
     threads: int,
     target: float,
     initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
-    budget: blindmatch.solvers.core_budget.SearchBudget,
+    budget: blindmatch.solvers.core_problem.SearchBudget,
 ) -> SearchResult:
     """Iterated tabu search; iterations=0 means until the budget ends."""
 
 def enumerate(
-    problem: Problem, *, seed: int, threads: int, budget: blindmatch.solvers.core_budget.SearchBudget
+    problem: Problem, *, seed: int, threads: int, budget: blindmatch.solvers.core_problem.SearchBudget
 ) -> SearchResult:
     """Every permutation, with pruning."""
 
@@ -305,7 +305,7 @@ class SharedTree:
         """The result; the tree is empty afterwards."""
 
 def grow_piece(
-    problem: Problem, options: BranchAndBoundOptions, piece: bytes, budget: blindmatch.solvers.core_budget.BoundBudget
+    problem: Problem, options: BranchAndBoundOptions, piece: bytes, budget: blindmatch.solvers.core_problem.BoundBudget
 ) -> bytes:
     """
     Works on a piece of a SharedTree until the budget or node_limit ends it; returns what it is then.
@@ -316,7 +316,7 @@ def dual_ascent(
     options: DualAscentOptions,
     initial: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     start: Stage | None,
-    budget: blindmatch.solvers.core_budget.BoundBudget,
+    budget: blindmatch.solvers.core_problem.BoundBudget,
 ) -> BoundResult:
     """The level-1 RLT bound by sweeps and a first-order method."""
 
@@ -328,7 +328,7 @@ def dense_sweeps(
     count: int,
     gain: float,
     threads: int,
-    budget: blindmatch.solvers.core_budget.CoreBudget,
+    budget: blindmatch.solvers.core_problem.CoreBudget,
 ) -> Stage:
     """Hahn-Grant sweeps on dense pair costs of about 1."""
 
@@ -359,7 +359,7 @@ def branch_and_bound(
     problem: Problem,
     options: BranchAndBoundOptions,
     initial: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    budget: blindmatch.solvers.core_budget.BoundBudget,
+    budget: blindmatch.solvers.core_problem.BoundBudget,
     saved: bytes | None = None,
 ) -> TreeResult:
     """
@@ -390,7 +390,7 @@ def search_subsets(
     restarts: int,
     iterations: int,
     threads: int,
-    budget: blindmatch.solvers.core_budget.CoreBudget,
+    budget: blindmatch.solvers.core_problem.CoreBudget,
 ) -> SubsetResult:
     """The k best subsets by multi-start tabu search."""
 
@@ -400,7 +400,7 @@ def exact_subsets(
     size: int,
     k: int,
     known: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    budget: blindmatch.solvers.core_budget.CoreBudget,
+    budget: blindmatch.solvers.core_problem.CoreBudget,
 ) -> SubsetResult:
     """
     The k best subsets by branch and bound. The rows of `known` are sorted subsets to start from.

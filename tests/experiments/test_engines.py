@@ -163,6 +163,6 @@ def test_a_scheduler_without_workers_is_told(tmp_path, monkeypatch):
     with idle as cluster:
         with pytest.raises(ValueError, match=message), Dask(cluster.scheduler_address, timeout=1).open(tmp_path):
             pass
-        monkeypatch.setattr("blindmatch.solvers.tasks._FIRST_WORKER", 1.0)
+        monkeypatch.setattr("blindmatch.solvers.shared_tree._FIRST_WORKER", 1.0)
         with distributed.Client(cluster) as client, pytest.raises(ValueError, match=message):
             bm.solve(bm.QAP(np.eye(3), np.eye(3)), bm.BranchAndBound(executor=client))

@@ -11,8 +11,8 @@ import blindmatch as bm
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.proof.convex import convex_bound, multipliers
 from blindmatch.proof.spectral import projection_bound
+from blindmatch.solvers.auto import convex_point
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.convex_point import convex_point
 
 
 @pytest.mark.parametrize("seed", range(120))

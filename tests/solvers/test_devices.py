@@ -11,8 +11,8 @@ from strategies import random_problem
 import blindmatch as bm
 from blindmatch.errors import SolverUnavailable
 from blindmatch.solvers.eigen import NUMPY, TorchArrays
-from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite import Semidefinite
+from blindmatch.solvers.semidefinite_stage import PairCosts
 from blindmatch.solvers.splitting import Splitting
 
 

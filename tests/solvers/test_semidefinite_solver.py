@@ -9,10 +9,10 @@ from strategies import optimum, random_problem, rng_of, slack
 
 import blindmatch as bm
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.face import Equations, Face
+from blindmatch.solvers.eigen import Equations, Face
 from blindmatch.solvers.lowrank import LowRankSplitting
-from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite import Semidefinite
+from blindmatch.solvers.semidefinite_stage import PairCosts
 from blindmatch.solvers.splitting import Splitting
 
 

@@ -7,7 +7,7 @@ import pytest
 from unreliable import unreliable_executors
 
 import blindmatch as bm
-from blindmatch.solvers import shared_tree, tasks
+from blindmatch.solvers import shared_tree
 
 
 def hard_problem(n: int = 12, seed: int = 0) -> bm.QAP:
@@ -136,13 +136,13 @@ def test_processes_prove_and_check(optimum):
 
 def test_other_versions_and_silent_workers_are_refused(monkeypatch):
     with pytest.raises(ValueError, match=r"a worker has blindmatch .* this process has 9\.9\.9"):
-        tasks.refuse_version("9.9.9")
+        shared_tree.refuse_version("9.9.9")
 
     class Silent(Executor):
         def submit(self, *arguments):
             return Future()
 
-    monkeypatch.setattr(tasks, "_FIRST_ANSWER", 0.1)
+    monkeypatch.setattr(shared_tree, "_FIRST_ANSWER", 0.1)
     with pytest.raises(ValueError, match="no worker answered"):
         bm.solve(hard_problem(), bm.BranchAndBound(executor=Silent()), rng=0)
 

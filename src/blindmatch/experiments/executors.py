@@ -99,7 +99,7 @@ class Dask:
     @contextmanager
     def open(self, folder: Path) -> Iterator[Executor]:
         """The cluster as an executor. Dask reassigns the work of a worker that dies."""
-        from blindmatch.solvers.tasks import refuse_no_workers  # late: imports of solvers take time
+        from blindmatch.solvers.shared_tree import refuse_no_workers  # late: imports of solvers take time
 
         with _dask_client(self.address, self.timeout) as client:
             refuse_no_workers(client, self.timeout)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from blindmatch.solvers.auto import Auto
+from blindmatch.solvers.baselines import BruteForce, LocalCKA, Random
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solvers.brute_force import BruteForce
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.entropic_gw import EntropicGW
 from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.gurobi import Gurobi
 from blindmatch.solvers.hahn_grant import FactorizedHahnGrant, HahnGrant
-from blindmatch.solvers.local_cka import LocalCKA
 from blindmatch.solvers.mpopt import MPOpt
-from blindmatch.solvers.random_match import Random
 from blindmatch.solvers.scip import SCIP
 from blindmatch.solvers.semidefinite import Semidefinite
 from blindmatch.solvers.tabu import Tabu

@@ -31,9 +31,8 @@ from blindmatch.solvers.dual_ascent import (
     without_duals,
 )
 from blindmatch.solvers.progress import Status
-from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work
+from blindmatch.solvers.shared_tree import ROOT_NODES, Coordinator, Work, greet
 from blindmatch.solvers.strengthened import Patience, Strengthened, strengthened_bytes, worth_a_try
-from blindmatch.solvers.tasks import greet
 from blindmatch.validation import as_executor, at_least, boolean, positive
 
 _NODE_SECONDS = 1e-7  # of a node of level 1, over n^4
@@ -167,8 +166,8 @@ class BranchAndBound(Solver):
         """Let the executor finish the tree after its first nodes."""
         work = Work(problem, budget.limits, _may_have_symmetries(problem), self.proof_limit)
         tree = _core.SharedTree(scaled.core, options, root)
-        coordinator = Coordinator(tree, as_executor(self.executor), work)
-        coordinator.run(budget, scaled.budget(budget), file)
+        coordinator = Coordinator(tree, as_executor(self.executor), work, budget)
+        coordinator.run(scaled.budget(budget), file)
         stopped = _core.BoundStatus.interrupted if budget.interrupted else _core.BoundStatus.time_limit
         result = tree.finish(stopped)
         _count(result, problem, scaled, budget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,48 @@ from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget, Proof
 from blindmatch.solvers.progress import NO_LIMITS, Limits
 from blindmatch.validation import FloatArray
+
+
+class CoreBudget(Protocol):
+    """What every run in the core needs."""
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left when the run begins; may be infinite."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run must end at once, before it begins."""
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether the main thread has ended; asked every 50 ms."""
+
+    def fail(self, error: BaseException) -> None:
+        """Keep an exception of a signal handler or of a report; the run stops."""
+
+
+class BoundBudget(CoreBudget, Protocol):
+    """What the bounds need."""
+
+    def report(
+        self, lower_bound: float, cost: float, iteration: int, proof_size: float, nodes: int, open_nodes: int, /
+    ) -> bool:
+        """Record progress; returning False stops the run. A proof of size 1 has one stage for all pairs."""
+
+    @property
+    def keep_state(self) -> Callable[[memoryview], float] | None:
+        """Keeps the state of a tree with checkpoints, and returns the seconds until the next."""
+
+
+class SearchBudget(CoreBudget, Protocol):
+    """What the searches need."""
+
+    def keep(self, permutation: NDArray[np.int32], cost: float, /) -> None:
+        """Keep the best permutation so far, for a run that is stopped."""
+
+    def report(self, lower_bound: None, cost: float, /) -> bool:
+        """Record progress; returning False stops the run."""
 
 
 def core_problem(problem: QAP) -> _core.Problem:

@@ -12,9 +12,8 @@ import numpy as np
 from blindmatch.errors import SolverUnavailable, pip_install
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
-from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost
-from blindmatch.solvers.relaxation import assignment
+from blindmatch.solvers.relaxation import assignment, feasible_permutation
 from blindmatch.validation import not_negative
 
 Model = Literal["linear", "quadratic"]

@@ -21,10 +21,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from blindmatch import _core
-from blindmatch.solvers.eigen import Spectrum, whole_spectrum
-from blindmatch.solvers.face import Equations
-from blindmatch.solvers.pair_costs import PairCosts
-from blindmatch.solvers.semidefinite_stage import SlackDual
+from blindmatch.solvers.eigen import Equations, Spectrum, whole_spectrum
+from blindmatch.solvers.semidefinite_stage import PairCosts, SlackDual
 from blindmatch.solvers.splitting import CHANGE, HARDEN, Splitting, SplittingState
 from blindmatch.validation import BoolArray, FloatArray
 

@@ -10,7 +10,7 @@ import numpy as np
 from blindmatch.problem.graph_matching import GraphMatching, graph_matching
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Dependency, Outcome, Solver
-from blindmatch.solvers.feasible import feasible_permutation
+from blindmatch.solvers.relaxation import feasible_permutation
 from blindmatch.validation import IntArray, at_least
 
 _MPOPT = Dependency(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from blindmatch import _core
-from blindmatch.problem.qap import FactorPair, NormalForm
+from blindmatch.problem.qap import QAP, FactorPair, NormalForm
 from blindmatch.solvers.base import Budget
 from blindmatch.validation import FloatArray, IntArray
 
@@ -95,6 +96,16 @@ def halfway(permutation: IntArray) -> FloatArray:
 def assignment(cost: FloatArray) -> IntArray:
     """The cheapest permutation for a matrix of linear costs."""
     return _core.solve_lap(np.ascontiguousarray(cost)).columns.astype(np.intp)
+
+
+def feasible_permutation(problem: QAP) -> IntArray:
+    """A permutation without forbidden pairs; ValueError if there is none."""
+    if problem.forbidden is None:
+        return np.arange(problem.n)
+    _, columns = linear_sum_assignment(problem.forbidden.astype(float))
+    if not problem.allows(columns):
+        raise ValueError("forbidden (or known_pairs) leaves no permutation to choose from")
+    return np.asarray(columns, dtype=np.intp)
 
 
 _ITEMS, _SHARE = 256, 3  # in a sample: that many, but at most a third of all

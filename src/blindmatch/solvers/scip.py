@@ -11,9 +11,8 @@ import numpy as np
 from blindmatch.errors import pip_install
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import MOST_STEPS, Budget, Capabilities, Dependency, Outcome, Solver
-from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.mip import CentredCost
-from blindmatch.solvers.relaxation import assignment
+from blindmatch.solvers.relaxation import assignment, feasible_permutation
 from blindmatch.validation import IntArray, not_negative
 
 PYSCIPOPT = Dependency("pyscipopt", pip_install("scip"))

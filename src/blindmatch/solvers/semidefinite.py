@@ -20,10 +20,9 @@ from blindmatch.solvers.base import Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.dual_ascent import DualAscent
 from blindmatch.solvers.eigen import NUMPY, Arrays, TorchArrays
 from blindmatch.solvers.lowrank import LowRankSplitting
-from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite_node import Bounded, has_choice
-from blindmatch.solvers.semidefinite_stage import StageMaker
+from blindmatch.solvers.semidefinite_stage import PairCosts, StageMaker
 from blindmatch.solvers.splitting import Splitting, SplittingState
 from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import BoolArray, at_least

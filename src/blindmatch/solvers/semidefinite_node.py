@@ -17,8 +17,7 @@ from blindmatch.proof.certificate import COLUMN, ROW, Node, Pair, Stage
 from blindmatch.proof.checker import NodeView
 from blindmatch.proof.stage_check import Effort
 from blindmatch.solvers.base import Budget
-from blindmatch.solvers.pair_costs import PairCosts
-from blindmatch.solvers.semidefinite_stage import StageMaker
+from blindmatch.solvers.semidefinite_stage import PairCosts, StageMaker
 from blindmatch.solvers.splitting import Splitting, SplittingState
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 

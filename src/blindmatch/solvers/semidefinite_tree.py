@@ -18,7 +18,6 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget
 from blindmatch.solvers.checkpoint import TreeFile
-from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.semidefinite_node import (
     Bounded,
     NodeBounder,
@@ -29,7 +28,8 @@ from blindmatch.solvers.semidefinite_node import (
     line_penalties,
 )
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
-from blindmatch.solvers.tasks import Tasks
+from blindmatch.solvers.semidefinite_stage import PairCosts
+from blindmatch.solvers.shared_tree import Tasks
 from blindmatch.solvers.two_opt import improve
 
 _NODE_SECONDS = 2e-9  # of a node, over n^6
@@ -137,34 +137,23 @@ class SemidefiniteTree:
         A group has at most `largest` nodes, and fewer if there would not be enough groups for all workers.
         """
         self._tasks = tasks
-        try:
-            while not self.out_of_time:
-                self._hand_out(tasks, largest)
-                if not tasks.out:
-                    return
-                for group, nodes in tasks.finished():
-                    for entry, node in zip(group, nodes or [None] * len(group), strict=True):
-                        self._take_in(entry, node)
-                if not self._report():
-                    return
-        except BaseException as error:  # Ctrl-C, a broken executor: the best so far is kept
-            self._torn = True
-            self.budget.fail(error)
-        finally:
-            for group in tasks.call_back():
-                for entry in group:
-                    heapq.heappush(self._open, entry)
-            self._save()
 
-    def _hand_out(self, tasks: Tasks[list[OpenNode]], largest: int) -> None:
-        room = tasks.room
-        while len(tasks.out) < room:
+        def hand_out(room: int) -> bool:
             group = self._take(min(largest, 1 + len(self._open) // (2 * room)))
-            if not group:
-                return
             parents = {id(parent): parent.for_children for _, _, parent, _, _ in group}
             children = [(parents[id(parent)], i, j) for _, _, parent, i, j in group]
-            tasks.submit(group, children_elsewhere, self.problem, children, self.target, self.budget.remaining)
+            if group:
+                tasks.submit(group, children_elsewhere, self.problem, children, self.target, self.budget.remaining)
+            return bool(group)
+
+        def take_in(group: list[OpenNode], nodes: list[Bounded | None] | None) -> None:
+            for entry, node in zip(group, nodes or [None] * len(group), strict=True):
+                self._take_in(entry, node)
+
+        try:
+            self._torn = not tasks.work(hand_out, take_in, lambda: self._report() and not self.out_of_time, self.budget)
+        finally:
+            self._save()
 
     def _wave(self, pool: ThreadPoolExecutor) -> bool:
         """Bound the next few nodes at the same time, and use the results in the order of the nodes."""

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from blindmatch.solvers.eigen import NUMPY, Arrays, Floats
-from blindmatch.solvers.face import Equations, Face
+from blindmatch.solvers.eigen import NUMPY, Arrays, Equations, Face, Floats
 from blindmatch.solvers.semidefinite_stage import SlackDual
 from blindmatch.validation import BoolArray, FloatArray, IntArray
 

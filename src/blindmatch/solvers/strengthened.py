@@ -18,13 +18,13 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Node
 from blindmatch.solvers.base import Budget, Outcome, Proof
 from blindmatch.solvers.checkpoint import TreeFile
-from blindmatch.solvers.pair_costs import PairCosts
 from blindmatch.solvers.progress import Status
 from blindmatch.solvers.semidefinite import ALL_DIRECTIONS_UP_TO, SemidefiniteRun, root_stages, semidefinite_bytes
 from blindmatch.solvers.semidefinite_node import Symmetry
 from blindmatch.solvers.semidefinite_resume import EarlierNodes
+from blindmatch.solvers.semidefinite_stage import PairCosts
 from blindmatch.solvers.semidefinite_tree import CHECKS, OpenNode, SemidefiniteTree
-from blindmatch.solvers.tasks import Tasks
+from blindmatch.solvers.shared_tree import Tasks
 
 _SMALLEST, _LARGEST = 12, 104  # items; for fewer, the tree of level 1 is faster; for more, a step takes too long
 _LARGEST_TREE = 42  # items; with more pairs than they have, a node takes minutes, and Ctrl-C would wait too long

@@ -17,7 +17,7 @@ import numpy as np
 
 from blindmatch.problem.optimality import tolerance
 from blindmatch.problem.qap import QAP, swap_costs
-from blindmatch.solvers.feasible import feasible_permutation
+from blindmatch.solvers.relaxation import feasible_permutation
 from blindmatch.validation import BoolArray, FloatArray, IntArray, at_least
 
 _MOST = 10_000  # matches: each is a row of n numbers, and its neighbours are looked at

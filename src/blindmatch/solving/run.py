@@ -25,8 +25,8 @@ from blindmatch.proof.spectral import cheap_bound
 from blindmatch.solvers import SOLVERS
 from blindmatch.solvers.base import Budget, Callback, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
-from blindmatch.solvers.feasible import feasible_permutation
 from blindmatch.solvers.progress import Limits, Status
+from blindmatch.solvers.relaxation import feasible_permutation
 from blindmatch.solving.limits import fitting, keep_what_is_done
 from blindmatch.solving.log import RunLog, as_stream
 from blindmatch.solving.pool import Finds, as_pool_size, prove_pool

@@ -11,7 +11,6 @@ from blindmatch.problem.qap import QAP
 from blindmatch.proof.certificate import Certificate, Pair
 from blindmatch.proof.checker import fixing_error
 from blindmatch.solvers.base import Budget, Outcome, Proof
-from blindmatch.solvers.feasible import forced_pairs
 from blindmatch.validation import IntArray
 
 
@@ -36,7 +35,7 @@ class Shuffled:
     @classmethod
     def of(cls, problem: QAP, rng: np.random.Generator) -> Shuffled:
         """Fix the forced pairs and shuffle the others."""
-        forced, everything = tuple(forced_pairs(problem)), np.arange(problem.n)
+        forced, everything = tuple(_forced_pairs(problem)), np.arange(problem.n)
         rest, rows, columns = problem.reduced(forced) if forced else (problem, everything, everything)
         shuffled_rows, shuffled_columns = rng.permutation(rest.n), rng.permutation(rest.n)
         shuffled = rest.permuted(shuffled_rows, shuffled_columns)
@@ -78,3 +77,19 @@ class Shuffled:
             if self.forced:
                 proof = proof.changed(Certificate.lifted, self.n, self.forced, self.rows, self.columns)
         return replace(outcome, permutation=self.restored(best), certificate=proof, lower_bound=bound)
+
+
+def _forced_pairs(problem: QAP) -> list[tuple[int, int]]:
+    """Pairs without an alternative in their row or column, found one by one; at least one item stays free."""
+    if problem.forbidden is None:
+        return []
+    free = ~problem.forbidden
+    forced: list[tuple[int, int]] = []
+    while len(forced) < problem.n - 1:
+        single = np.argwhere(free & ((free.sum(1) == 1)[:, None] | (free.sum(0) == 1)[None, :]))
+        if not len(single):
+            break
+        i, j = (int(index) for index in single[0])
+        forced.append((i, j))
+        free[i, :] = free[:, j] = False
+    return forced

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blindmatch.problem.qap import QAP, swap_costs
-from blindmatch.solvers.feasible import feasible_permutation
+from blindmatch.solvers.relaxation import feasible_permutation
 from blindmatch.solvers.two_opt import TwoOpt
 from blindmatch.trust.search import MOST, Part, quick_search, run_until_deadline
 from blindmatch.validation import FloatArray, IntArray

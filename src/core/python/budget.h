@@ -1,5 +1,5 @@
 // The budget of a run, as the core sees it. This is the only place where the core reaches into a Python budget; its
-// protocols are typed in blindmatch/solvers/core_budget.py.
+// protocols are typed in blindmatch/solvers/core_problem.py.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ inline bool is_budget(nb::handle object) {
 }
 
 struct CoreBudget : nb::object {
-    NB_OBJECT(CoreBudget, nb::object, "blindmatch.solvers.core_budget.CoreBudget", is_budget)
+    NB_OBJECT(CoreBudget, nb::object, "blindmatch.solvers.core_problem.CoreBudget", is_budget)
 };
 struct BoundBudget : nb::object {
-    NB_OBJECT(BoundBudget, nb::object, "blindmatch.solvers.core_budget.BoundBudget", is_budget)
+    NB_OBJECT(BoundBudget, nb::object, "blindmatch.solvers.core_problem.BoundBudget", is_budget)
 };
 struct SearchBudget : nb::object {
-    NB_OBJECT(SearchBudget, nb::object, "blindmatch.solvers.core_budget.SearchBudget", is_budget)
+    NB_OBJECT(SearchBudget, nb::object, "blindmatch.solvers.core_problem.SearchBudget", is_budget)
 };
 
 // A Stop that looks for Ctrl-C, and reports that may ask to stop. Exceptions never cross the core: the budget keeps
