@@ -6,8 +6,7 @@
 
 #include "problems.h"
 #include "tree/branch_and_bound.h"
-#include "tree/branching.h"
-#include "tree/tree_node.h"
+#include "tree/tree_state.h"
 
 using namespace blindmatch;
 

@@ -22,96 +22,6 @@ BLINDMATCH_KERNEL void add_scaled_row(double* out, const double* row, double fac
     for (int l = 0; l < count; ++l) out[l] += factor * row[l];
 }
 
-// Copies a row of n numbers without entry j.
-void copy_without(const double* row, int n, int j, double* out) {
-    std::copy(row, row + j, out);
-    std::copy(row + j + 1, row + n, out + j);
-}
-
-// Alg. 2: the costs are computed anew from the factors and the duals, each time.
-class FactoredCosts final : public PairCosts {
- public:
-    FactoredCosts(const Problem& problem, const HahnGrantDuals& duals) : problem_(problem), duals_(duals) {}
-
-    // Alg. 2, l. 12: C_tmp_kl = 2 C1_ik C2_jl - U_ijk - V_ijl - U_kli - V_klj.
-    void gather(int i, int j, double* matrix) override {
-        const int n = problem_.n;
-        std::vector<double> own(n), base(n), row(n);
-        for (int l = 0; l < n; ++l) own[l] = duals_.v(l, i, j);
-        double* out = matrix;
-        for (int k = 0; k < n; ++k) {
-            if (k == i) continue;
-            const Factor& first = problem_.factors.front();
-            scale_row(base.data(), first.target.row(j), 2.0 * first.source(i, k), n);
-            for (std::size_t f = 1; f < problem_.factors.size(); ++f) {
-                const Factor& factor = problem_.factors[f];
-                add_scaled_row(base.data(), factor.target.row(j), 2.0 * factor.source(i, k), n);
-            }
-            subtract_row(row.data(), base.data(), own.data(), duals_.u.row(i, k), duals_.v.row(j, k), duals_.u(k, i, j),
-                         n);
-            copy_without(row.data(), n, j, out);
-            out += n - 1;
-        }
-    }
-
-    void reduced(int, int, const double*, const double*, const double*) override {}
-    void raised(int, int, double) override {}
-
- private:
-    const Problem& problem_;
-    const HahnGrantDuals& duals_;
-};
-
-// Alg. 1: the tensor C_ijkl is kept and changed in place.
-class DenseCosts final : public PairCosts {
- public:
-    DenseCosts(const Problem& problem, const HahnGrantDuals& duals) : n_(problem.n), at({n_, n_, n_, n_}) {
-        for (int i = 0; i < n_; ++i)
-            for (int j = 0; j < n_; ++j)
-                for (int k = 0; k < n_; ++k)
-                    for (int l = 0; l < n_; ++l)
-                        at(i, j, k, l) = 0.5 * problem.pair_cost(i, j, k, l) - duals.u(k, i, j) - duals.v(l, i, j);
-    }
-
-    // Alg. 1, l. 11-12: take the complementary costs over.
-    void gather(int i, int j, double* matrix) override {
-        double* out = matrix;
-        for (int k = 0; k < n_; ++k) {
-            if (k == i) continue;
-            for (int l = 0; l < n_; ++l) {
-                if (l == j) continue;
-                at(i, j, k, l) += at(k, l, i, j);
-                at(k, l, i, j) = 0.0;
-                *out++ = at(i, j, k, l);
-            }
-        }
-    }
-
-    // Alg. 1, l. 15: C_ijkl -= u_k + v_l.
-    void reduced(int i, int j, const double* matrix, const double* u, const double* v) override {
-        const double* in = matrix;
-        for (int k = 0, row = 0; k < n_; ++k) {
-            if (k == i) continue;
-            for (int l = 0, column = 0; l < n_; ++l) {
-                if (l == j) continue;
-                at(i, j, k, l) = *in++ - u[row] - v[column++];
-            }
-            ++row;
-        }
-    }
-
-    // Alg. 1, l. 9: C_ijkl += leader_ij / (n - 1).
-    void raised(int i, int j, double share) override {
-        for (int k = 0; k < n_; ++k)
-            for (int l = 0; l < n_; ++l)
-                if (k != i && l != j) at(i, j, k, l) += share;
-    }
-
- private:
-    int n_;
-    Grid<double, 4> at;
-};
-
 double least_off_diagonal(const Grid<double, 2>& matrix, int n) {
     double least = INFINITY;
     for (int i = 0; i < n; ++i)
@@ -125,6 +35,7 @@ double least_off_diagonal(const Grid<double, 2>& matrix, int n) {
 HahnGrant::HahnGrant(const Problem& problem, bool factorized, LapMethod method, bool evaluate_laps, int threads)
     : problem_(problem),
       method_(method),
+      factorized_(factorized),
       evaluate_laps_(evaluate_laps),
       duals_(problem.n),
       leader_(problem_.linear),
@@ -135,10 +46,15 @@ HahnGrant::HahnGrant(const Problem& problem, bool factorized, LapMethod method, 
       candidates_(problem.n) {
     if (!problem.forbidden.empty()) throw std::invalid_argument("HahnGrant takes no forbidden pairs");
     nonnegative_ = shift_to_nonnegative();
-    if (factorized) {
-        costs_ = std::make_unique<FactoredCosts>(problem_, duals_);
-    } else {
-        costs_ = std::make_unique<DenseCosts>(problem_, duals_);
+    if (!factorized) {
+        const int n = problem_.n;
+        tensor_ = Grid<double, 4>({n, n, n, n});
+        for (int i = 0; i < n; ++i)
+            for (int j = 0; j < n; ++j)
+                for (int k = 0; k < n; ++k)
+                    for (int l = 0; l < n; ++l)
+                        tensor_(i, j, k, l) =
+                            0.5 * problem_.pair_cost(i, j, k, l) - duals_.u(k, i, j) - duals_.v(l, i, j);
     }
     for (int w = 0; w < pool_.size(); ++w) workers_.emplace_back(problem.n);
     std::vector<int> identity(problem.n);
@@ -220,28 +136,66 @@ void HahnGrant::redistribute_leader() {
         for (int j = 0; j < n; ++j) {
             double& leader = leader_(i, j);
             const double share = leader / (n - 1);
-            for (int k = 0; k < n; ++k)
-                if (k != i) duals_.u(k, i, j) -= share;
-            costs_->raised(i, j, share);
+            for (int k = 0; k < n; ++k) {
+                if (k == i) continue;
+                duals_.u(k, i, j) -= share;
+                for (int l = 0; l < n && !factorized_; ++l)
+                    if (l != j) tensor_(i, j, k, l) += share;
+            }
             leader = 0.0;
         }
+    }
+}
+
+void HahnGrant::gather(int i, int j, double* matrix) {
+    const int n = problem_.n;
+    if (!factorized_) {  // Alg. 1, l. 11-12: take the complementary costs over
+        for (int k = 0; k < n; ++k) {
+            for (int l = 0; l < n; ++l) {
+                if (k == i || l == j) continue;
+                tensor_(i, j, k, l) += tensor_(k, l, i, j);
+                tensor_(k, l, i, j) = 0.0;
+                *matrix++ = tensor_(i, j, k, l);
+            }
+        }
+        return;
+    }
+    // Alg. 2, l. 12: C_tmp_kl = 2 C1_ik C2_jl - U_ijk - V_ijl - U_kli - V_klj.
+    std::vector<double> own(n), base(n), row(n);
+    for (int l = 0; l < n; ++l) own[l] = duals_.v(l, i, j);
+    for (int k = 0; k < n; ++k) {
+        if (k == i) continue;
+        const Factor& first = problem_.factors.front();
+        scale_row(base.data(), first.target.row(j), 2.0 * first.source(i, k), n);
+        for (std::size_t f = 1; f < problem_.factors.size(); ++f) {
+            const Factor& factor = problem_.factors[f];
+            add_scaled_row(base.data(), factor.target.row(j), 2.0 * factor.source(i, k), n);
+        }
+        subtract_row(row.data(), base.data(), own.data(), duals_.u.row(i, k), duals_.v.row(j, k), duals_.u(k, i, j), n);
+        std::copy(row.begin(), row.begin() + j, matrix);
+        std::copy(row.begin() + j + 1, row.end(), matrix + j);
+        matrix += n - 1;
     }
 }
 
 void HahnGrant::solve_subproblem(int i, int j, int worker) {
     const int n = problem_.n, m = n - 1;
     Worker& w = workers_[worker];
-    costs_->gather(i, j, w.matrix.row(0));
+    gather(i, j, w.matrix.row(0));
     int* warm = warm_.row(i, j);
     static_cast<void>(w.lap.solve(w.matrix.row(0), m, method_, epsilon_, warm));  // Alg. 1, l. 13; Alg. 2, l. 13
     const double *u = w.lap.u(), *v = w.lap.v();
     std::copy(w.lap.row_to_col(), w.lap.row_to_col() + m, warm);
-    for (int k = 0, row = 0; k < n; ++k)
-        if (k != i) duals_.u(k, i, j) += u[row++];  // Alg. 2, l. 16
+    const double* left = w.matrix.row(0);
+    for (int k = 0, row = 0; k < n; ++k) {
+        if (k == i) continue;
+        for (int l = 0, column = 0; l < n && !factorized_; ++l)
+            if (l != j) tensor_(i, j, k, l) = *left++ - u[row] - v[column++];  // Alg. 1, l. 15
+        duals_.u(k, i, j) += u[row++];                                         // Alg. 2, l. 16
+    }
     for (int l = 0, column = 0; l < n; ++l)
         if (l != j) duals_.v(l, i, j) += v[column++];  // Alg. 2, l. 17
-    costs_->reduced(i, j, w.matrix.row(0), u, v);
-    leader_(i, j) = w.lap.dual_sum();  // Alg. 1, l. 14; Alg. 2, l. 15
+    leader_(i, j) = w.lap.dual_sum();                  // Alg. 1, l. 14; Alg. 2, l. 15
 
     candidates_[j].cost = INFINITY;
     if (!evaluate_laps_) return;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "base/problem.h"
@@ -16,19 +15,6 @@ namespace blindmatch {
 struct HahnGrantDuals {
     explicit HahnGrantDuals(int n) : u({n, n, n}), v(u) {}
     Grid<double, 3> u, v;
-};
-
-// Where the costs of the subproblems live: this alone tells the two algorithms apart.
-class PairCosts {
- public:
-    virtual ~PairCosts() = default;
-    // Writes the (n-1) x (n-1) matrix of subproblem (i, j), complementary costs added up (Alg. 1, l. 11-12; Alg. 2, l.
-    // 12).
-    virtual void gather(int i, int j, double* matrix) = 0;
-    // Notes that the duals of subproblem (i, j), already added to the HahnGrantDuals, leave its matrix (Alg. 1, l. 15).
-    virtual void reduced(int i, int j, const double* matrix, const double* u, const double* v) = 0;
-    // Notes that `share` is added to all costs of subproblem (i, j) (Alg. 1, l. 9).
-    virtual void raised(int i, int j, double share) = 0;
 };
 
 class HahnGrant {
@@ -55,12 +41,14 @@ class HahnGrant {
     void solve_leader();
     void redistribute_leader();
     void solve_subproblem(int i, int j, int worker);
+    // Writes the (n-1) x (n-1) matrix of subproblem (i, j), complementary costs added up.
+    void gather(int i, int j, double* matrix);
 
     Problem problem_;
     LapMethod method_;
-    bool evaluate_laps_, nonnegative_ = false, valid_ = false;
+    bool factorized_, evaluate_laps_, nonnegative_ = false, valid_ = false;
     HahnGrantDuals duals_;
-    std::unique_ptr<PairCosts> costs_;
+    Grid<double, 4> tensor_;  // Alg. 1: the costs C_ijkl, changed in place. Alg. 2 computes them anew: it is empty
     Grid<double, 2> leader_;
     std::vector<double> beta_;
     Grid<int, 3> warm_;  // last assignment of every subproblem

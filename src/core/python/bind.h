@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -14,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/grid.h"
+#include "search/search.h"
+#include "tree/branch_and_bound.h"
 
 namespace blindmatch {}
 namespace nb = nanobind;
@@ -65,4 +67,120 @@ auto view_of(const std::vector<T>& values, Sizes... sizes) {
 template <class Self, class Base, class T>
 auto view(std::vector<T> Base::* member) {
     return [member](const Self& self) { return view_of(self.*member, (self.*member).size()); };
+}
+
+// The budget of a run, as the core sees it. This is the only place where the core reaches into a Python budget.
+//
+// Python objects under the names that the stub shall give to their types. The type is asked, not the object: to read
+// `remaining` would run Python code, and a Ctrl-C in it would look like a missing attribute.
+inline bool is_budget(nb::handle object) {
+    const nb::handle type = object.type();
+    return nb::hasattr(type, "remaining") && nb::hasattr(type, "fail");
+}
+
+struct CoreBudget : nb::object {
+    NB_OBJECT(CoreBudget, nb::object, "blindmatch.solvers.core_problem.CoreBudget", is_budget)
+};
+struct BoundBudget : nb::object {
+    NB_OBJECT(BoundBudget, nb::object, "blindmatch.solvers.core_problem.BoundBudget", is_budget)
+};
+struct SearchBudget : nb::object {
+    NB_OBJECT(SearchBudget, nb::object, "blindmatch.solvers.core_problem.SearchBudget", is_budget)
+};
+
+// A Stop that looks for Ctrl-C, and reports that may ask to stop. Exceptions never cross the core: the budget keeps
+// them, and `solve` raises them when the incumbent is safe.
+class Run {
+ public:
+    explicit Run(nb::object budget)
+        : budget_(std::move(budget)), stop(to_double(budget_.attr("remaining")), [this] { return signalled(); }) {
+        if (is_true(budget_.attr("interrupted"))) stop.request();
+    }
+
+    // Tells a BoundBudget of a bound and a cost; whatever goes wrong there stops the run.
+    BoundReport bound_report() {
+        return [this](const BoundProgress& now) {
+            nb::gil_scoped_acquire lock;
+            const bool go_on = guarded([&] {
+                return is_true(
+                    budget_.attr("report")(now.bound, now.cost, now.iteration, now.proof_size, now.nodes, now.open));
+            });
+            if (!go_on) stop.request();
+        };
+    }
+
+    // Passes the state of a tree on to a BoundBudget, which says in how many seconds it wants the next.
+    KeepState keep_state() {
+        return [this](const std::string& state) {
+            nb::gil_scoped_acquire lock;
+            double pause = kInfinity;
+            const bool kept = guarded([&] {
+                auto* bytes = const_cast<char*>(state.data());  // only read
+                const auto size = static_cast<Py_ssize_t>(state.size());
+                pause =
+                    to_double(budget_.attr("keep_state")(nb::steal(PyMemoryView_FromMemory(bytes, size, PyBUF_READ))));
+                return true;
+            });
+            if (!kept) stop.request();
+            return pause;
+        };
+    }
+
+    // Passes the best permutation so far on to a SearchBudget.
+    Progress progress() {
+        return [this](double cost, const std::vector<int>& permutation) {
+            nb::gil_scoped_acquire lock;
+            const bool go_on = guarded([&] {
+                budget_.attr("keep")(to_numpy(permutation, permutation.size()), cost);
+                return is_true(budget_.attr("report")(nb::none(), cost));
+            });
+            if (!go_on) stop.request();
+        };
+    }
+
+ private:
+    // Whether Ctrl-C was pressed, or the main thread has ended.
+    bool signalled() {
+        nb::gil_scoped_acquire lock;
+        return !guarded([&] {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            return !is_true(budget_.attr("orphaned"));
+        });
+    }
+
+    // Whether to go on: what the call returns, or no if it raises.
+    template <class Call>
+    bool guarded(const Call& call) {
+        try {
+            return call();
+        } catch (nb::python_error& error) {
+            budget_.attr("fail")(error.value());
+            return false;
+        }
+    }
+
+    static double to_double(const nb::object& object) {
+        const double value = PyFloat_AsDouble(object.ptr());
+        if (value == -1.0 && PyErr_Occurred()) throw nb::python_error();
+        return value;
+    }
+
+    static bool is_true(const nb::object& object) {
+        const int truth = PyObject_IsTrue(object.ptr());
+        if (truth < 0) throw nb::python_error();
+        return truth > 0;
+    }
+
+    nb::object budget_;  // before `stop`, which is built from it
+
+ public:
+    Stop stop;
+};
+
+// Calls body(run) without Python's lock.
+template <class Body>
+auto run_with(nb::object budget, const Body& body) {
+    Run run(std::move(budget));
+    nb::gil_scoped_release release;
+    return body(run);
 }

@@ -1,14 +1,12 @@
 // The fast bounds for Python: dual ascent and branch and bound.
 #include <nanobind/stl/optional.h>
 
-#include <cstdint>
 #include <ctime>
 #include <optional>
 
 #include "bound/bounder.h"
 #include "bound/box_step.h"
-#include "python/budget.h"
-#include "tree/shared_tree.h"
+#include "python/bind.h"
 
 namespace {
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "python/bind.h"
-#include "tree/branch_and_bound.h"
 
 namespace {
 

@@ -1,10 +1,8 @@
 // Subset selection for Python.
 #include <algorithm>
-#include <cstdint>
 #include <functional>
-#include <stdexcept>
 
-#include "python/budget.h"
+#include "python/bind.h"
 #include "subsets/subsets.h"
 
 namespace {

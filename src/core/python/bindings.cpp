@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <optional>
-#include <stdexcept>
 
 #include "bound/hahn_grant.h"
-#include "python/budget.h"
+#include "python/bind.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
-#include "tree/branching.h"
-
 #include <algorithm>
 #include <cmath>
 #include <deque>
+
+#include "tree/tree_state.h"
 
 namespace blindmatch {
 namespace {

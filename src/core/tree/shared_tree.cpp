@@ -1,10 +1,9 @@
-#include "tree/shared_tree.h"
-
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
+
+#include "tree/branch_and_bound.h"
 
 namespace blindmatch {
 namespace {

@@ -1,9 +1,8 @@
-#include "tree/tree_node.h"
-
 #include <algorithm>
 
 #include "bound/bounder.h"
 #include "search/search.h"
+#include "tree/tree_state.h"
 
 namespace blindmatch {
 namespace {

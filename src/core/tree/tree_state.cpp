@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <type_traits>
 
