@@ -24,7 +24,7 @@ from blindmatch.solvers.base import Budget
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.checkpoint import TreeFile
 from blindmatch.solvers.semidefinite_node import NodeBounder, children_elsewhere
-from blindmatch.solvers.semidefinite_resume import EarlierNodes
+from blindmatch.solvers.strengthened import EarlierNodes
 from blindmatch.solving.shuffled import Shuffled
 
 BEGIN = len(checkpoint._MAGIC) + 32  # then the records

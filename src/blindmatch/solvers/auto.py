@@ -18,10 +18,11 @@ from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import MOST_BYTES, Budget, Capabilities, Outcome, Proof, Solver
 from blindmatch.solvers.branch_and_bound import BranchAndBound
 from blindmatch.solvers.dual_ascent import SWAPS
-from blindmatch.solvers.faq import FAQ, polish
+from blindmatch.solvers.faq import FAQ
 from blindmatch.solvers.relaxation import extension_seconds
 from blindmatch.solvers.strengthened import worth_a_try
 from blindmatch.solvers.tabu import Tabu
+from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import FloatArray, at_least, boolean
 
 _TABU_WORK = 4e10  # swaps evaluated by a stream: about a minute
@@ -105,7 +106,8 @@ class Auto(Solver):
         if problem.forbidden is None and budget.remaining > 2 * extension_seconds(problem.n, budget):
             FAQ(restarts=_DESCENTS, polish=False)(problem, budget=budget, rng=rng)
             assert budget.best is not None
-            best = polish(problem, [budget.best[1]], int(rng.integers(2**63)), budget)
+            seed = int(rng.integers(2**63))
+            best = improve(problem, budget.best[1], budget=budget, seed=seed, kicks=4 * problem.n)
             budget.offer(best, problem.objective(best))
         steps = min(max(1000, int(_TABU_WORK / problem.n**2)), _MOST_SWAPS * problem.n)
         search = Tabu(iterations=steps, streams=_STREAMS)

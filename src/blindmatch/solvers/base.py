@@ -280,6 +280,11 @@ class Budget:
         """Record that a limit ends the run, unless another one did before."""
         self.reached = self.reached or limit
 
+    def target(self, problem: QAP) -> float:
+        """The bound that proves the best match optimal."""
+        assert self.best is not None
+        return self.limits.closing_bound(problem, self.best[0])
+
     def offer(self, permutation: NDArray[np.integer[Any]], cost: float) -> None:
         """Remember a permutation if it is the best so far: it survives Ctrl-C and a failing callback."""
         if self.best is None or cost < self.best[0]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from blindmatch import _core
 from blindmatch.problem.qap import QAP
 from blindmatch.solvers.base import Budget, Capabilities, Outcome, Solver
-from blindmatch.solvers.core_problem import core_problem
 from blindmatch.solvers.relaxation import (
     Relaxation,
     assignment,
@@ -22,6 +19,7 @@ from blindmatch.solvers.relaxation import (
     random_start,
     relaxations,
 )
+from blindmatch.solvers.two_opt import improve
 from blindmatch.validation import FloatArray, IntArray, at_least, boolean, positive
 
 _BATCH = 16  # restarts that share each numpy call; constant, so that the result does not depend on it
@@ -81,7 +79,7 @@ class FAQ(Solver):
             seed = int(rng.integers(2**63))
             found = [p for relaxation in shapes for p in self.descend(relaxation, starts, budget)]
             if self.polish:
-                found.append(polish(problem, found, seed, budget))
+                found.append(improve(problem, *found, budget=budget, seed=seed, kicks=4 * problem.n))
             for permutation in found:
                 cost = problem.objective(permutation)
                 budget.offer(permutation, cost)
@@ -130,18 +128,3 @@ class FAQ(Solver):
             active = active[moved >= self.tolerance * np.sqrt(n)]
             longest = max(longest, budget.seconds - begin)
         return [assignment(-matrix) for matrix in P]
-
-
-def polish(problem: QAP, permutations: Sequence[IntArray], seed: int, budget: Budget) -> IntArray:
-    """The best that iterated pairwise exchange makes of these permutations."""
-    starts = [permutation.astype(np.int32) for permutation in permutations]
-    best = _core.two_opt(
-        core_problem(problem),
-        seed=seed,
-        restarts=len(starts),
-        kicks=4 * problem.n,
-        threads=budget.threads,
-        initial=starts,
-        budget=budget,
-    )
-    return best.permutation.astype(np.intp)

@@ -168,8 +168,7 @@ class SemidefiniteRun:
     @property
     def target(self) -> float:
         """The bound that proves the incumbent optimal."""
-        assert self.budget.best is not None
-        return self.budget.limits.closing_bound(self.problem, self.budget.best[0])
+        return self.budget.target(self.problem)
 
     def run(
         self,

@@ -65,42 +65,36 @@ def _side_penalties(problem: QAP) -> tuple[float, float]:
     return max(1.0, columns / rows), max(1.0, rows / columns)
 
 
-def best_line(
+def choose_line(
     view: NodeView,
     bounds: FloatArray,
     target: float,
     symmetries: tuple[Symmetry, ...],
-    penalties: tuple[FloatArray, FloatArray] | None = None,
+    penalties: tuple[FloatArray, FloatArray],
+    chosen: Pair | None = None,
 ) -> BranchingLine:
-    """The line whose children should take the least work. Pairs whose bounds reach the target need no child."""
+    """The line whose children should take the least work, or the one that an earlier run chose.
+
+    Pairs whose bounds reach the target need no child.
+    """
     gap = target - float(bounds.min())
     share = np.clip((target - bounds) / gap, 0, 1) if gap < np.inf else np.ones_like(bounds)
     weights = np.where(bounds < target, np.exp(_WEIGHT * share), 0.0)
-    lines = []
-    for side in (ROW, COLUMN):
-        skipped = _skipped(view, side, symmetries)
-        work = (weights if side == ROW else weights.T) @ _needed(view, side, skipped)
-        if penalties is not None:
+    skipped = [_skipped(view, side, symmetries) for side in (ROW, COLUMN)]
+    if chosen is None:
+        lines = []
+        for side in (ROW, COLUMN):
+            work = (weights if side == ROW else weights.T) @ _needed(view, side, skipped[side])
             work = work * penalties[side][(view.rows, view.columns)[side]]
-        at = int(np.argmin(work))
-        lines.append((float(work[at]), side, at, skipped))
-    _, side, at, skipped = min(lines, key=lambda entry: entry[:2])
-    return _line(view, bounds < target, side, at, skipped)
-
-
-def given_line(
-    view: NodeView, bounds: FloatArray, target: float, symmetries: tuple[Symmetry, ...], line: Pair
-) -> BranchingLine:
-    """The children of a line that an earlier run chose."""
-    side, index = line
-    at = int(np.flatnonzero((view.rows, view.columns)[side] == index)[0])
-    return _line(view, bounds < target, side, at, _skipped(view, side, symmetries))
-
-
-def _line(view: NodeView, open_: BoolArray, side: int, at: int, skipped: tuple[Skipped, ...]) -> BranchingLine:
-    partners = np.flatnonzero(_needed(view, side, skipped) & (open_[at] if side == ROW else open_[:, at]))
+            at = int(np.argmin(work))
+            lines.append((float(work[at]), side, at))
+        _, side, at = min(lines)
+    else:
+        side, at = chosen[0], int(np.flatnonzero((view.rows, view.columns)[chosen[0]] == chosen[1])[0])
+    open_ = (bounds[at] if side == ROW else bounds[:, at]) < target
+    partners = np.flatnonzero(_needed(view, side, skipped[side]) & open_)
     children = [(at, int(other)) if side == ROW else (int(other), at) for other in partners]
-    return BranchingLine((side, int((view.rows, view.columns)[side][at])), skipped, children)
+    return BranchingLine((side, int((view.rows, view.columns)[side][at])), skipped[side], children)
 
 
 def _needed(view: NodeView, side: int, skipped: tuple[Skipped, ...]) -> BoolArray:

@@ -11,6 +11,7 @@ import heapq
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,15 +23,16 @@ from blindmatch.solvers.semidefinite_node import (
     Bounded,
     NodeBounder,
     Symmetry,
-    best_line,
     children_elsewhere,
-    given_line,
+    choose_line,
     line_penalties,
 )
-from blindmatch.solvers.semidefinite_resume import EarlierNodes
 from blindmatch.solvers.semidefinite_stage import PairCosts
 from blindmatch.solvers.shared_tree import Tasks
 from blindmatch.solvers.two_opt import improve
+
+if TYPE_CHECKING:
+    from blindmatch.solvers.strengthened import EarlierNodes
 
 _NODE_SECONDS = 2e-9  # of a node, over n^6
 _WAVE = 8  # nodes that are bounded at the same time; constant, so that the tree does not depend on the threads
@@ -91,8 +93,7 @@ class SemidefiniteTree:
     @property
     def target(self) -> float:
         """The bound that proves the incumbent optimal."""
-        assert self.budget.best is not None
-        return self.budget.limits.closing_bound(self.problem, self.budget.best[0])
+        return self.budget.target(self.problem)
 
     @property
     def bound(self) -> float:
@@ -254,10 +255,7 @@ class SemidefiniteTree:
         bounds = np.maximum(node.view.pair_bounds, node.view.bound)
         self._closed = min(self._closed, float(bounds[bounds >= target].min(initial=math.inf)))
         chosen = None if earlier is None else earlier.proofs[node.index].line
-        if chosen is None:
-            line = best_line(node.view, bounds, target, self.symmetries, self._penalties)
-        else:
-            line = given_line(node.view, bounds, target, self.symmetries, chosen)
+        line = choose_line(node.view, bounds, target, self.symmetries, self._penalties, chosen)
         if self.nodes:
             self.nodes[node.index] = replace(self.nodes[node.index], line=line.line, skipped=line.skipped)
         children = line.children if earlier is None else earlier.left(node, line)

@@ -65,10 +65,17 @@ class TwoOpt(Solver):
         return Outcome(best, "heuristic" if found.completed and not budget.reached else budget.stop_status)
 
 
-def improve(problem: QAP, start: IntArray, budget: Budget | None = None) -> IntArray:
-    """The local optimum that pairwise exchange finds from `start`."""
-    begin = np.ascontiguousarray(start, dtype=np.int32)
-    found = _core.two_opt(core_problem(problem), initial=[begin], budget=budget or Budget())
+def improve(problem: QAP, *starts: IntArray, budget: Budget | None = None, seed: int = 0, kicks: int = 0) -> IntArray:
+    """The best of the local optima that pairwise exchange finds from these starts, with that many kicks from each."""
+    found = _core.two_opt(
+        core_problem(problem),
+        seed=seed,
+        restarts=len(starts),
+        kicks=kicks,
+        threads=1 if budget is None else budget.threads,
+        initial=[np.ascontiguousarray(start, dtype=np.int32) for start in starts],
+        budget=budget or Budget(),
+    )
     return found.permutation.astype(np.intp)
 
 
@@ -78,7 +85,7 @@ def improve_starts(problem: QAP, budget: Budget) -> list[NDArray[np.int32]]:
     for start in budget.starts:
         if budget.stopped:
             break
-        best = improve(problem, start, budget)
+        best = improve(problem, start, budget=budget)
         found.append((problem.objective(best), best))
         budget.offer(best, found[-1][0])
     return [best.astype(np.int32) for _, best in sorted(found, key=lambda entry: entry[0])]
