@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import heapq
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cluster import PROOF_LIMIT, problem
 from distributed.protocol import deserialize_bytes, serialize_bytes
@@ -53,7 +53,7 @@ def recorded(name: str) -> Record:
         assert node is not None
         _, _, parent, i, j = entry
         start = time.thread_time()
-        serialize_bytes((parent.for_children, i, j))
+        serialize_bytes((replace(parent, stages=(), match=None), i, j))
         sent = time.thread_time() - start
         answer = serialize_bytes(node)
         start = time.thread_time()

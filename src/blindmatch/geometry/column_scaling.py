@@ -62,8 +62,11 @@ class ColumnScaling:
         wide = (least > 0) & (most / np.where(least > 0, least, 1.0) >= _WIDE)
         logs = wide if scale in ("log", "auto") else none
         shown = _logged(values, logs)
-        centre, spread = _moments(shown)
-        middle, width = _quartiles(shown, spread)
+        spread = shown.std(axis=0)
+        constant = spread <= 1e-12 * np.abs(shown).max(axis=0)  # the spread of equal numbers may be a rounding error
+        centre, spread = np.where(constant, shown[0], shown.mean(axis=0)), np.where(constant, 1.0, spread)
+        low, middle, high = np.quantile(shown, (0.25, 0.5, 0.75), axis=0)
+        width = np.where(high > low, (high - low) / _NORMAL, spread)
         far = np.abs(shown - middle).max(axis=0) > _FAR * width
         robust = far if scale == "auto" else ~none if scale == "robust" else none
         return cls(scale, logs, robust, np.where(robust, middle, centre), np.where(robust, width, spread))
@@ -177,21 +180,6 @@ def warn_of_units(sides: Iterable[tuple[str, FloatArray, Sequence[str] | None]],
 
 def _logged(values: FloatArray, logs: BoolArray) -> FloatArray:
     return np.asarray(np.where(logs, np.log(np.where(logs, values, 1.0)), values))
-
-
-def _moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each column; constant columns have spread 1."""
-    spread = values.std(axis=0)
-    # The standard deviation of equal numbers may be a rounding error.
-    constant = spread <= 1e-12 * np.abs(values).max(axis=0)
-    return np.where(constant, values[0], values.mean(axis=0)), np.where(constant, 1.0, spread)
-
-
-def _quartiles(values: FloatArray, otherwise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Median and robust spread of each column; where the quartiles are equal, the spread `otherwise`."""
-    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
-    width = (high - low) / _NORMAL
-    return middle, np.where(width > 0, width, otherwise)
 
 
 def _listed(columns: BoolArray, titles: Sequence[str] | None) -> str:

@@ -67,7 +67,12 @@ class Metric:
         """(n, n) dissimilarities of points, exactly symmetric with a zero diagonal."""
         if self != Metric() and len(points) > _MOST:
             raise ValueError(f"{len(points)} items need a matrix of all their relations; expected up to {_MOST} items")
-        direct = _direct(points, self.base)
+        if self.base == "euclidean" or len(points) < 2:
+            direct = distances(points)
+        else:
+            with np.errstate(all="ignore"):
+                found = pdist(points != 0 if self.base in _BOOLEAN else points, self.base)
+            direct = np.asarray(squareform(np.maximum(found, 0.0)))  # rounding can leave -1e-17
         return self.along(direct) if self.path and np.isfinite(direct).all() else direct
 
     def between(self, points: FloatArray, others: FloatArray) -> FloatArray:
@@ -141,15 +146,6 @@ def paths(graph: csr_array, hops: bool = False) -> FloatArray:
     """Lengths of the shortest paths in an undirected graph, exactly symmetric; inf between its parts."""
     found = shortest_path(graph, method="D", directed=False, unweighted=hops)
     return np.asarray(np.minimum(found, found.T))
-
-
-def _direct(points: FloatArray, name: str) -> FloatArray:
-    if name == "euclidean" or len(points) < 2:
-        return distances(points)
-    given = points != 0 if name in _BOOLEAN else points
-    with np.errstate(all="ignore"):
-        found = pdist(given, name)
-    return np.asarray(squareform(np.maximum(found, 0.0)))  # rounding can leave -1e-17
 
 
 def _joined(near: BoolArray, lengths: FloatArray) -> csr_array:

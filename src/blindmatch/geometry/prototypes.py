@@ -50,8 +50,13 @@ def class_means(
     points = as_floats(embeddings, "embeddings")
     if fraction is not None and not 0 < fraction <= 1:
         raise ValueError(f"fraction={fraction!r}; expected 0 < fraction <= 1")
-    members = _members(as_labels(labels, "labels", len(points)))
-    names = _sorted(members) if classes is None else as_labels(classes, "classes")
+    members: dict[Any, list[int]] = {}
+    for row, label in enumerate(as_labels(labels, "labels", len(points))):
+        members.setdefault(label, []).append(row)
+    try:
+        names = sorted(members) if classes is None else as_labels(classes, "classes")
+    except TypeError as error:
+        raise ValueError(f"labels cannot be sorted ({error}); pass their order as classes=") from None
     _check_classes(names, members)
     generator = as_generator(rng)
     if normalize:
@@ -102,20 +107,6 @@ def _is_missing(item: Any) -> bool:
         return item is None or bool(item != item)
     except (TypeError, ValueError):
         return True
-
-
-def _members(labels: list[Any]) -> dict[Any, list[int]]:
-    members: dict[Any, list[int]] = {}
-    for row, label in enumerate(labels):
-        members.setdefault(label, []).append(row)
-    return members
-
-
-def _sorted(members: dict[Any, list[int]]) -> list[Any]:
-    try:
-        return sorted(members)
-    except TypeError as error:
-        raise ValueError(f"labels cannot be sorted ({error}); pass their order as classes=") from None
 
 
 def _check_classes(names: list[Any], members: dict[Any, list[int]]) -> None:

@@ -48,19 +48,16 @@ class LocalCKA(Solver):
 
     def __call__(self, problem: QAP, *, budget: Budget, rng: np.random.Generator) -> Outcome:
         """Solve the one assignment problem."""
-        score = problem.linear + sum(_local_cost(centred(A), centred(B)) for A, B in problem.factors)
+        score = problem.linear + sum(_local_cost(A, B) for A, B in problem.factors)
         return Outcome(assignment(score), "heuristic")
 
 
-def _local_cost(A: FloatArray, B: FloatArray) -> FloatArray:
+def _local_cost(*kernels: FloatArray) -> FloatArray:
     """The least that row i of A and row j of B can cost together: A_ii B_jj, the rest sorted against each other."""
-    return np.asarray(np.outer(np.diag(A), np.diag(B)) + _sorted_rest(A) @ _sorted_rest(B)[:, ::-1].T)
-
-
-def _sorted_rest(matrix: FloatArray) -> FloatArray:
-    """The rows without their diagonal entries, sorted."""
-    n = len(matrix)
-    return np.sort(matrix[~np.eye(n, dtype=bool)].reshape(n, n - 1), axis=1)
+    A, B = map(centred, kernels)
+    off = ~np.eye(len(A), dtype=bool)
+    rest, other = (np.sort(matrix[off].reshape(len(A), -1), axis=1) for matrix in (A, B))
+    return np.asarray(np.outer(np.diag(A), np.diag(B)) + rest @ other[:, ::-1].T)
 
 
 _MARGIN = 1e-13  # times the problem's scale: slack for rounding when the core prunes

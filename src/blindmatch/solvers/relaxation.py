@@ -55,20 +55,15 @@ def relaxations(form: NormalForm, centre: bool) -> list[Relaxation]:
     plain = Relaxation(form.factors, form.linear)
     if not centre:
         return [plain]
-    centred = Relaxation([with_mean_diagonal(pair) for pair in form.factors], form.linear)
+    # Constant diagonals add a constant to the cost of every permutation.
+    means = [tuple(matrix.sum() / max(1, len(matrix) * (len(matrix) - 1)) for matrix in pair) for pair in form.factors]
+    unit = np.eye(len(form.linear))
+    factors = [(A + a * unit, B + b * unit) for (A, B), (a, b) in zip(form.factors, means, strict=True)]
+    centred = Relaxation(factors, form.linear)
     # Standardised kernels have mean zero up to rounding, so the two versions are the same.
     tiny = 1e-12 * max(float(np.abs(matrix).max()) for pair in form.factors for matrix in pair)
     same = all(np.abs(np.diag(matrix)).max() <= tiny for pair in centred.factors for matrix in pair)
     return [plain] if same else [centred, plain]
-
-
-def with_mean_diagonal(pair: FactorPair) -> FactorPair:
-    """Set both zero diagonals to their off-diagonal means, which adds a constant to the cost of all permutations."""
-    A, B = (matrix.copy() for matrix in pair)
-    n = len(A)
-    for matrix in (A, B):
-        np.fill_diagonal(matrix, matrix.sum() / max(1, n * (n - 1)))
-    return A, B
 
 
 def barycentre(n: int) -> FloatArray:

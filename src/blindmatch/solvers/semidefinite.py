@@ -212,7 +212,8 @@ class SemidefiniteRun:
             lost = lost + 1 if self.bound - before < _STALL * gap else 0
             if lost >= _PATIENCE and (endless or self.allowed.sum() <= branching):
                 return
-            if lost >= _PATIENCE // 2 and self._float32_is_in_the_way(gap):
+            fine = self.splitting.dtype == np.float32 and gap < _FINE * abs(self.target)
+            if lost >= _PATIENCE // 2 and fine and len(self.splitting.s) <= _FINE_UP_TO:  # float32 is in the way
                 self.splitting.refine(self.costs.centred_matrix(self.allowed))
                 lost = 0
             if isinstance(self.splitting, LowRankSplitting):
@@ -243,10 +244,6 @@ class SemidefiniteRun:
         splitting.advance()
         splitting.balance()
         return grown
-
-    def _float32_is_in_the_way(self, gap: float) -> bool:
-        cost = abs(self.target)
-        return self.splitting.dtype == np.float32 and gap < _FINE * cost and len(self.splitting.s) <= _FINE_UP_TO
 
     def _steps(self) -> None:
         """Run a round of steps, or fewer if time runs out. The last one ends after `project`: `dual` needs that."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -45,24 +45,17 @@ def line_penalties(problem: QAP) -> tuple[FloatArray, FloatArray]:
     good lines, one that has no relation to any other comes last: fixing it would show nothing.
     """
     factors = problem.normal_form.factors
-    rows, columns = _side_penalties(problem)
+    rows = columns = 1.0
+    if len(factors) == 1 and problem.n >= 2:
+        spreads = []
+        for matrix in factors[0]:
+            values = matrix[~np.eye(problem.n, dtype=bool)]
+            mean = float(values.mean() - values.min())
+            spreads.append(float(values.std()) / mean if mean > 0 else 0.0)
+        if all(spreads):
+            rows, columns = max(1.0, spreads[1] / spreads[0]), max(1.0, spreads[0] / spreads[1])
     idle = [~np.any([pair[side].any(axis=1) for pair in factors], axis=0) for side in (0, 1)]
     return rows * (1 + _TIE * idle[0]), columns * (1 + _TIE * idle[1])
-
-
-def _side_penalties(problem: QAP) -> tuple[float, float]:
-    factors = problem.normal_form.factors
-    if len(factors) != 1 or problem.n < 2:
-        return 1.0, 1.0
-    spreads = []
-    for matrix in factors[0]:
-        values = matrix[~np.eye(problem.n, dtype=bool)]
-        mean = float(values.mean() - values.min())
-        spreads.append(float(values.std()) / mean if mean > 0 else 0.0)
-    rows, columns = spreads
-    if not rows or not columns:
-        return 1.0, 1.0
-    return max(1.0, columns / rows), max(1.0, rows / columns)
 
 
 def choose_line(
@@ -139,11 +132,6 @@ class Bounded:
     match: IntArray | None = None  # a permutation of the whole problem that the relaxation points to
     check_seconds: float = 0.0
     waiting: int = 0  # children that have not been bounded yet
-
-    @property
-    def for_children(self) -> Bounded:
-        """What a worker needs of this node to bound its children."""
-        return replace(self, stages=(), match=None)
 
 
 class NodeBounder:
@@ -272,15 +260,11 @@ class _NodeRun:
         if self.base.bound >= self.target or self.splitting is None:
             return node
         node.relaxation = self.splitting.state.kept(self.base.pair_bounds < self.target)
-        node.match = self._rounded(self.splitting)
-        return node
-
-    def _rounded(self, splitting: Splitting) -> IntArray:
-        match = np.empty(self.bounder.problem.n, dtype=np.intp)
+        node.match = np.empty(self.bounder.problem.n, dtype=np.intp)
         for i, j in self.base.fixed:
-            match[i] = j
-        match[self.base.rows] = self.base.columns[splitting.rounded(splitting.allowed)]
-        return match
+            node.match[i] = j
+        node.match[self.base.rows] = self.base.columns[self.splitting.rounded(self.splitting.allowed)]
+        return node
 
 
 def has_choice(allowed: BoolArray) -> bool:

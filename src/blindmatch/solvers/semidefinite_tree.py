@@ -141,7 +141,7 @@ class SemidefiniteTree:
 
         def hand_out(room: int) -> bool:
             group = self._take(min(largest, 1 + len(self._open) // (2 * room)))
-            parents = {id(parent): parent.for_children for _, _, parent, _, _ in group}
+            parents = {id(parent): replace(parent, stages=(), match=None) for _, _, parent, _, _ in group}
             children = [(parents[id(parent)], i, j) for _, _, parent, i, j in group]
             if group:
                 tasks.submit(group, children_elsewhere, self.problem, children, self.target, self.budget.remaining)

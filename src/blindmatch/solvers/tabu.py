@@ -55,7 +55,11 @@ class Tabu(Solver):
             raise ValueError("iterations=None needs a time_limit: nothing else would end the search")
         if wanted is None and limits.work_limit is not None:
             wanted = MOST_STEPS
-        swaps = _enough_swaps(problem.n) if wanted == "auto" else (wanted or 0)
+        n = problem.n
+        if wanted == "auto":  # larger problems need more swaps per item, up to a limit on the time
+            most = min(_MORE_SWAPS * n**3, _MORE_SWAPS * _SWAPS * n, int(_WORK / n**2))
+            wanted = max(_SWAPS * max(n, 20), most)
+        swaps = wanted or 0
         extra = improve_starts(problem, budget)[:1]
         seconds = _SWAP_SECONDS * (self.streams + len(extra)) * problem.n**2
         if swaps:
@@ -78,9 +82,3 @@ class Tabu(Solver):
         budget.spend(swaps * seconds if found.completed else 0.0)
         cut = budget.interrupted or budget.reached or (self.iterations is not None and not found.completed)
         return Outcome(found.permutation.astype(np.intp), budget.stop_status if cut else "heuristic")
-
-
-def _enough_swaps(n: int) -> int:
-    """Swaps per stream: larger problems need more swaps per item, up to a limit on the time."""
-    most = min(_MORE_SWAPS * n**3, _MORE_SWAPS * _SWAPS * n, int(_WORK / n**2))
-    return max(_SWAPS * max(n, 20), most)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from blindmatch.errors import shown
@@ -81,19 +81,9 @@ def _gigabytes(count: int) -> str:
     return f"{count / 1e9:.3g} GB"
 
 
-@dataclass
-class Interruption:
-    """Whether Ctrl-C ended a block."""
-
-    happened: bool = False
-
-    def __bool__(self) -> bool:
-        return self.happened
-
-
 @contextmanager
-def keep_what_is_done(there_is: Callable[[], bool] = lambda: True) -> Iterator[Interruption]:
-    """Let Ctrl-C end the block, but not the program, if there is something to keep.
+def keep_what_is_done(there_is: Callable[[], bool] = lambda: True) -> Iterator[list[KeyboardInterrupt]]:
+    """Let Ctrl-C end the block, but not the program, if there is something to keep; yields a list for the interrupt.
 
     >>> done = []
     >>> with keep_what_is_done(lambda: bool(done)) as interrupted:
@@ -102,13 +92,13 @@ def keep_what_is_done(there_is: Callable[[], bool] = lambda: True) -> Iterator[I
     >>> done, bool(interrupted)
     ([1], True)
     """
-    interruption = Interruption()
+    interrupts: list[KeyboardInterrupt] = []
     try:
-        yield interruption
-    except KeyboardInterrupt:
+        yield interrupts
+    except KeyboardInterrupt as interrupt:
         if not there_is():
             raise
-        interruption.happened = True
+        interrupts.append(interrupt)
 
 
 def complete(result: Result) -> Result:
