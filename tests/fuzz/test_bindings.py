@@ -77,7 +77,7 @@ def test_a_finished_tree_is_empty() -> None:
         lambda: finished.take(1),
         lambda: finished.give_back(0),
         lambda: finished.absorb(0, b""),
-        lambda: finished.save("/nowhere"),
+        finished.encoded,
         lambda: finished.finish(_core.BoundStatus.stalled),
     ):
         with pytest.raises(ValueError, match="finished"):
