@@ -24,14 +24,10 @@ inline constexpr float kTooLong = 1e29f;
 
 struct SubproblemLap {
     explicit SubproblemLap(int n) : size(n), stride(padded(n)), matrix({n, stride}) {
-        row_dual.assign(stride, 0.0f);
-        column_dual.assign(stride, 0.0f);
-        distance.assign(stride, 0.0f);
-        reached.assign(stride, 0.0f);
-        column_minimum.assign(stride, 0.0f);
+        for (auto* row : {&row_dual, &column_dual, &distance, &reached, &column_minimum, &parent})
+            row->assign(stride, 0.0f);
         column_of.assign(n, -1);
         row_of.assign(stride, -1);
-        parent.assign(stride, 0.0f);
         scanned.assign(n + 1, 0);
         free_rows.assign(n, 0);
     }

@@ -20,6 +20,7 @@
 
 namespace blindmatch {}
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace blindmatch;
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -47,6 +48,12 @@ T in_range(const char* name, T value, std::type_identity_t<T> least,
 inline int thread_count(int threads) { return in_range("threads", threads, 1, 1 << 20); }
 
 inline std::vector<int> to_vector(const Indices& values) { return {values.data(), values.data() + values.size()}; }
+
+inline int side_of(const char* name, const Matrix& matrix) {
+    if (matrix.shape(1) != matrix.shape(0))
+        throw std::invalid_argument(std::string(name) + ": expected a square matrix");
+    return static_cast<int>(matrix.shape(0));
+}
 
 // Hands a vector over to numpy without a copy.
 template <class T, class... Sizes>

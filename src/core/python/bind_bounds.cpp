@@ -33,9 +33,8 @@ auto seen(Member member) {
 
 void bind_options(nb::module_& m) {
     nb::class_<Target>(m, "Target", "When a bound is good enough; see blindmatch.problem.optimality.")
-        .def(nb::init<double, double, double, double, double>(), nb::kw_only(), nb::arg("tolerance"),
-             nb::arg("granularity"), nb::arg("noise"), nb::arg("gap") = 0.0,
-             nb::arg("enough") = std::numeric_limits<double>::infinity());
+        .def(nb::init<double, double, double, double, double>(), nb::kw_only(), "tolerance"_a, "granularity"_a,
+             "noise"_a, "gap"_a = 0.0, "enough"_a = std::numeric_limits<double>::infinity());
 
     nb::class_<DualAscentOptions>(m, "DualAscentOptions", "What dual_ascent may use, and when it is done.")
         .def(
@@ -44,14 +43,13 @@ void bind_options(nb::module_& m) {
                bool relaxation) {
                 new (self) DualAscentOptions{target, memory_limit, seed, thread_count(threads), relaxation};
             },
-            nb::kw_only(), nb::arg("target"), nb::arg("memory_limit"), nb::arg("seed"), nb::arg("threads"),
-            nb::arg("relaxation") = true);
+            nb::kw_only(), "target"_a, "memory_limit"_a, "seed"_a, "threads"_a, "relaxation"_a = true);
 
     nb::class_<BranchAndBoundOptions>(m, "BranchAndBoundOptions", "Those of the root, and the limits of the tree.")
         .def(nb::init<DualAscentOptions, std::size_t, std::size_t, std::optional<std::int64_t>, double, bool, double>(),
-             nb::kw_only(), nb::arg("root"), nb::arg("proof_limit"), nb::arg("open_limit") = std::size_t{4} << 30,
-             nb::arg("node_limit") = nb::none(), nb::arg("cost_limit") = -std::numeric_limits<double>::infinity(),
-             nb::arg("symmetry") = false, nb::arg("checkpoint_interval") = kInfinity);
+             nb::kw_only(), "root"_a, "proof_limit"_a, "open_limit"_a = std::size_t{4} << 30,
+             "node_limit"_a = nb::none(), "cost_limit"_a = -std::numeric_limits<double>::infinity(),
+             "symmetry"_a = false, "checkpoint_interval"_a = kInfinity);
 }
 
 void bind_results(nb::module_& m) {
@@ -98,7 +96,7 @@ void bind_shared_tree(nb::module_& m) {
                 if (root.seen) throw nb::value_error("root: expected a result whose proof nobody has looked at");
                 new (self) SharedTree(problem, options, std::move(root));
             },
-            nb::arg("problem"), nb::arg("options"), nb::arg("root"), nb::keep_alive<1, 2>(),
+            "problem"_a, "options"_a, "root"_a, nb::keep_alive<1, 2>(),
             "What branch_and_bound left open; the result is empty afterwards.")
         .def(
             "take",
@@ -106,31 +104,27 @@ void bind_shared_tree(nb::module_& m) {
                 auto [number, bytes] = unfinished(self).take(count);
                 return std::pair(number, to_bytes(bytes));
             },
-            nb::arg("count"), "A piece of at most `count` open nodes: its number and its bytes, empty if none is left.")
+            "count"_a, "A piece of at most `count` open nodes: its number and its bytes, empty if none is left.")
         .def(
             "absorb",
             [](SharedTree& self, std::int64_t number, const nb::bytes& piece) {
                 unfinished(self).absorb(number, std::string(piece.c_str(), piece.size()));
             },
-            nb::arg("number"), nb::arg("piece"), "What grow_piece made of a piece.")
+            "number"_a, "piece"_a, "What grow_piece made of a piece.")
         .def(
-            "give_back", [](SharedTree& self, std::int64_t number) { unfinished(self).give_back(number); },
-            nb::arg("number"), "The piece was lost: its nodes are open again.")
+            "give_back", [](SharedTree& self, std::int64_t number) { unfinished(self).give_back(number); }, "number"_a,
+            "The piece was lost: its nodes are open again.")
         .def_prop_ro("cost", &SharedTree::cost)
         .def_prop_ro("bound", &SharedTree::bound)
         .def_prop_ro("nodes", &SharedTree::nodes, "How many were bounded.")
         .def_prop_ro("open", &SharedTree::open, "How many wait.")
         .def_prop_ro("proof_nodes", &SharedTree::proof_nodes, "Nodes of the proof; 0 if it was dropped.")
-        .def_prop_ro(
-            "permutation",
-            [](const SharedTree& self) { return to_numpy(self.permutation(), self.permutation().size()); },
-            nb::rv_policy::move)
         .def(
             "encoded", [](SharedTree& self) { return to_bytes(unfinished(self).encoded()); },
             "The state for a checkpoint, as if no piece were out.")
         .def(
             "finish", [](SharedTree& self, BoundStatus status) { return Tree{unfinished(self).finish(status)}; },
-            nb::arg("status"), "The result; the tree is empty afterwards.");
+            "status"_a, "The result; the tree is empty afterwards.");
     m.def(
         "grow_piece",
         [](const Problem& problem, const BranchAndBoundOptions& options, const nb::bytes& piece, BoundBudget budget) {
@@ -138,7 +132,7 @@ void bind_shared_tree(nb::module_& m) {
             return to_bytes(
                 run_with(std::move(budget), [&](Run& run) { return grow_piece(problem, options, bytes, run.stop); }));
         },
-        nb::arg("problem"), nb::arg("options"), nb::arg("piece"), nb::arg("budget"),
+        "problem"_a, "options"_a, "piece"_a, "budget"_a,
         "Works on a piece of a SharedTree until the budget or node_limit ends it; returns what it is then.");
 }
 
@@ -159,7 +153,7 @@ void bind_bounds(nb::module_& m) {
                 return dual_ascent(problem, options, std::move(incumbent), run.stop, run.bound_report());
             });
         },
-        nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("start").none(), nb::arg("budget"),
+        "problem"_a, "options"_a, "initial"_a, "start"_a.none(), "budget"_a,
         "The level-1 RLT bound by sweeps and a first-order method.");
     m.def(
         "dense_sweeps",
@@ -177,8 +171,8 @@ void bind_bounds(nb::module_& m) {
                                     count, gain, pool, run.stop);
             });
         },
-        nb::arg("pairs"), nb::arg("linear"), nb::arg("forbidden"), nb::kw_only(), nb::arg("count"), nb::arg("gain"),
-        nb::arg("threads"), nb::arg("budget"), "Hahn-Grant sweeps on dense pair costs of about 1.");
+        "pairs"_a, "linear"_a, "forbidden"_a, nb::kw_only(), "count"_a, "gain"_a, "threads"_a, "budget"_a,
+        "Hahn-Grant sweeps on dense pair costs of about 1.");
     m.def(
         "box_step",
         [](const Numbers& state, const Numbers& point, const Floats& cost, const Floats& slack, const Floats& duals,
@@ -214,8 +208,8 @@ void bind_bounds(nb::module_& m) {
             const BoxResult result = box_step(step, begin, end);
             return std::pair(result.residual, result.movement);
         },
-        nb::arg("state"), nb::arg("point"), nb::arg("cost"), nb::arg("slack"), nb::arg("duals"), nb::arg("transposed"),
-        nb::arg("rows"), nb::arg("columns"), nb::arg("sums"), nb::arg("weight"), nb::arg("stride"), nb::arg("begin"),
+        "state"_a, "point"_a, "cost"_a, "slack"_a, "duals"_a, "transposed"_a, "rows"_a, "columns"_a, "sums"_a,
+        "weight"_a, "stride"_a, "begin"_a,
         "Rows of the box step of the splitting, from `begin` on; returns two squared norms.");
     m.def(
         "time_sweeps",
@@ -232,8 +226,7 @@ void bind_bounds(nb::module_& m) {
             }
             return seconds;
         },
-        nb::arg("problem"), nb::arg("count"),
-        "For benchmarks: CPU seconds from the start of the first sweep to the end of each.");
+        "problem"_a, "count"_a, "For benchmarks: CPU seconds from the start of the first sweep to the end of each.");
     m.def(
         "branch_and_bound",
         [](const Problem& problem, const BranchAndBoundOptions& options, const Indices& initial, BoundBudget budget,
@@ -246,6 +239,6 @@ void bind_bounds(nb::module_& m) {
                                              state, run.keep_state())};
             });
         },
-        nb::arg("problem"), nb::arg("options"), nb::arg("initial"), nb::arg("budget"), nb::arg("saved") = nb::none(),
+        "problem"_a, "options"_a, "initial"_a, "budget"_a, "saved"_a = nb::none(),
         "Branch and bound on the dual ascent; `saved` is the state that an earlier run kept.");
 }

@@ -55,7 +55,7 @@ void bind_proofs(nb::module_& m) {
                              .beta = std::vector<double>(n, 0.0),
                              .forbidden = std::vector<std::uint8_t>(U.shape(0) * U.shape(0), 0)};
             },
-            nb::arg("U"), nb::arg("V"), "Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].");
+            "U"_a, "V"_a, "Duals to start from, in the certificate's order: U[i, j, k] and V[i, j, l].");
 
     nb::class_<SkippedChild>(m, "SkippedChild", "A child that a symmetry maps to its sibling.")
         .def_ro("skipped", &SkippedChild::skipped)

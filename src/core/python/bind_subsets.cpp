@@ -10,8 +10,7 @@ namespace {
 using IndexMatrix = nb::ndarray<const int, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 SubsetProblem make_problem(const Matrix& cost, int size) {
-    const int n = static_cast<int>(cost.shape(0));
-    if (cost.shape(1) != cost.shape(0)) throw std::invalid_argument("cost: expected a square matrix");
+    const int n = side_of("cost", cost);
     return SubsetProblem(cost.data(), n, in_range("size", size, 1, n));
 }
 
@@ -54,8 +53,8 @@ void bind_subsets(nb::module_& m) {
                                               in_range("iterations", iterations, 0), thread_count(threads)};
             return run_with(std::move(budget), [&](Run& run) { return search_subsets(problem, options, run.stop); });
         },
-        nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("seed"), nb::arg("restarts"),
-        nb::arg("iterations"), nb::arg("threads"), nb::arg("budget"), "The k best subsets by multi-start tabu search.");
+        "cost"_a, nb::kw_only(), "size"_a, "k"_a, "seed"_a, "restarts"_a, "iterations"_a, "threads"_a, "budget"_a,
+        "The k best subsets by multi-start tabu search.");
     m.def(
         "exact_subsets",
         [](const Matrix& cost, int size, std::size_t k, const IndexMatrix& known, CoreBudget budget) {
@@ -64,6 +63,6 @@ void bind_subsets(nb::module_& m) {
             const std::vector<Subset> start = to_subsets(known, problem);
             return run_with(std::move(budget), [&](Run& run) { return exact_subsets(problem, k, start, run.stop); });
         },
-        nb::arg("cost"), nb::kw_only(), nb::arg("size"), nb::arg("k"), nb::arg("known"), nb::arg("budget"),
+        "cost"_a, nb::kw_only(), "size"_a, "k"_a, "known"_a, "budget"_a,
         "The k best subsets by branch and bound. The rows of `known` are sorted subsets to start from.");
 }

@@ -61,7 +61,7 @@ void bind_problem(nb::module_& m) {
                 refuse_huge(problem);
                 new (self) Problem(std::move(problem));
             },
-            nb::arg("factors"), nb::arg("linear"), nb::arg("constant"), nb::arg("forbidden") = nb::none());
+            "factors"_a, "linear"_a, "constant"_a, "forbidden"_a = nb::none());
 }
 
 struct LapSolution {
@@ -80,8 +80,7 @@ void bind_lap(nb::module_& m) {
     m.def(
         "solve_lap",
         [](const Matrix& cost, const std::string& method, double epsilon, const std::optional<Indices>& warm) {
-            const int n = static_cast<int>(cost.shape(0));
-            if (cost.shape(1) != cost.shape(0)) throw std::invalid_argument("cost: expected a square matrix");
+            const int n = side_of("cost", cost);
             Lap lap(n);
             std::vector<int> start;
             if (warm) {
@@ -94,7 +93,7 @@ void bind_lap(nb::module_& m) {
             return LapSolution{
                 {lap.row_to_col(), lap.row_to_col() + n}, {lap.u(), lap.u() + n}, {lap.v(), lap.v() + n}, feasible};
         },
-        nb::arg("cost"), nb::arg("method") = "jonker-volgenant", nb::arg("epsilon") = 0.0, nb::arg("warm") = nb::none(),
+        "cost"_a, "method"_a = "jonker-volgenant", "epsilon"_a = 0.0, "warm"_a = nb::none(),
         "Solve a linear assignment problem.");
 }
 
@@ -110,15 +109,14 @@ void bind_hahn_grant(nb::module_& m) {
                int threads) {
                 new (self) HahnGrant(problem, factorized, lap_method(lap), evaluate_laps, thread_count(threads));
             },
-            nb::arg("problem"), nb::kw_only(), nb::arg("factorized"), nb::arg("lap"), nb::arg("evaluate_laps"),
-            nb::arg("threads"))
+            "problem"_a, nb::kw_only(), "factorized"_a, "lap"_a, "evaluate_laps"_a, "threads"_a)
         .def(
             "sweep",
             [](HahnGrant& self, CoreBudget budget) {
                 refuse_taken(self);
                 return run_with(std::move(budget), [&](Run& run) { return self.sweep(run.stop); });
             },
-            nb::arg("budget"), "One pass over all subproblems; False if it was cut short.")
+            "budget"_a, "One pass over all subproblems; False if it was cut short.")
         .def(
             "offer",
             [](HahnGrant& self, const Indices& permutation) {
@@ -128,7 +126,7 @@ void bind_hahn_grant(nb::module_& m) {
                     throw std::invalid_argument("permutation: expected a permutation of the problem's size");
                 self.offer(permutation.data());
             },
-            nb::arg("permutation"))
+            "permutation"_a)
         .def_prop_ro("bound", &HahnGrant::bound)
         .def_prop_ro("cost", &HahnGrant::cost)
         .def_prop_ro(
@@ -171,8 +169,8 @@ void bind_searches(nb::module_& m) {
             return run_with(std::move(budget),
                             [&](Run& run) { return two_opt(problem, options, run.stop, run.progress()); });
         },
-        nb::arg("problem"), nb::kw_only(), nb::arg("seed") = 0, nb::arg("restarts") = 1, nb::arg("kicks") = 0,
-        nb::arg("threads") = 1, nb::arg("initial"), nb::arg("budget"), "Multi-start 2-swap local search.");
+        "problem"_a, nb::kw_only(), "seed"_a = 0, "restarts"_a = 1, "kicks"_a = 0, "threads"_a = 1, "initial"_a,
+        "budget"_a, "Multi-start 2-swap local search.");
     m.def(
         "tabu",
         [](const Problem& problem, std::uint64_t seed, std::int64_t streams, std::int64_t iterations, int threads,
@@ -187,9 +185,8 @@ void bind_searches(nb::module_& m) {
             return run_with(std::move(budget),
                             [&](Run& run) { return tabu(problem, options, run.stop, run.progress()); });
         },
-        nb::arg("problem"), nb::kw_only(), nb::arg("seed"), nb::arg("streams"), nb::arg("iterations"),
-        nb::arg("threads"), nb::arg("target"), nb::arg("initial"), nb::arg("budget"),
-        "Iterated tabu search; iterations=0 means until the budget ends.");
+        "problem"_a, nb::kw_only(), "seed"_a, "streams"_a, "iterations"_a, "threads"_a, "target"_a, "initial"_a,
+        "budget"_a, "Iterated tabu search; iterations=0 means until the budget ends.");
     m.def(
         "enumerate",
         [](const Problem& problem, std::uint64_t seed, int threads, SearchBudget budget) {
@@ -197,8 +194,7 @@ void bind_searches(nb::module_& m) {
             return run_with(std::move(budget),
                             [&](Run& run) { return enumerate(problem, seed, threads, run.stop, run.progress()); });
         },
-        nb::arg("problem"), nb::kw_only(), nb::arg("seed"), nb::arg("threads"), nb::arg("budget"),
-        "Every permutation, with pruning.");
+        "problem"_a, nb::kw_only(), "seed"_a, "threads"_a, "budget"_a, "Every permutation, with pruning.");
 }
 
 }  // namespace

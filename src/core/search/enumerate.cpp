@@ -153,17 +153,8 @@ SearchResult enumerate(const Problem& problem, std::uint64_t seed, int threads, 
     Shared shared{problem, rounding_margin(problem), rest_bounds(problem), stop, Incumbent(progress)};
     shared.incumbent.offer(first.cost, first.permutation, std::numeric_limits<std::int64_t>::max());
     const std::int64_t tasks = problem.n == 1 ? 1 : static_cast<std::int64_t>(problem.n) * problem.n;
-    std::atomic<std::int64_t> done{0};
-    std::atomic<bool> completed{true};
-    const auto report = [&] { shared.incumbent.report(static_cast<double>(done) / static_cast<double>(tasks)); };
-    const auto caller = std::this_thread::get_id();
-    const auto work = [&](std::int64_t task) {
-        if (!Search(shared, task).run()) completed = false;
-        ++done;
-        if (std::this_thread::get_id() == caller) report();
-    };
-    const bool all = for_each_stream(tasks, threads, stop, work, [&] { stop(), report(); });
-    return shared.incumbent.result(all && completed);
+    return search_streams(tasks, threads, stop, shared.incumbent,
+                          [&](std::int64_t task) { return Search(shared, task).run(); });
 }
 
 }  // namespace blindmatch

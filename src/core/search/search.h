@@ -79,6 +79,11 @@ class Incumbent {
     Stop::Clock::time_point next_report_{};
 };
 
+// Calls work(0) ... work(count - 1) on `threads` threads, as for_each_stream does, and reports the share that is done.
+// The best of all; it is completed unless `stop` left work out or a call returned false.
+[[nodiscard]] SearchResult search_streams(std::int64_t count, int threads, Stop& stop, Incumbent& incumbent,
+                                          const std::function<bool(std::int64_t)>& work);
+
 // Robust tabu search (Taillard 1991) inside a small evolving population (as Benlic and Hao 2015): the primal engine.
 struct TabuOptions {
     std::uint64_t seed = 0;

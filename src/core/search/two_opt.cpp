@@ -33,6 +33,21 @@ SearchResult Incumbent::result(bool completed) const {
     return {permutation_, cost_, completed};
 }
 
+SearchResult search_streams(std::int64_t count, int threads, Stop& stop, Incumbent& incumbent,
+                            const std::function<bool(std::int64_t)>& work) {
+    const auto caller = std::this_thread::get_id();
+    std::atomic<std::int64_t> done{0};
+    std::atomic<bool> cut{false};
+    const auto report = [&] { incumbent.report(static_cast<double>(done) / static_cast<double>(count)); };
+    const auto counted = [&](std::int64_t index) {
+        if (!work(index)) cut = true;
+        ++done;
+        if (std::this_thread::get_id() == caller) report();
+    };
+    const bool all = for_each_stream(count, threads, stop, counted, [&] { stop(), report(); });
+    return incumbent.result(all && !cut);
+}
+
 bool is_feasible(const Problem& problem, const std::vector<int>& permutation) {
     if (static_cast<int>(permutation.size()) != problem.n) return false;
     std::vector<char> used(problem.n, 0);
@@ -224,20 +239,10 @@ bool restart(const Problem& problem, const TwoOptOptions& options, std::int64_t 
 template <class Real>
 SearchResult search(const Problem& problem, const TwoOptOptions& options, Stop& stop, const Progress& progress) {
     Incumbent incumbent(progress);
-    const auto caller = std::this_thread::get_id();
-    std::atomic<std::int64_t> done{0};
     const std::int64_t restarts =
         std::max({std::int64_t{1}, options.restarts, static_cast<std::int64_t>(options.initial.size())});
-    const auto fraction = [&] { return static_cast<double>(done) / static_cast<double>(restarts); };
-    std::atomic<bool> cut{false};
-    const auto work = [&](std::int64_t index) {
-        if (!restart<Real>(problem, options, index, stop, incumbent)) cut = true;
-        ++done;
-        if (std::this_thread::get_id() == caller) incumbent.report(fraction());
-    };
-    const auto idle = [&] { stop(), incumbent.report(fraction()); };
-    const bool all = for_each_stream(restarts, options.threads, stop, work, idle);
-    return incumbent.result(all && !cut);
+    return search_streams(restarts, options.threads, stop, incumbent,
+                          [&](std::int64_t index) { return restart<Real>(problem, options, index, stop, incumbent); });
 }
 
 }  // namespace
