@@ -296,8 +296,6 @@ class SharedTree:
     def proof_nodes(self) -> int:
         """Nodes of the proof; 0 if it was dropped."""
 
-    @property
-    def permutation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     def encoded(self) -> bytes:
         """The state for a checkpoint, as if no piece were out."""
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "lap/lap_kernels.h"
+#include "lap/lap.h"
 
 namespace blindmatch {
 namespace {

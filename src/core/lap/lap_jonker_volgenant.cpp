@@ -1,7 +1,7 @@
 // Jonker & Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment problems", 1987.
 #include <algorithm>
 
-#include "lap/lap_kernels.h"
+#include "lap/lap.h"
 
 namespace blindmatch {
 namespace {

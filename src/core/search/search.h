@@ -87,9 +87,8 @@ class Incumbent {
 // Robust tabu search (Taillard 1991) inside a small evolving population (as Benlic and Hao 2015): the primal engine.
 struct TabuOptions {
     std::uint64_t seed = 0;
-    std::int64_t streams = 1;  // independent searches; stream r depends on (seed, r) alone
-    std::int64_t iterations =
-        0;  // swaps that a stream may make; 0: until `stop`, and then one stream runs on each thread
+    std::int64_t streams = 1;     // independent searches; stream r depends on (seed, r) alone
+    std::int64_t iterations = 0;  // swaps of each stream; 0: until `stop`, and then one stream runs on each thread
     int threads = 1;
     double target = -kInfinity;  // stop as soon as a cost is at most this
     // Stream r begins at initial[r], if that is feasible; else stream 0 at gilmore_lawler_start, the others at random.

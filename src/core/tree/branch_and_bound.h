@@ -19,9 +19,8 @@ namespace blindmatch {
 struct BranchAndBoundOptions {
     DualAscentOptions root;                          // target and threads hold for the tree as well
     std::size_t proof_limit = std::size_t{1} << 30;  // bytes; beyond, the proof is dropped and the result kept
-    std::size_t open_limit = std::size_t{4}
-                             << 30;          // bytes of the open nodes' duals; beyond, the search goes depth first
-    std::optional<std::int64_t> node_limit;  // ends the run; not a clock, so that seeds repeat
+    std::size_t open_limit = std::size_t{4} << 30;   // of the open nodes' duals; beyond, the search is depth first
+    std::optional<std::int64_t> node_limit;          // ends the run; not a clock, so that seeds repeat
     double cost_limit = -std::numeric_limits<double>::infinity();  // a permutation that costs no more ends the run
     bool use_symmetry = false;                                     // skip children that a symmetry maps to a sibling
     double checkpoint_interval = kInfinity;  // seconds from the root to the first checkpoint; infinite: none is kept
