@@ -146,6 +146,8 @@ class BranchAndBound(Solver):
                 told = scaled.budget(budget, root_lasts, keep_state)
                 tree = _core.branch_and_bound(scaled.core, options, start, told, saved)
             except ValueError as error:
+                if saved is None:
+                    raise
                 raise ValueError(f"checkpoint={str(self.checkpoint)!r}: {error}; delete it to begin anew") from None
             if shared and tree.full and (most is None or tree.nodes < most) and not budget.stopped:
                 return self._shared(problem, scaled, options, tree, budget, file), False
