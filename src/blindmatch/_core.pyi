@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
+import blindmatch.solvers.base
 import blindmatch.solvers.core_problem
 
 class Problem:
@@ -127,7 +128,7 @@ class HahnGrant:
     """The paper's Algorithm 2 (factorized), or 1: one sweep after the other."""
 
     def __init__(self, problem: Problem, *, factorized: bool, lap: str, evaluate_laps: bool, threads: int) -> None: ...
-    def sweep(self, budget: blindmatch.solvers.core_problem.CoreBudget) -> bool:
+    def sweep(self, budget: blindmatch.solvers.base.Budget | blindmatch.solvers.core_problem.RescaledBudget) -> bool:
         """One pass over all subproblems; False if it was cut short."""
 
     def offer(
@@ -163,7 +164,7 @@ def two_opt(
     kicks: int = 0,
     threads: int = 1,
     initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
-    budget: blindmatch.solvers.core_problem.SearchBudget,
+    budget: blindmatch.solvers.base.Budget,
 ) -> SearchResult:
     """Multi-start 2-swap local search."""
 
@@ -176,13 +177,11 @@ def tabu(
     threads: int,
     target: float,
     initial: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]],
-    budget: blindmatch.solvers.core_problem.SearchBudget,
+    budget: blindmatch.solvers.base.Budget,
 ) -> SearchResult:
     """Iterated tabu search; iterations=0 means until the budget ends."""
 
-def enumerate(
-    problem: Problem, *, seed: int, threads: int, budget: blindmatch.solvers.core_problem.SearchBudget
-) -> SearchResult:
+def enumerate(problem: Problem, *, seed: int, threads: int, budget: blindmatch.solvers.base.Budget) -> SearchResult:
     """Every permutation, with pruning."""
 
 class Target:
@@ -303,7 +302,10 @@ class SharedTree:
         """The result; the tree is empty afterwards."""
 
 def grow_piece(
-    problem: Problem, options: BranchAndBoundOptions, piece: bytes, budget: blindmatch.solvers.core_problem.BoundBudget
+    problem: Problem,
+    options: BranchAndBoundOptions,
+    piece: bytes,
+    budget: blindmatch.solvers.core_problem.RescaledBudget,
 ) -> bytes:
     """
     Works on a piece of a SharedTree until the budget or node_limit ends it; returns what it is then.
@@ -314,7 +316,7 @@ def dual_ascent(
     options: DualAscentOptions,
     initial: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     start: Stage | None,
-    budget: blindmatch.solvers.core_problem.BoundBudget,
+    budget: blindmatch.solvers.core_problem.RescaledBudget,
 ) -> BoundResult:
     """The level-1 RLT bound by sweeps and a first-order method."""
 
@@ -326,7 +328,7 @@ def dense_sweeps(
     count: int,
     gain: float,
     threads: int,
-    budget: blindmatch.solvers.core_problem.CoreBudget,
+    budget: blindmatch.solvers.base.Budget | blindmatch.solvers.core_problem.RescaledBudget,
 ) -> Stage:
     """Hahn-Grant sweeps on dense pair costs of about 1."""
 
@@ -357,7 +359,7 @@ def branch_and_bound(
     problem: Problem,
     options: BranchAndBoundOptions,
     initial: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    budget: blindmatch.solvers.core_problem.BoundBudget,
+    budget: blindmatch.solvers.core_problem.RescaledBudget,
     saved: bytes | None = None,
 ) -> TreeResult:
     """
@@ -388,7 +390,7 @@ def search_subsets(
     restarts: int,
     iterations: int,
     threads: int,
-    budget: blindmatch.solvers.core_problem.CoreBudget,
+    budget: blindmatch.solvers.base.Budget | blindmatch.solvers.core_problem.RescaledBudget,
 ) -> SubsetResult:
     """The k best subsets by multi-start tabu search."""
 
@@ -398,7 +400,7 @@ def exact_subsets(
     size: int,
     k: int,
     known: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    budget: blindmatch.solvers.core_problem.CoreBudget,
+    budget: blindmatch.solvers.base.Budget | blindmatch.solvers.core_problem.RescaledBudget,
 ) -> SubsetResult:
     """
     The k best subsets by branch and bound. The rows of `known` are sorted subsets to start from.

@@ -2,7 +2,6 @@
 
 #include "base/threads.h"
 #include "bound/bound_proof.h"
-#include "bound/bounder.h"
 #include "bound/dual_ascent.h"
 #include "problems.h"
 

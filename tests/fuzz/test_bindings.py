@@ -64,7 +64,8 @@ def test_a_tree_that_was_looked_at_is_not_taken() -> None:
     fresh = tree(own=own)
     match = fresh.permutation
     shared = _core.SharedTree(own, tree_options(), fresh)
-    assert sorted(match) == sorted(shared.permutation) == list(range(9))
+    assert sorted(match) == list(range(9))
+    assert shared.nodes > 0
     assert fresh.proof == []
     with pytest.raises(ValueError, match="no other tree has taken"):
         _core.SharedTree(own, tree_options(), fresh)

@@ -146,7 +146,7 @@ def test_the_core_refuses_what_does_not_fit():
         )
     with pytest.raises(ValueError, match="cubes"):
         _core.Stage.from_certificate(small, np.zeros((3, 3, 4), np.float32))
-    with pytest.raises(TypeError, match="BoundBudget"):
+    with pytest.raises(TypeError, match="RescaledBudget"):
         _core.dual_ascent(scaled.core, options, whole, None, object())
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,48 +17,6 @@ from blindmatch.proof.duration import check_seconds, stage_work
 from blindmatch.solvers.base import Budget, Proof
 from blindmatch.solvers.progress import NO_LIMITS, Limits
 from blindmatch.validation import FloatArray
-
-
-class CoreBudget(Protocol):
-    """What every run in the core needs."""
-
-    @property
-    def remaining(self) -> float:
-        """Seconds left when the run begins; may be infinite."""
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the run must end at once, before it begins."""
-
-    @property
-    def orphaned(self) -> bool:
-        """Whether the main thread has ended; asked every 50 ms."""
-
-    def fail(self, error: BaseException) -> None:
-        """Keep an exception of a signal handler or of a report; the run stops."""
-
-
-class BoundBudget(CoreBudget, Protocol):
-    """What the bounds need."""
-
-    def report(
-        self, lower_bound: float, cost: float, iteration: int, proof_size: float, nodes: int, open_nodes: int, /
-    ) -> bool:
-        """Record progress; returning False stops the run. A proof of size 1 has one stage for all pairs."""
-
-    @property
-    def keep_state(self) -> Callable[[memoryview], float] | None:
-        """Keeps the state of a tree with checkpoints, and returns the seconds until the next."""
-
-
-class SearchBudget(CoreBudget, Protocol):
-    """What the searches need."""
-
-    def keep(self, permutation: NDArray[np.int32], cost: float, /) -> None:
-        """Keep the best permutation so far, for a run that is stopped."""
-
-    def report(self, lower_bound: None, cost: float, /) -> bool:
-        """Record progress; returning False stops the run."""
 
 
 def core_problem(problem: QAP) -> _core.Problem:
@@ -138,7 +95,7 @@ class RescaledProblem:
 
 @dataclass(frozen=True)
 class RescaledBudget:
-    """The part of a budget that the core uses, with costs scaled back.
+    """The part of a budget that the bounds of the core use, with costs scaled back.
 
     `check_seconds` is the CPU time to check one node of a proof, or one stage of the root. The run ends early enough to
     check all of them; on an idle machine, the time limit already leaves room for one. `root_lasts` gets the gap of each
@@ -159,12 +116,12 @@ class RescaledBudget:
 
     @property
     def interrupted(self) -> bool:
-        """Whether to stop at once."""
+        """Whether to stop before the start."""
         return self.inner.interrupted
 
     @property
     def orphaned(self) -> bool:
-        """Whether the main thread has ended."""
+        """Whether the main thread has ended; the core asks every 50 ms."""
         return self.inner.orphaned
 
     def _check(self, proof_size: float) -> float:
@@ -181,7 +138,7 @@ class RescaledBudget:
         nodes: int = 0,
         open_nodes: int = 0,
     ) -> bool:
-        """Forward progress."""
+        """Forward progress; False stops the run. A proof of size 1 has one stage for all pairs."""
         bound, cost = math.ldexp(lower_bound, -self.exponent), math.ldexp(cost, -self.exponent)
         if not nodes:  # these reports follow from the seed, so they can count work
             self.inner.spend(_PROOF_SECONDS * self.size**4)
@@ -192,7 +149,7 @@ class RescaledBudget:
         return go_on and self.inner.remaining > self._check(proof_size)
 
     def fail(self, error: BaseException) -> None:
-        """Forward an exception."""
+        """Forward an exception of a signal handler or of a report; the run stops."""
         self.inner.fail(error)
 
 

@@ -1,7 +1,7 @@
-#include "bound/bounder.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "bound/dual_ascent.h"
 
 namespace blindmatch {
 namespace {

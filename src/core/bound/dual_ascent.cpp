@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bound/bounder.h"
 #include "search/search.h"
 
 namespace blindmatch {

@@ -86,13 +86,14 @@ inline bool is_budget(nb::handle object) {
 }
 
 struct CoreBudget : nb::object {
-    NB_OBJECT(CoreBudget, nb::object, "blindmatch.solvers.core_problem.CoreBudget", is_budget)
+    NB_OBJECT(CoreBudget, nb::object, "blindmatch.solvers.base.Budget | blindmatch.solvers.core_problem.RescaledBudget",
+              is_budget)
 };
 struct BoundBudget : nb::object {
-    NB_OBJECT(BoundBudget, nb::object, "blindmatch.solvers.core_problem.BoundBudget", is_budget)
+    NB_OBJECT(BoundBudget, nb::object, "blindmatch.solvers.core_problem.RescaledBudget", is_budget)
 };
 struct SearchBudget : nb::object {
-    NB_OBJECT(SearchBudget, nb::object, "blindmatch.solvers.core_problem.SearchBudget", is_budget)
+    NB_OBJECT(SearchBudget, nb::object, "blindmatch.solvers.base.Budget", is_budget)
 };
 
 // A Stop that looks for Ctrl-C, and reports that may ask to stop. Exceptions never cross the core: the budget keeps

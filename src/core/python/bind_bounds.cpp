@@ -4,8 +4,8 @@
 #include <ctime>
 #include <optional>
 
-#include "bound/bounder.h"
 #include "bound/box_step.h"
+#include "bound/dual_ascent.h"
 #include "python/bind.h"
 
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "bound/bounder.h"
+#include "bound/dual_ascent.h"
 #include "search/search.h"
 #include "tree/tree_state.h"
 
