@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +74,6 @@ def probability(values: FloatArray, prior: float | None = None, fitted: Coeffici
     if prior is not None:  # then the signal has told what p tells
         return np.asarray(found)
     p = values[:, -1]
-    q = np.clip(p, LIKELY, 1 / np.e)
-    most = np.where(p <= LIKELY, 1.0, 1 / (1 - np.e * q * np.log(q)))
+    q = np.clip(p, LIKELY, 1 / math.e)
+    most = np.where(p <= LIKELY, 1.0, 1 / (1 - math.e * q * np.log(q)))
     return np.asarray(np.minimum(found * np.minimum(1.0, 1.3 - 0.9 * p), most))
