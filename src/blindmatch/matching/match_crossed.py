@@ -73,7 +73,8 @@ class Landscape:
             D = -P
             D[np.arange(n), assignment(gradient)] += 1.0
             slope, bend = float((gradient * D).sum()), self.curvature(D)
-            length = min(1.0, -slope / (2 * bend)) if bend > 0 else float(slope + bend < 0)
+            # Where all numbers share a large offset, rounding may leave a slope above 0 and a bend of next to nothing.
+            length = max(0.0, min(1.0, -slope / (2 * bend))) if bend > 0 else float(slope + bend < 0)
             P = P + length * D
             if length * np.linalg.norm(D) < _SMALL * np.sqrt(n):
                 break
