@@ -27,8 +27,12 @@ def distances(points: FloatArray) -> FloatArray:
     return np.asarray(squareform(found))
 
 
-def saturated(kernel: FloatArray, bandwidth: float) -> FloatArray:
-    """1 - exp(-(d / w)^2) of distances d, w = `bandwidth` times their mean: near 0 for neighbours, else near 1."""
+def saturated(kernel: FloatArray, bandwidth: float, relative: bool = False) -> FloatArray:
+    """1 - exp(-(d / w)^2) of distances d, w = `bandwidth` times their mean: near 0 for neighbours, else near 1.
+
+    If all distances have a large offset in common, so have these numbers, and rounding hides how they differ. With
+    `relative`, the relations have it no more: that of ``offset_of`` the distances is subtracted.
+    """
     n = len(kernel)
     if kernel.min() < 0:
         raise ValueError(f"kernels holds {kernel.min()}; expected distances, which are non-negative")
@@ -37,8 +41,13 @@ def saturated(kernel: FloatArray, bandwidth: float) -> FloatArray:
     if largest == 0:
         return np.zeros_like(kernel)
     mean = (off / largest).mean()  # sums of huge numbers would overflow
+    bandwidth = max(bandwidth, _SMALL)
+    offset = offset_of(off) if relative else 0.0
+    below, above, least = (part / largest / mean / bandwidth for part in (kernel - offset, kernel + offset, offset))
     with np.errstate(over="ignore"):  # far beyond the bandwidth
-        return np.asarray(-np.expm1(-((kernel / largest / mean / bandwidth) ** 2)))
+        apart = below * above  # of the squares, which would lose it
+        nearer = np.exp(-(np.minimum(kernel / largest / mean / bandwidth, least) ** 2))
+        return np.asarray(-np.sign(apart) * nearer * np.expm1(-np.abs(apart)))
 
 
 def inner_products(points: FloatArray) -> FloatArray:
